@@ -1,0 +1,47 @@
+"""Chat models: messages in, texts out. One protocol for paid servers, local servers, replays and the embedded model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from opsmith.records import Usage
+
+
+@dataclass(frozen=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call. The static part of a prompt comes first in `messages`, so that providers' prompt caches work."""
+
+    messages: tuple[Message, ...]
+    n: int = 1
+    temperature: float = 0.7
+    max_tokens: int = 1024
+    seed: int | None = None  # None: the provider chooses
+
+
+@dataclass(frozen=True)
+class Reply:
+    """`texts` has one entry per completion, exactly as received; `finish` says why each ended ("stop", "length")."""
+
+    texts: tuple[str, ...]
+    usage: Usage
+    model: str = ""  # the dated name the server reports
+    finish: tuple[str, ...] = ()
+
+
+class ChatModel(Protocol):
+    name: str  # as the user named it, e.g. "openai/gpt-4o-2024-11-20"
+    context_window: int | None  # in tokens; None: not known, nothing is left out
+    is_language_model: bool  # False for the embedded sampler and for replays of it
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises ProviderError when there is no answer to count."""
+        ...
+
+    async def close(self) -> None: ...

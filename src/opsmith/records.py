@@ -1,0 +1,224 @@
+"""The records that flow through the system: task, candidate, verdict, experience, usage.
+
+Every record is frozen, turns into JSON and back, and is named by the hash of its content.
+`None` means "not known" or "does not apply"; it is never written as 0 or infinity.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum, StrEnum
+from typing import Any
+
+SCHEMA = 1  # version of the JSON forms below
+
+
+def content_hash(*parts: str) -> str:
+    """sha256 over the parts, each preceded by its length so that no two lists of parts collide."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+class Stage(Enum):
+    """How far a candidate came; the order is the order of checking."""
+
+    FORMAT = 0  # an implementation was looked for in the reply
+    PARSE = 1  # ... is a program of the language
+    TYPE = 2  # ... is well typed and returns what the task declares
+    AFFINE = 3  # ... consumes every stream at most once
+    RUN = 4  # ... runs on every trial
+    MATCH = 5  # ... computes the expected values
+
+
+class Outcome(StrEnum):
+    PASSED = "passed"
+    REFUSED = "refused"
+    UNJUDGED = "unjudged"  # something other than the candidate failed
+
+
+class Boundary(StrEnum):
+    """Who a verdict is charged to."""
+
+    CANDIDATE = "candidate"
+    TASK = "task"
+    PROVIDER = "provider"
+    SANDBOX = "sandbox"
+    OURS = "ours"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding, fit for a person and for the next model call.
+
+    `kind` is the class of STEP-like languages' reports: FORMAT, LANG, TYPE, AFFINE, FN, RUN, OUT, DATA or TASK.
+    `line` counts from 1 in the program (or task file); `text` is that line; `where` names the place in words.
+    """
+
+    kind: str
+    where: str
+    given: str
+    expected: str
+    remedy: str = ""
+    line: int | None = None
+    column: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        """One line: `TYPE line 4: Zip: given ...; expected ...; try: ...`."""
+        place = f" line {self.line}" if self.line is not None else ""
+        place += f", column {self.column}" if self.column is not None else ""
+        tail = f"; try: {self.remedy}" if self.remedy else ""
+        return f"{self.kind}{place}: {self.where}: given {self.given}; expected {self.expected}{tail}"
+
+    def block(self) -> str:
+        """The five-line form that is shown to a person and to the next model call."""
+        place = f" line {self.line}" if self.line is not None else ""
+        rows = [f"{self.kind}{place}: {self.text}".rstrip(": ")]
+        rows += [f"  where:    {self.where}", f"  given:    {self.given}", f"  expected: {self.expected}"]
+        return "\n".join([*rows, f"  try:      {self.remedy}"] if self.remedy else rows)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A library operator to be written, as its file states it.
+
+    `text` is the file in canonical YAML without `impl` and `test_name`: what a prompt shows. `impl` is the file's own
+    implementation (an oracle), never shown. The target that read the file understands the rest.
+    """
+
+    id: str
+    target: str
+    text: str
+    impl: str | None = None
+    group: str = ""  # what results are grouped by; the id's stem before its last "_" unless the reader knows better
+    path: str = ""  # where it was read from, for messages only
+
+    @property
+    def digest(self) -> str:
+        return content_hash(self.target, self.text)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A program proposed for a task. `parent` is the candidate that a guardian rewrote into this one."""
+
+    source: str
+    parent: str | None = None
+
+    @property
+    def id(self) -> str:
+        return content_hash(self.source)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the verifier found about one candidate."""
+
+    candidate: str  # Candidate.id; "" when a reply held no program
+    stage: Stage  # the furthest stage reached
+    outcome: Outcome
+    charged_to: Boundary
+    errors: tuple[Diagnostic, ...] = ()  # every finding of that stage
+    warnings: tuple[str, ...] = ()
+    max_abs_error: float | None = None  # in the output's unit; None: there was no output to compare
+    trials: int = 0  # trials run, the failing one included
+    verifier: str = ""  # version of the verifier that judged
+    seconds: float = field(default=0.0, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.outcome is Outcome.PASSED and self.stage is not Stage.MATCH:
+            raise ValueError(f"Verdict {self.candidate[:8]}: passed, yet it stopped at {self.stage.name}")
+        if self.outcome is not Outcome.UNJUDGED and self.charged_to is not Boundary.CANDIDATE:
+            raise ValueError(f"Verdict {self.candidate[:8]}: {self.outcome}, yet charged to {self.charged_to}")
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome is Outcome.PASSED
+
+    @property
+    def message(self) -> str:
+        """All findings in block form, or one line that says it passed."""
+        if self.passed:
+            return f"passed: {self.trials} trials"
+        return "\n".join(error.block() for error in self.errors) or f"{self.outcome} at {self.stage.name}"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens and money of one or many requests; `cost_usd` None: the price is not known."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0  # part of input_tokens that a provider's prompt cache served
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[Usage]) -> Usage:
+        return sum(parts, cls())
+
+
+@dataclass(frozen=True)
+class Experience:
+    """One solved task: the program kept for it and how hard it was to find."""
+
+    task: Task
+    source: str
+    success_rate: float  # in (0, 1]: right samples / samples, at the best temperature of the round that solved it
+    round: int  # -1: imported, not earned
+    origin: str = ""  # run id, or "import"
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.success_rate <= 1.0:
+            raise ValueError(f"Experience {self.task.id}: success rate {self.success_rate} is not in (0, 1]")
+
+
+def to_json(record: Any) -> Any:
+    """A record as plain JSON data; enums by name, tuples as lists."""
+    if isinstance(record, Enum):
+        return record.name if isinstance(record, Stage) else record.value
+    if hasattr(record, "__dataclass_fields__"):
+        return {f.name: to_json(getattr(record, f.name)) for f in fields(record)}
+    if isinstance(record, (list, tuple)):
+        return [to_json(item) for item in record]
+    if isinstance(record, Mapping):
+        return {str(key): to_json(value) for key, value in record.items()}
+    return record
+
+
+def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
+    """The inverse of `to_json` for verdicts."""
+    known = {f.name for f in fields(Verdict)}
+    given = {key: value for key, value in data.items() if key in known}
+    return Verdict(
+        **given
+        | {
+            "stage": Stage[data["stage"]],
+            "outcome": Outcome(data["outcome"]),
+            "charged_to": Boundary(data["charged_to"]),
+            "errors": tuple(Diagnostic(**error) for error in data["errors"]),
+            "warnings": tuple(data.get("warnings", ())),
+        }
+    )
+
+
+def dumps(record: Any) -> str:
+    """Canonical JSON text of a record: sorted keys, no layout, so that equal records are equal texts."""
+    return json.dumps(to_json(record), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=True)

@@ -1,0 +1,147 @@
+"""What a target language gives the rest of the system. Nothing outside a target's own folder knows its language.
+
+A target is one object that fits `Target`, named in `TARGETS` or by the packaging entry point `opsmith.targets`.
+`check` is cheap and needs no tensors; `trials` and `run` execute code of the task's author and are called in worker
+processes only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module, metadata
+from typing import Any, Protocol
+
+from opsmith.errors import UsageError
+from opsmith.records import Diagnostic, Stage, Task
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A static check's result: a program to run, or the stage that refused it and every finding there.
+
+    Findings of later stages (an affine error beside a type error) are kept in `errors` too; `stage` is the first
+    stage that refused, or RUN when nothing did.
+    """
+
+    stage: Stage
+    program: Any = None  # opaque to everything but the target; None when refused
+    errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One execution that a candidate must pass: `name` says shape set, seed and precision; `data` is the target's."""
+
+    name: str
+    data: Any = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """What one trial showed: no errors and MATCH when the outputs agree, else the stage and the findings."""
+
+    stage: Stage  # RUN or MATCH
+    errors: tuple[Diagnostic, ...] = ()
+    max_abs_error: float | None = None
+
+
+class TaskFault(Exception):
+    """The task's author is at fault (a TASK or FN finding): the candidate stays unjudged."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+class Policy(Protocol):
+    """A program sampler that was fitted on the programs of one prompt."""
+
+    def sample(self, task: Task, temperature: float, rng: random.Random) -> str:
+        """The text of one program for `task`; depends on nothing but the arguments and the examples fitted on."""
+        ...
+
+
+class Sampler(Protocol):
+    """The optional program sampler of a language, which the embedded chat model is built on."""
+
+    def fit(self, examples: Sequence[tuple[Task, str]]) -> Policy:
+        """A policy fitted on (task, program) pairs; deterministic."""
+        ...
+
+
+class Target(Protocol):
+    """A language that candidates are written in."""
+
+    name: str
+    verifier: str  # version of what a verdict means; stored with each
+
+    def read_task(self, text: str, task_id: str, path: str = "") -> Task:
+        """A task file's text as a Task. Raises TaskError with line and column."""
+        ...
+
+    def proposer_prompt(self) -> str:
+        """The static base prompt (YAML): what the language is, its operations and usage patterns, with examples."""
+        ...
+
+    def guardian_prompt(self) -> str | None:
+        """The static base prompt (YAML) of the agent that repairs affine errors; None: this language has none."""
+        ...
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        """The program in `text` if the text as a whole is one, unwrapped where needed; None: it is not a program."""
+        ...
+
+    def check(self, task: Task, source: str) -> Checked:
+        """Parse, type and affine check."""
+        ...
+
+    def trials(self, task: Task) -> Sequence[Trial]:
+        """All trials in the order they are run, cheapest first; cached. Raises TaskFault."""
+        ...
+
+    def run(self, program: Any, trial: Trial) -> TrialResult:
+        """Execute a checked program on one trial and compare. Raises TaskFault."""
+        ...
+
+    def canonical(self, source: str) -> str:
+        """A text that is equal for isomorphic programs: locals renamed, comments and layout dropped."""
+        ...
+
+    def repair(self, task: Task, source: str) -> str | None:
+        """A rewrite that repairs resource errors only (STeP: inserts Copy), or None when there is nothing to repair."""
+        ...
+
+    def script(self, task: Task, source: str) -> str:
+        """A self-contained test script for the task with this program."""
+        ...
+
+    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
+        """Figures of the language's cost model, by name."""
+        ...
+
+    def sampler(self) -> Sampler | None:
+        """The language's program sampler, if it has one."""
+        ...
+
+
+def _step() -> Target:
+    target: Target = import_module("opsmith.targets.step").STEP
+    return target
+
+
+TARGETS: dict[str, Callable[[], Target]] = {"step": _step}
+
+
+def get_target(name: str) -> Target:
+    """The target of that name, built in or installed. Raises UsageError that lists the names."""
+    if name in TARGETS:
+        return TARGETS[name]()
+    outside = {point.name: point for point in metadata.entry_points(group="opsmith.targets")}
+    if name in outside:
+        found: Target = outside[name].load()
+        return found
+    known = ", ".join(sorted({*TARGETS, *outside}))
+    raise UsageError(f"target {name!r}: no such target; known: {known}")
