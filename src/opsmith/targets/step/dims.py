@@ -1,0 +1,182 @@
+"""Dims: what is the size of a stream's axis, as a symbolic monomial? (STEP.md-style reference, section 1.1)
+
+A dim is a positive rational number times symbols with non-zero integer exponents, kept in normal form, so that two dims
+are equal exactly when they are equal for every size of the symbols. Equality never looks at sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+
+MAX_DEGREE = 64  # of a monomial; a longer product is no axis of any tensor
+MAX_COEFFICIENT = 2**62
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(//|[*/()]))")
+
+
+class DimError(ValueError):
+    """A dim that cannot be read, is too large, or has no whole value; `str(error)` says which."""
+
+
+class Dim:
+    """One immutable monomial, e.g. `2*M*N/K`. Multiply and divide with dims and ints.
+
+    >>> parse_dim("N*K") == parse_dim("K*N"), parse_dim("4*(D/4)") == parse_dim("D"), parse_dim("5") == parse_dim("M")
+    (True, True, False)
+    """
+
+    __slots__ = ("_hash", "coefficient", "powers")
+    coefficient: Fraction
+    powers: tuple[tuple[str, int], ...]  # (symbol, exponent), sorted by symbol
+    _hash: int
+
+    def __init__(self, coefficient: Fraction | int, powers: tuple[tuple[str, int], ...] = ()) -> None:
+        self.coefficient = Fraction(coefficient)
+        self.powers = powers
+        self._hash = hash((self.coefficient, powers))
+        self._check_size()
+
+    def _check_size(self) -> None:
+        top, bottom = self.coefficient.numerator, self.coefficient.denominator
+        if top <= 0:
+            raise DimError(f"a dim is positive, got {top}")
+        if max(top, bottom) > MAX_COEFFICIENT or sum(abs(power) for _, power in self.powers) > MAX_DEGREE:
+            raise DimError(f"a dim of more than {MAX_DEGREE} factors or {MAX_COEFFICIENT} elements")
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Dim):
+            return NotImplemented
+        return self._hash == other._hash and self.powers == other.powers and self.coefficient == other.coefficient
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __mul__(self, other: Dim | int) -> Dim:
+        return _combine(self, as_dim(other), 1)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Dim | int) -> Dim:
+        return _combine(self, as_dim(other), -1)
+
+    __floordiv__ = __truediv__
+
+    def __rtruediv__(self, other: Dim | int) -> Dim:
+        return _combine(as_dim(other), self, -1)
+
+    __rfloordiv__ = __rtruediv__
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return frozenset(symbol for symbol, _ in self.powers)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the value is known only at run time (the dim mentions a symbol that a Partition made)."""
+        return any(symbol.startswith("?") for symbol, _ in self.powers)
+
+    def value(self, sizes: Mapping[str, int]) -> int:
+        """The number of elements at these sizes. Raises DimError when a size is missing or the result is not whole."""
+        result = self.coefficient
+        for symbol, power in self.powers:
+            if symbol not in sizes:
+                raise DimError(f"{self} has no value: the size of {symbol} is not known")
+            if sizes[symbol] == 0 and power < 0:
+                raise DimError(f"{self} has no value: {symbol} = 0")
+            result *= Fraction(sizes[symbol]) ** power
+        if result.denominator != 1:
+            given = ", ".join(f"{symbol} = {sizes[symbol]}" for symbol, _ in self.powers)
+            raise DimError(f"{self} is not an integer: {given}")
+        return result.numerator
+
+    def __str__(self) -> str:
+        top = [str(self.coefficient.numerator)] if self.coefficient.numerator != 1 else []
+        top += [symbol for symbol, power in self.powers for _ in range(power)]
+        bottom = [str(self.coefficient.denominator)] if self.coefficient.denominator != 1 else []
+        bottom += [symbol for symbol, power in self.powers for _ in range(-power)]
+        return "/".join(["*".join(top) or "1", *bottom])
+
+    def __repr__(self) -> str:
+        return f"Dim({self})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Dim, (self.coefficient, self.powers))
+
+
+@lru_cache(maxsize=4096)
+def _combine(left: Dim, right: Dim, sign: int) -> Dim:
+    powers = dict(left.powers)
+    for symbol, power in right.powers:
+        powers[symbol] = powers.get(symbol, 0) + sign * power
+    kept = tuple(sorted((symbol, power) for symbol, power in powers.items() if power))
+    return Dim(left.coefficient * right.coefficient**sign, kept)
+
+
+@lru_cache(maxsize=1024)
+def symbol(name: str) -> Dim:
+    """The dim that is this symbol; Partition's dynamic symbols look like `?0.1`."""
+    return Dim(1, ((name, 1),))
+
+
+@lru_cache(maxsize=1024)
+def literal(number: int) -> Dim:
+    """The dim that is this number."""
+    return Dim(number)
+
+
+def as_dim(value: Dim | int | str) -> Dim:
+    """A dim from a dim, an int or a text. Raises DimError."""
+    if isinstance(value, Dim):
+        return value
+    return literal(value) if isinstance(value, int) else parse_dim(value)
+
+
+@lru_cache(maxsize=4096)
+def parse_dim(text: str) -> Dim:
+    """A written dim: `factor (("*" | "/" | "//") factor)*`, factor = INT | SYMBOL | "(" dim ")". Raises DimError."""
+    tokens = _tokens(text)
+    dim, rest = _parse_product(text, tokens)
+    if rest:
+        raise DimError(f"cannot read the dim {text!r}: {rest[0]!r} is out of place")
+    return dim
+
+
+def _tokens(text: str) -> list[str]:
+    tokens, at = [], 0
+    stripped = text.rstrip()
+    if len(stripped) > 200:
+        raise DimError(f"a dim of {len(stripped)} characters")
+    while at < len(stripped):
+        match = _TOKEN.match(stripped, at)
+        if match is None:
+            raise DimError(
+                f"cannot read the dim {text!r} at {stripped[at:]!r}; dims are built from ints, symbols, * and /"
+            )
+        tokens.append(match[1] or match[2] or match[3])
+        at = match.end()
+    return tokens
+
+
+def _parse_product(text: str, tokens: list[str]) -> tuple[Dim, list[str]]:
+    dim, rest = _parse_factor(text, tokens)
+    while rest and rest[0] in ("*", "/", "//"):
+        factor, after = _parse_factor(text, rest[1:])
+        dim, rest = (dim * factor if rest[0] == "*" else dim / factor), after
+    return dim, rest
+
+
+def _parse_factor(text: str, tokens: list[str]) -> tuple[Dim, list[str]]:
+    if not tokens or tokens[0] in ("*", "/", "//", ")"):
+        raise DimError(f"cannot read the dim {text!r}: a number or symbol is missing")
+    if tokens[0] == "(":
+        dim, rest = _parse_product(text, tokens[1:])
+        if not rest or rest[0] != ")":
+            raise DimError(f"cannot read the dim {text!r}: a bracket is not closed")
+        return dim, rest[1:]
+    head = tokens[0]
+    return (literal(int(head)) if head[0].isdigit() else symbol(head)), tokens[1:]
