@@ -82,17 +82,18 @@ class Dim:
 
     def value(self, sizes: Mapping[str, int]) -> int:
         """The number of elements at these sizes. Raises DimError when a size is missing or the result is not whole."""
-        result = self.coefficient
-        for symbol, power in self.powers:
-            if symbol not in sizes:
-                raise DimError(f"{self} has no value: the size of {symbol} is not known")
-            if sizes[symbol] == 0 and power < 0:
-                raise DimError(f"{self} has no value: {symbol} = 0")
-            result *= Fraction(sizes[symbol]) ** power
-        if result.denominator != 1:
-            given = ", ".join(f"{symbol} = {sizes[symbol]}" for symbol, _ in self.powers)
+        top, bottom = self.coefficient.numerator, self.coefficient.denominator
+        for name, power in self.powers:
+            if name not in sizes:
+                raise DimError(f"{self} has no value: the size of {name} is not known")
+            if power > 0:
+                top *= sizes[name] ** power
+            else:
+                bottom *= sizes[name] ** -power
+        if bottom == 0 or top % bottom:
+            given = ", ".join(f"{name} = {sizes[name]}" for name, _ in self.powers)
             raise DimError(f"{self} is not an integer: {given}")
-        return result.numerator
+        return top // bottom
 
     def __str__(self) -> str:
         top = [str(self.coefficient.numerator)] if self.coefficient.numerator != 1 else []
