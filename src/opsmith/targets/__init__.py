@@ -136,12 +136,24 @@ TARGETS: dict[str, Callable[[], Target]] = {"step": _step}
 
 
 def get_target(name: str) -> Target:
-    """The target of that name, built in or installed. Raises UsageError that lists the names."""
+    """The target of that name: built in, installed, or `module:attribute`. Raises UsageError that lists the names."""
     if name in TARGETS:
         return TARGETS[name]()
+    if ":" in name:
+        return _by_path(name)
     outside = {point.name: point for point in metadata.entry_points(group="opsmith.targets")}
     if name in outside:
         found: Target = outside[name].load()
         return found
     known = ", ".join(sorted({*TARGETS, *outside}))
     raise UsageError(f"target {name!r}: no such target; known: {known}")
+
+
+def _by_path(name: str) -> Target:
+    """The target that a `module:attribute` names, anywhere on the import path."""
+    module, _, attribute = name.partition(":")
+    try:
+        found: Target = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"target {name!r}: {error}; expected an importable module:attribute") from error
+    return found

@@ -1,0 +1,121 @@
+"""Our end of the processes that `worker.py` is the other end of: starting, asking and killing them. No policy."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+
+from opsmith.errors import VerifierError
+from opsmith.records import Task, Verdict, to_json, verdict_from_json
+from opsmith.verify.worker import NUMBER
+
+_LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+
+
+@dataclass
+class Worker:
+    """Our end of one worker process."""
+
+    pid: int
+    connection: Connection[bytes, bytes]
+    known: set[str] = field(default_factory=set)  # digests of the tasks that were sent to it
+
+    def ask(self, task: Task, source: str, deadline: float) -> Verdict:
+        """Its verdict. Raises TimeoutError after `deadline` seconds, another error when it dies or talks nonsense."""
+        digest = task.digest
+        request = {"digest": digest, "task": None if digest in self.known else to_json(task), "source": source}
+        self.connection.send_bytes(json.dumps(request).encode())
+        if not self.connection.poll(deadline):
+            raise TimeoutError
+        verdict = verdict_from_json(json.loads(self.connection.recv_bytes(_LARGEST_ANSWER)))
+        self.known.add(digest)
+        return verdict
+
+
+class Nursery:
+    """Our end of the nursery process; started at the first fork, and again should it die."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._closed = False
+
+    def fork(self) -> Worker:
+        """A new worker. Raises VerifierError when the pool is closed or Python cannot be started with torch."""
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            pid = self._request(0, [theirs.fileno()])
+            if pid is None:  # it has died: one new one
+                pid = self._request(0, [theirs.fileno()])
+        if pid is None:
+            raise VerifierError("verifier: the process that starts workers died twice; is there memory left?")
+        return Worker(pid, Connection(ours.detach()))
+
+    def kill(self, worker: Worker) -> str:
+        """Kill and reap; says how the worker had ended."""
+        worker.connection.close()
+        with self._lock:
+            status = self._request(worker.pid, []) if self._control else None
+        code = os.waitstatus_to_exitcode(status or 0)
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._stop()
+
+    def _request(self, number: int, fds: list[int]) -> int | None:
+        """One exchange with the nursery; None when it is dead."""
+        control = self._control or self._start()
+        try:
+            socket.send_fds(control, [NUMBER.pack(number)], fds)
+            answer: int = NUMBER.unpack(control.recv(NUMBER.size))[0]
+        except (OSError, struct.error):
+            self._stop()
+            return None
+        return answer
+
+    def _start(self) -> socket.socket:
+        if self._closed:
+            raise VerifierError("verifier: the pool of workers is closed")
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "opsmith.verify.worker", str(theirs.fileno())],
+                env=_environment(),
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the parent, which closes the pool
+            )
+        if len(ours.recv(NUMBER.size)) < NUMBER.size:
+            ours.close()
+            last = process.communicate()[1].decode(errors="replace").strip().rpartition("\n")[2]
+            raise VerifierError(f"verifier: no worker process can be started ({last}); try to install opsmith again")
+        self._process, self._control = process, ours
+        return ours
+
+    def _stop(self) -> None:
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            self._process.communicate()
+        self._control = self._process = None
+
+
+def _environment() -> dict[str, str]:
+    """The caller's import path and environment, less its keys, which are no business of authors' code."""
+    kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+    return kept | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -1,0 +1,95 @@
+"""A target whose programs say what shall happen to the worker that runs them, line by line."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opsmith.records import Diagnostic, Stage, Task
+from opsmith.targets import Checked, TaskFault, Trial, TrialResult
+
+FINDING = Diagnostic("DATA", "S0", "2", "1", line=1, text="wrong")
+TASK = Task("scripted_0", "scripted_target:SCRIPTED", "a task")
+
+
+class _Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Scripted:
+    name = "scripted"
+    verifier = "scripted-1"
+
+    def read_task(self, text: str, task_id: str, path: str = "") -> Task:
+        return Task(task_id, TASK.target, text, path=path)
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if text.split()[:1] in (["right"], ["wrong"]) else None
+
+    def check(self, task: Task, source: str) -> Checked:
+        if source.startswith("refuse "):
+            return Checked(Stage[source.split()[1]], errors=(FINDING,))
+        if source == "break the check":
+            raise KeyError("check")
+        return Checked(Stage.RUN, program=source.split("#", maxsplit=1)[0].strip(), warnings=("seen",))
+
+    def trials(self, task: Task) -> Sequence[Trial]:
+        if "no trials" in task.text:
+            return ()
+        return [Trial(f"trial {number}", number) for number in range(3)]
+
+    def run(self, program: Any, trial: Trial) -> TrialResult:
+        word, *rest = str(program).split()
+        return getattr(self, f"_{word}")(trial, *rest)
+
+    def canonical(self, source: str) -> str:
+        if source == "not canonical":
+            raise ValueError(source)
+        return source.split("#", maxsplit=1)[0].strip()
+
+    def _right(self, trial: Trial) -> TrialResult:
+        return TrialResult(Stage.MATCH, max_abs_error=1e-7 * trial.data)
+
+    def _wrong(self, trial: Trial) -> TrialResult:
+        if trial.data < 1:
+            return self._right(trial)
+        return TrialResult(Stage.MATCH, (FINDING,), max_abs_error=1.0)
+
+    def _nan(self, trial: Trial) -> TrialResult:
+        return TrialResult(Stage.MATCH, (FINDING,), max_abs_error=float("nan"))
+
+    def _sleep(self, trial: Trial, seconds: str = "60") -> TrialResult:
+        time.sleep(float(seconds))
+        return self._right(trial)
+
+    def _die(self, trial: Trial) -> TrialResult:
+        os.kill(os.getpid(), 9)
+        raise AssertionError
+
+    def _once(self, trial: Trial, path: str) -> TrialResult:
+        """Dies at the first try, is right at the second."""
+        if not Path(path).exists():
+            Path(path).touch()
+            os.kill(os.getpid(), 9)
+        return self._right(trial)
+
+    def _exit(self, trial: Trial) -> TrialResult:
+        raise SystemExit(0)
+
+    def _unprintable(self, trial: Trial) -> TrialResult:
+        raise _Unprintable
+
+    def _fault(self, trial: Trial) -> TrialResult:
+        raise TaskFault(Diagnostic("FN", "fn_x", "1", "2"))
+
+    def _print(self, trial: Trial) -> TrialResult:
+        os.write(1, b"noise")
+        return self._right(trial)
+
+    def _environment(self, trial: Trial, name: str) -> TrialResult:
+        return self._wrong(Trial("", 1)) if name in os.environ else self._right(trial)
+
+
+SCRIPTED: Any = Scripted()

@@ -1,0 +1,86 @@
+"""The verdict as a pure function: what is refused where, and what is never held against a candidate."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from scripted_target import TASK
+
+from opsmith.records import Boundary, Candidate, Outcome, Stage
+from opsmith.verify.verifier import verify, verify_many
+
+
+def test_a_right_program_passes_every_trial():
+    verdict = verify(TASK, "right")
+    assert verdict.passed
+    assert (verdict.stage, verdict.trials, verdict.warnings) == (Stage.MATCH, 3, ("seen",))
+    assert verdict.max_abs_error == pytest.approx(2e-7)
+    assert verdict.candidate == Candidate("right").id
+    assert verdict.verifier == "scripted-1"
+    assert verdict.seconds > 0
+
+
+def test_a_wrong_program_stops_at_its_first_failing_trial():
+    verdict = verify(TASK, "wrong")
+    assert verdict.outcome is Outcome.REFUSED
+    assert (verdict.stage, verdict.trials, verdict.max_abs_error) == (Stage.MATCH, 2, 1.0)
+    assert "DATA line 1: wrong" in verdict.message
+
+
+def test_an_error_that_is_not_a_number_counts_as_infinite():
+    assert verify(TASK, "nan").max_abs_error == math.inf
+
+
+@pytest.mark.parametrize("stage", ["PARSE", "TYPE", "AFFINE"])
+def test_a_static_refusal_runs_no_trial(stage):
+    verdict = verify(TASK, f"refuse {stage}")
+    assert verdict.outcome is Outcome.REFUSED
+    assert verdict.stage is Stage[stage]
+    assert (verdict.trials, verdict.max_abs_error) == (0, None)
+
+
+def test_a_fault_of_the_tasks_author_leaves_the_candidate_unjudged():
+    verdict = verify(TASK, "fault")
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.TASK)
+    assert "fn_x" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [("break the check", "KeyError"), ("unknown word", "_unknown"), ("unprintable", "_Unprintable")],
+)
+def test_a_failure_of_ours_is_charged_to_us(source, words):
+    verdict = verify(TASK, source)
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.OURS)
+    assert words in verdict.message
+
+
+def test_a_task_without_trials_passes_nothing():
+    verdict = verify(replace(TASK, text="no trials"), "right")
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.OURS)
+
+
+def test_an_unknown_target_is_not_the_candidates_fault():
+    verdict = verify(replace(TASK, target="nowhere:NOTHING"), "right")
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.OURS)
+    assert "nowhere" in verdict.message
+
+
+def test_isomorphic_programs_are_run_once():
+    judged = []
+
+    def judge_all(task, sources):
+        judged.extend(sources)
+        return [verify(task, source) for source in sources]
+
+    verdicts = verify_many(TASK, ["right", "wrong", "right # again", "not canonical"], judge_all)
+    assert judged == ["right", "wrong", "not canonical"]
+    assert [verdict.passed for verdict in verdicts] == [True, False, True, False]
+    assert verdicts[2].candidate == Candidate("right # again").id
+
+
+def test_a_static_refusal_is_made_for_each_text_as_it_quotes_it():
+    sources = ["refuse TYPE", "refuse TYPE # 2", "refuse TYPE"]
+    verdicts = verify_many(TASK, sources)
+    assert [verdict.candidate for verdict in verdicts] == [Candidate(source).id for source in sources]
+    assert {verdict.stage for verdict in verdicts} == {Stage.TYPE}

@@ -1,0 +1,118 @@
+"""The worker pool survives whatever its workers do, and says what the verifier says."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripted_target import TASK
+
+from opsmith.errors import VerifierError
+from opsmith.records import Boundary, Outcome
+from opsmith.verify.pool import Pool
+from opsmith.verify.verifier import verify, verify_many
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with Pool(2, deadline=30.0) as shared:
+        yield shared
+
+
+def survives(pool):
+    return pool.verify(TASK, "right").passed
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["right", "wrong", "nan", "refuse TYPE", "fault", "right # \u00fc \ud800 \x00", "right # " + "x" * 300_000],
+)
+def test_a_worker_says_what_the_verifier_says(pool, source):
+    assert pool.verify(TASK, source) == verify(TASK, source)
+
+
+def test_a_worker_that_dies_is_replaced_and_its_candidate_is_unjudged(pool):
+    verdict = pool.verify(TASK, "die")
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.SANDBOX)
+    assert "SIGKILL" in verdict.message
+    assert survives(pool)
+
+
+def test_a_candidate_whose_worker_died_once_is_tried_again(pool, tmp_path):
+    assert pool.verify(TASK, f"once {tmp_path / 'tried'}").passed
+
+
+def test_a_candidate_that_never_ends_is_unjudged():
+    with Pool(1, deadline=0.3) as pool:
+        assert survives(pool)
+        verdict = pool.verify(TASK, "sleep")
+        assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.SANDBOX)
+        assert "0.3 s" in verdict.message
+        assert survives(pool)
+
+
+@pytest.mark.parametrize("source", ["exit", "unprintable"])
+def test_a_hostile_exception_is_ours_and_not_the_candidates(pool, source):
+    verdict = pool.verify(TASK, source)
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.OURS)
+    assert survives(pool)
+
+
+def test_what_a_worker_prints_is_lost_and_keys_are_kept_from_it(capfd, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-1")
+    with Pool(1) as pool:
+        assert pool.verify(TASK, "print").passed
+        assert pool.verify(TASK, "environment SOME_API_KEY").passed
+    assert capfd.readouterr().out == ""
+
+
+def test_many_at_once_keep_their_order(pool):
+    sources = ["right", "wrong", "die", "fault"] * 3
+    assert verify_many(TASK, sources, pool.verify_all)[:2] == verify_many(TASK, sources[:2])
+    assert [verdict.passed for verdict in pool.verify_all(TASK, sources)] == [True, False, False, False] * 3
+
+
+def test_judge_is_awaitable(pool):
+    async def both():
+        return await asyncio.gather(pool.judge(TASK, "right"), pool.judge(TASK, "wrong"))
+
+    assert [verdict.passed for verdict in asyncio.run(both())] == [True, False]
+
+
+def test_the_pool_survives_the_death_of_its_nursery(pool):
+    assert survives(pool)
+    pool._nursery._process.kill()
+    assert survives(pool)
+    assert pool.verify(TASK, "die").charged_to is Boundary.SANDBOX
+
+
+def test_closing_does_not_wait_for_what_is_running():
+    pool = Pool(1)
+    running, waiting = pool.submit(TASK, "sleep"), pool.submit(TASK, "right")
+    while not running.running() or pool._nursery._process is None:
+        pass
+    pool.close()
+    assert isinstance(running.exception(5), VerifierError)
+    assert waiting.cancelled()
+    with pytest.raises(VerifierError, match="closed"):
+        pool.submit(TASK, "right")
+
+
+def test_a_pool_that_cannot_start_says_why(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Pool(1) as pool, pytest.raises(VerifierError, match="no worker process can be started"):
+        pool.verify(TASK, "right")
+
+
+def test_it_works_from_a_script_without_a_main_guard(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
+        "from scripted_target import TASK\n"
+        "from opsmith.verify.pool import Pool\n"
+        "pool = Pool(1)\n"
+        "print(pool.verify(TASK, 'right').message)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("passed: 3 trials\n", "")
