@@ -1,0 +1,34 @@
+"""Where are the fenced blocks of a Markdown text? More lenient than CommonMark, as models' replies need it."""
+
+from __future__ import annotations
+
+import re
+
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*]|\d+[.)])[ \t]+)?(`{3,}|~{3,})([^`]*)")
+
+
+def fenced_blocks(text: str) -> list[str]:
+    """The contents of the fences in order, empty ones left out; a fence that is never closed runs to the end.
+
+    >>> fenced_blocks("Here:\\n```python\\nreturn E0\\n```")
+    ['return E0\\n']
+    """
+    if "```" not in text and "~~~" not in text:
+        return []
+    blocks: list[list[str]] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        match = _FENCE.fullmatch(line.rstrip())
+        if not fence:
+            if match:
+                fence = match[1]
+                blocks.append([])
+        elif match and match[1].startswith(fence) and not match[2]:
+            fence = ""
+        elif line.rstrip().endswith(fence):  # "return E1```": the fence was glued to the last line
+            blocks[-1].append(line.rstrip().rstrip(fence[0]) + "\n")
+            fence = ""
+        else:
+            blocks[-1].append(line)
+    joined = ("".join(lines) for lines in blocks)
+    return [block for block in joined if block.strip()]

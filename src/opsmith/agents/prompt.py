@@ -1,0 +1,168 @@
+"""What is asked of a model: task and demonstrations -> messages, and back again. Pure: no files, no clock, no chance.
+
+Two messages. `system` is the target's base prompt, unchanged, so that a provider's prompt cache serves it for every
+task. `user` is one YAML mapping: `examples:` (each a task's mapping with its `impl`; left out when there are none),
+then `task:`. Task texts go in as they are, by indentation, never dumped anew. Not covered: what is asked of the
+guardian (`guardian`), and the sampling parameters (the caller's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+import yaml
+
+from opsmith.models import Message
+from opsmith.records import Experience, Task
+from opsmith.targets import Target
+
+CHARS_PER_TOKEN = 4  # the usual rule of thumb; every provider counts differently
+MESSAGE_TOKENS = 4  # what a chat format adds around one message
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What is sent for one task. `demonstrations_used` keeps the given order, `left_out` is easiest first."""
+
+    messages: tuple[Message, ...]
+    demonstrations_used: tuple[Experience, ...] = ()
+    left_out: tuple[Experience, ...] = ()  # did not fit beside the rest in the model's context window
+
+    @property
+    def tokens(self) -> int:
+        """Estimated input tokens."""
+        return sum(estimate_tokens(message.content) + MESSAGE_TOKENS for message in self.messages)
+
+
+class PromptParts(NamedTuple):
+    """What `read_prompt` finds: (task text, program) of every example in order, and the text of the task to solve."""
+
+    examples: list[tuple[str, str]]
+    task: str  # "": the messages ask for no task
+
+
+def estimate_tokens(text: str) -> int:
+    """Characters / 4, rounded up."""
+    return -(-len(text) // CHARS_PER_TOKEN)
+
+
+def compose(
+    task: Task, demonstrations: Sequence[Experience], target: Target, context_window: int | None, reserve: int
+) -> Prompt:
+    """The prompt for `task`. Demonstrations that would overflow `context_window` less `reserve` (tokens kept for the
+    reply) are left out, the one with the highest success rate first (of equals the last); None: nothing is left out.
+    """
+    system = Message("system", target.proposer_prompt())
+    texts = [_example(demonstration) for demonstration in demonstrations]
+    left_out = _overflow(_user_text([], task), system, demonstrations, texts, context_window, reserve)
+    dropped = set(left_out)
+    kept = [i for i in range(len(texts)) if i not in dropped]
+    return Prompt(
+        (system, Message("user", _user_text([texts[i] for i in kept], task))),
+        tuple(demonstrations[i] for i in kept),
+        tuple(demonstrations[i] for i in left_out),
+    )
+
+
+def _overflow(
+    bare: str,
+    system: Message,
+    demonstrations: Sequence[Experience],
+    texts: Sequence[str],
+    context_window: int | None,
+    reserve: int,
+) -> list[int]:
+    """Positions of the demonstrations to leave out, in the order in which they go."""
+    if context_window is None:
+        return []
+    overhead = estimate_tokens(system.content) + reserve + 2 * MESSAGE_TOKENS
+    room = (context_window - overhead) * CHARS_PER_TOKEN - len(bare) - len("examples:\n")
+    excess = sum(map(len, texts)) - room
+    left_out: list[int] = []
+    for i in sorted(range(len(texts)), key=lambda i: (-demonstrations[i].success_rate, -i)):
+        if excess <= 0:
+            break
+        left_out.append(i)
+        excess -= len(texts[i])
+    return left_out
+
+
+def _user_text(examples: Sequence[str], task: Task) -> str:
+    head = "examples:\n" + "".join(examples) if examples else ""
+    return f"{head}task:\n{_indent(task.text, '  ')}"
+
+
+def _example(demonstration: Experience) -> str:
+    """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
+    body = _indent(demonstration.task.text, "  ") + _indent(f"impl: {yaml_block(demonstration.source)}", "  ")
+    return "- " + body[2:]
+
+
+def _indent(text: str, prefix: str) -> str:
+    """`text` with every line that is not empty moved right; the text inside literal blocks stays what it is."""
+    lines = text.removesuffix("\n").split("\n")
+    return "".join(f"{prefix}{line}\n" if line else "\n" for line in lines)
+
+
+def yaml_block(program: str) -> str:
+    """A program as a YAML literal block for a key at column 0 (the text after `key: `), quoted where it must be.
+
+    >>> print(yaml_block("E1 = f(E0)"))
+    |
+      E1 = f(E0)
+    """
+    text = dedent(program).strip("\n")
+    if not text.strip() or not _fits_a_block(text):
+        quoted: str = yaml.safe_dump(text + "\n", default_style='"', width=2**31)
+        return quoted
+    first = next(line for line in text.split("\n") if line.strip())
+    indicator = "|2" if first[0] in " \t" or text[0] == " " else "|"
+    return f"{indicator}\n" + _indent(text, "  ").removesuffix("\n")
+
+
+def _fits_a_block(text: str) -> bool:
+    """Whether YAML can hold the characters as they are: no control characters and no other line breaks than newline."""
+    return all(char.isprintable() or char in "\n\t" for char in text) and "\ufeff" not in text
+
+
+def read_prompt(messages: Sequence[Message]) -> PromptParts:
+    """The inverse of `compose`, from the text alone: every mapping with a non-empty `impl`, and the task's mapping.
+
+    Examples come in the order of the text: base prompt first. A message that is no YAML holds neither.
+    """
+    examples: list[tuple[str, str]] = []
+    task = ""
+    for message in messages:
+        data = _load(message.content)
+        examples += [(_dump(mapping), str(mapping["impl"])) for mapping in _examples(data)]
+        asked = data.get("task") if isinstance(data, Mapping) else None
+        if isinstance(asked, Mapping):
+            task = _dump(asked)
+    return PromptParts(examples, task)
+
+
+def _examples(data: Any) -> Iterator[Mapping[Any, Any]]:
+    if isinstance(data, Mapping):
+        impl = data.get("impl")
+        if isinstance(impl, str) and impl.strip():
+            yield data
+        data = list(data.values())
+    if isinstance(data, list):
+        for part in data:
+            yield from _examples(part)
+
+
+def _load(text: str) -> Any:
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return None
+
+
+def _dump(mapping: Mapping[Any, Any]) -> str:
+    rest = {key: value for key, value in mapping.items() if key != "impl"}
+    text: str = yaml.dump(rest, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=2**20)
+    return text

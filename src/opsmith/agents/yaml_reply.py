@@ -1,0 +1,169 @@
+"""Which text stands under a key of a YAML reply, and which other keys are there? For text that nobody vouches for.
+
+The reply is read as a stream of YAML events and never constructed: no aliases, no deep nesting, no more events than a
+reply can need. So neither time, memory nor the recursion limit can be exhausted, and no object can be made.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from textwrap import dedent
+from typing import Any
+
+import yaml
+
+MAX_TEXT = 2**17  # characters of one YAML text
+MAX_DEPTH = 16  # of nested mappings and lists
+MAX_EVENTS = 4000  # a whole task echoed has some hundreds
+MAX_NAMES = 20  # keys reported as dropped
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_RESOLVER: Any = yaml.SafeLoader("")
+_STR = "tag:yaml.org,2002:str"
+_KEY = re.compile(r"^([A-Za-z_]\w*):(?:\s|$)", re.MULTILINE)
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MappingText:
+    """What is under the wanted key: its text, or `problem` in words."""
+
+    value: str | None
+    dropped: tuple[str, ...] = ()  # the other keys beside and above the wanted one, as dotted paths
+    problem: str = ""
+    folded: bool = False  # the lines are there, but YAML would join them into one: read the text itself
+
+
+def read_mapping(text: str, keys: Sequence[str]) -> MappingText | None:
+    """The text under the first of `keys` at the top level, else under the only such key below it; None: none."""
+    walk = _walked(text, keys) if len(text) <= MAX_TEXT else None
+    if walk is None or not walk.values:
+        return None
+    path, event = _chosen(walk)
+    if event is None:
+        return MappingText(None, (), f"{len(walk.values)} nested keys `{'`, `'.join(keys)}`")
+    dropped = dict.fromkeys(".".join(other)[:60] for other in walk.paths if _beside(other, path))
+    return _text_of(text, event, path[-1], tuple(dropped)[:MAX_NAMES])
+
+
+@lru_cache(maxsize=8)
+def _key_line(names: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"^([ \t]*)[-*_`\"'# \t]*(?:{names})[*_`\"']*[ \t]*:[*_`\"']*[ \t]*(?:[|>][-+\d]*)?[ \t]*(?:#.*)?\r?$",
+        re.MULTILINE,
+    )
+
+
+def key_line(keys: Sequence[str]) -> re.Pattern[str]:
+    """A line that holds nothing but a wanted key, its colon and perhaps a block indicator; group 1: its indentation."""
+    return _key_line("|".join(map(re.escape, keys)))
+
+
+def dropped_lines(text: str) -> tuple[str, ...]:
+    """Names that stand as top-level keys in a text that YAML cannot read."""
+    return tuple(dict.fromkeys(name[:60] for name in _KEY.findall(text)))[:MAX_NAMES]
+
+
+@dataclass
+class _Level:
+    """A mapping or list that is open; a list's items have their list's path."""
+
+    is_mapping: bool
+    path: Path
+    key: str = ""
+    expects_key: bool = True
+
+
+@dataclass
+class _Walk:
+    """The paths of all keys, and the events that start the values of the wanted ones."""
+
+    keys: Sequence[str]
+    levels: list[_Level] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    values: list[tuple[Path, Any]] = field(default_factory=list)
+
+    def step(self, event: Any) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self.node(event, event.value)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            path = self.node(event, "?")
+            self.levels.append(_Level(isinstance(event, yaml.MappingStartEvent), path))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self.levels.pop()
+
+    def node(self, event: Any, name: str) -> Path:
+        """Note a key, a value or an item; the path of what stands there. `name` is the key's, if it is one."""
+        level = self.levels[-1] if self.levels else _Level(False, ())
+        if not level.is_mapping:
+            return level.path
+        level.expects_key = not level.expects_key
+        if not level.expects_key:
+            level.key = name
+            self.paths.append((*level.path, name))
+        elif level.key in self.keys:
+            self.values.append(((*level.path, level.key), event))
+        return (*level.path, level.key)
+
+
+def _walked(text: str, keys: Sequence[str]) -> _Walk | None:
+    """The events of `text`; None when it is not YAML or more than a reply needs."""
+    walk = _Walk(keys)
+    try:
+        for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+            if getattr(event, "anchor", None) or count > MAX_EVENTS or len(walk.levels) > MAX_DEPTH:
+                return None
+            walk.step(event)
+    except (yaml.YAMLError, ValueError):
+        return None
+    return walk
+
+
+def _beside(other: Path, path: Path) -> bool:
+    """Whether `other` hangs on the way to `path`, not on it: its parent is one of the mappings passed."""
+    return other != path[: len(other)] and other[:-1] == path[: len(other) - 1]
+
+
+def _chosen(walk: _Walk) -> tuple[Path, Any]:
+    for key in walk.keys:
+        for start in ((), ("task",)):
+            top = [(path, event) for path, event in walk.values if path == (*start, key)]
+            if top:
+                return top[-1]
+        nested = [(path, event) for path, event in walk.values if path[-1] == key]
+        if len(nested) == 1:
+            return nested[0]
+    return (), None
+
+
+def _text_of(text: str, event: Any, key: str, dropped: tuple[str, ...]) -> MappingText:
+    problem = _problem(event, key)
+    if problem:
+        return MappingText(None, dropped, problem)
+    if event.style == ">" or (not event.style and event.start_mark.line != event.end_mark.line):
+        return MappingText(None, dropped, f"a `{key}` whose lines YAML folds into one", folded=True)
+    return MappingText(_quoted(text, event) if event.style in ('"', "'") else event.value, dropped)
+
+
+def _problem(event: Any, key: str) -> str:
+    """Why the node under a wanted key is no text; empty when it is one."""
+    if not isinstance(event, yaml.ScalarEvent):
+        return f"`{key}` with a list or a mapping under it, not a text"
+    if not event.value.strip():
+        return f"an empty `{key}`"
+    if not event.style and _RESOLVER.resolve(yaml.ScalarNode, event.value, (True, False)) != _STR:
+        return f"`{key}: {event.value[:40]}`, which is not a text"
+    return ""
+
+
+def _quoted(text: str, event: Any) -> str:
+    """A quoted value; real line breaks inside it, which YAML would fold, stay line breaks."""
+    raw = text[event.start_mark.index + 1 : event.end_mark.index - 1]
+    if "\n" not in raw or "\\" in raw or event.style * 2 in raw:
+        return str(event.value)
+    first, _, rest = raw.partition("\n")
+    return f"{first.lstrip()}\n{dedent(rest)}"
