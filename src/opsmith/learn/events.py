@@ -1,0 +1,66 @@
+"""What is told to whoever watches a run? One small record per thing that happens, in the order in which it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opsmith.records import Experience, Usage, Verdict
+from opsmith.store.rows import RoundInfo, SampleKey
+
+if TYPE_CHECKING:
+    from opsmith.learn.result import RunResult
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    run: str
+    model: str
+    tasks: tuple[str, ...]
+    given: tuple[str, ...]  # tasks that were solved before the run began: from another run, or imported
+    resumed: bool
+
+
+@dataclass(frozen=True)
+class RoundStarted:
+    round: RoundInfo
+    done: int  # of `round.planned` samples, those that were judged in an earlier session
+
+
+@dataclass(frozen=True)
+class SampleJudged:
+    """`verdict` None: the sample was left unjudged, for the reason in `problem`."""
+
+    key: SampleKey
+    verdict: Verdict | None
+    problem: str
+    spent: Usage  # of the whole run, so far
+
+
+@dataclass(frozen=True)
+class TaskSolved:
+    experience: Experience
+    contaminated: bool  # the solution equals an example of its own prompt
+
+
+@dataclass(frozen=True)
+class RoundEnded:
+    round: RoundInfo
+    solved: tuple[str, ...]
+    unjudged: int  # samples that were left out of the count
+    spent: Usage
+
+
+@dataclass(frozen=True)
+class Warned:
+    message: str
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    result: RunResult
+
+
+Event = RunStarted | RoundStarted | SampleJudged | TaskSolved | RoundEnded | Warned | RunEnded
+OnEvent = Callable[[Event], None]

@@ -1,0 +1,29 @@
+"""Which experiences are hard, and which easy? The stratification of Algorithm 1 (paper, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsmith.records import Experience
+
+
+def stratify(experiences: Sequence[Experience], levels: int) -> list[tuple[Experience, ...]]:
+    """The strata, hardest first; each in ascending order of success rate, ties by task id.
+
+    The sorted experiences are cut into `levels` bins whose sizes differ by at most one, larger ones first. A bin's
+    boundary is its highest rate. Each experience then goes to the first bin whose boundary is not below its rate, so
+    that equal rates stay together; bins left empty fall away.
+    """
+    ordered = sorted(experiences, key=lambda item: (item.success_rate, item.task.id))
+    boundaries = [part[-1].success_rate for part in _bins(ordered, levels) if part]
+    strata: list[list[Experience]] = [[] for _ in boundaries]
+    for item in ordered:
+        first = next(i for i, boundary in enumerate(boundaries) if item.success_rate <= boundary)
+        strata[first].append(item)
+    return [tuple(stratum) for stratum in strata if stratum]
+
+
+def _bins(ordered: Sequence[Experience], levels: int) -> list[Sequence[Experience]]:
+    size, rest = divmod(len(ordered), levels)
+    cuts = [i * size + min(i, rest) for i in range(levels + 1)]
+    return [ordered[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]

@@ -1,0 +1,191 @@
+"""How does a record become rows of the store, and how is each sample named? Pure functions; nothing is written here."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from opsmith.models import Message, Reply, Request
+from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, content_hash, dumps, to_json
+from opsmith.store import schema
+from opsmith.store.writer import Row
+
+PROPOSER, GUARDIAN = "proposer", "guardian"
+
+
+@dataclass(frozen=True)
+class SampleKey:
+    """One sample of a run: the n-th answer to a task at a temperature in a round."""
+
+    run: str
+    round: int
+    task: str
+    temperature: float
+    number: int
+
+    @cached_property
+    def id(self) -> str:
+        """Also the id of the proposer's request; the guardian's is `guardian_id`."""
+        return _short(self.run, str(self.round), self.task, repr(float(self.temperature)), str(self.number))
+
+    @property
+    def guardian_id(self) -> str:
+        return _short(self.id, GUARDIAN)
+
+    def seed(self, run_seed: int, agent: str = PROPOSER) -> int:
+        """The request's seed, of 63 bits: the same in a resumed run, whatever was sampled in between."""
+        place = (str(self.round), self.task, repr(float(self.temperature)), str(self.number))
+        return int(content_hash(str(run_seed), *place, *([] if agent == PROPOSER else [agent]))[:16], 16) >> 1
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What decides a run's result, and its name."""
+
+    id: str
+    identity: str
+    model: str
+    is_language_model: bool
+    target: str
+    seed: int
+    settings: Mapping[str, Any]
+    versions: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RoundInfo:
+    """What a round sets out to do."""
+
+    number: int
+    cycle: int
+    level: str
+    demonstrations: tuple[tuple[str, str], ...]  # (task, hash of the program), in the order shown
+    attempted: tuple[str, ...]
+    planned: int  # samples
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate of a sample with its verdict; `source` None: the reply held no program."""
+
+    source: str | None
+    verdict: Verdict
+    agent: str = PROPOSER
+    parent: str | None = None  # Candidate.id
+
+
+def text_row(body: str) -> Row:
+    return schema.text, {"hash": content_hash(body), "body": body}
+
+
+def run_rows(info: RunInfo, tasks: Sequence[Task]) -> list[Row]:
+    rows: list[Row] = [
+        (
+            schema.run,
+            {
+                **{name: getattr(info, name) for name in ("id", "identity", "model", "is_language_model", "target")},
+                "seed": info.seed,
+                "settings": dumps(info.settings),
+                "versions": dumps(info.versions),
+                "at": time.time(),
+            },
+        )
+    ]
+    for task in tasks:
+        body = task_body(task)
+        rows.append(text_row(body))
+        rows.append((schema.task, {"run": info.id, "id": task.id, "digest": task.digest, "body": content_hash(body)}))
+    return rows
+
+
+def task_body(task: Task) -> str:
+    """A task's JSON, less the author's own implementation and the place where the file lay."""
+    return dumps(replace(task, impl=None, path=""))
+
+
+def session_row(run: str, settings: Mapping[str, Any], versions: Mapping[str, Any], commit: str | None) -> Row:
+    values = {"settings": dumps(settings), "versions": dumps(versions), "commit": commit}
+    return schema.session, {"run": run, **values, "at": time.time()}
+
+
+def round_row(run: str, info: RoundInfo) -> Row:
+    lists = {"demonstrations": dumps(info.demonstrations), "attempted": dumps(info.attempted)}
+    place = {"run": run, "number": info.number, "cycle": info.cycle, "level": info.level}
+    return schema.round_, {**place, **lists, "planned": info.planned, "at": time.time()}
+
+
+def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
+    """The prompt's hash, and its texts; a message that is in the store already costs nothing."""
+    parts = [text_row(message.content) for message in messages]
+    named = [[message.role, row["hash"]] for message, (_, row) in zip(messages, parts, strict=True)]
+    whole = text_row(dumps(named))
+    return whole[1]["hash"], [*parts, whole]
+
+
+def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply: Reply, seconds: float) -> list[Row]:
+    """A request with its reply. A request without one leaves no row: it is asked again."""
+    name = key.id if agent == PROPOSER else key.guardian_id
+    asked = {"id": name, "agent": agent, "sample": key.id, "prompt": prompt}
+    place = {"run": key.run, "round": key.round, "task": key.task, "temperature": key.temperature}
+    told = {"number": key.number, "seed": request.seed, "max_tokens": request.max_tokens}
+    lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish)}
+    received = {"request": name, "run": key.run, "model": reply.model, **lists, **to_json(reply.usage)}
+    return [
+        (schema.request, {**asked, **place, **told}),
+        (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
+    ]
+
+
+def failure_row(key: SampleKey, charged_to: Boundary, message: str) -> Row:
+    place = {"run": key.run, "sample": key.id, "round": key.round, "task": key.task}
+    return schema.failure, {**place, "charged_to": charged_to.value, "message": message, "at": time.time()}
+
+
+def judged_rows(key: SampleKey, judged: Sequence[Judged]) -> list[Row]:
+    """All candidates of a sample with their verdicts; the last one is what the sample counts by."""
+    rows: list[Row] = []
+    for item in judged:
+        name = Candidate(item.source).id if item.source is not None else ""
+        body = dumps(replace(item.verdict, seconds=0.0))
+        seen = {"stage": item.verdict.stage.name, "outcome": item.verdict.outcome.value, "body": content_hash(body)}
+        times = {"seconds": item.verdict.seconds, "at": time.time()}
+        final = item is judged[-1]
+        rows.append((schema.verdict, _of(key, candidate=name, final=final, **seen, **times)))
+        rows.append(text_row(body))
+        if item.source is not None:
+            rows.append(text_row(item.source))
+            rows.append((schema.candidate, _of(key, id=name, parent=item.parent, agent=item.agent)))
+    return rows
+
+
+def experience_rows(run: str, found: Experience, sample: str | None, contaminated: bool) -> list[Row]:
+    task = {"task": found.task.id, "digest": found.task.digest, "body": content_hash(task_body(found.task))}
+    earned = {"round": found.round, "success_rate": found.success_rate, "origin": found.origin}
+    source = content_hash(found.source)
+    row = {"run": run, **task, **earned, "source": source, "sample": sample, "contaminated": contaminated}
+    return [text_row(found.source), text_row(task_body(found.task)), (schema.experience, row)]
+
+
+def round_end_row(run: str, number: int, solved: Sequence[str]) -> Row:
+    return schema.round_end, {"run": run, "number": number, "solved": dumps(solved), "at": time.time()}
+
+
+def run_end_row(run: str, reason: str, final: bool, seconds: float) -> Row:
+    return schema.run_end, {"run": run, "reason": reason, "final": final, "seconds": seconds, "at": time.time()}
+
+
+def task_from_body(body: str) -> Task:
+    return Task(**json.loads(body))
+
+
+def _of(key: SampleKey, **values: object) -> dict[str, object]:
+    return {"sample": key.id, "run": key.run, **values}
+
+
+def _short(*parts: str) -> str:
+    """128 bits name a sample: half the bytes of a full hash in four tables."""
+    return content_hash(*parts)[:32]
