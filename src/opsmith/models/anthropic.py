@@ -1,0 +1,107 @@
+"""How is text got from Anthropic and from servers that speak its messages protocol?
+
+The system prompt travels apart. The protocol has no `n` and no seed: `n` completions are `n` calls one after the other
+(their usage summed; the first fills the prompt cache for the rest), and a seed is not sent. Temperatures above 1.0 are
+sent as 1.0. The system prompt and the whole prompt are marked for the provider's prompt cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from opsmith.models import Reply, Request
+from opsmith.models.price import cost_usd
+from opsmith.models.retry import Retry
+from opsmith.models.sdk import Channel, Endpoint, collect, count, encodable, load, text_of
+from opsmith.models.windows import context_window
+from opsmith.records import Usage
+
+INSTEAD = {"temperature": None, "cache_control": None}
+MAX_TEMPERATURE = 1.0
+FINISH = {  # in the words that `Reply.finish` uses
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+
+
+class _Message(BaseModel):
+    """The part of a reply that is read; other fields are ignored."""
+
+    content: list[Any] | None
+    stop_reason: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+
+
+class AnthropicModel:
+    """A chat model behind the Anthropic messages protocol."""
+
+    is_language_model = True
+
+    def __init__(self, endpoint: Endpoint, retry: Retry | None = None) -> None:
+        sdk = load("anthropic")
+        self.name = endpoint.name
+        self.context_window = context_window(endpoint.provider, endpoint.model)
+        self._endpoint = endpoint
+        self._channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
+        self._client = sdk.AsyncAnthropic(
+            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=sdk.DefaultAioHttpClient()
+        )
+
+    async def complete(self, request: Request) -> Reply:
+        async def ask(first: int, wanted: int) -> Reply:
+            return await self._channel.ask(self._create, self._parameters(request), self._read)
+
+        return await collect(request.n, ask)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        system = "\n\n".join(encodable(m.content) for m in request.messages if m.role == "system")
+        turns = [{"role": m.role, "content": encodable(m.content)} for m in request.messages if m.role != "system"]
+        parameters: dict[str, Any] = {
+            "model": self._endpoint.model,
+            "messages": turns,
+            "max_tokens": request.max_tokens,
+            "temperature": min(request.temperature, MAX_TEMPERATURE),
+            "cache_control": {"type": "ephemeral"},
+        }
+        return parameters | ({"system": system} if system else {})
+
+    async def _create(self, parameters: dict[str, Any], seconds: float) -> Any:
+        parameters = dict(parameters)
+        if "system" in parameters and "cache_control" in parameters:
+            mark = parameters["cache_control"]
+            parameters["system"] = [{"type": "text", "text": parameters["system"], "cache_control": mark}]
+        # the SDK's signature no longer has a temperature, the protocol does
+        extra = {"temperature": parameters.pop("temperature")} if "temperature" in parameters else None
+        return await self._client.messages.with_raw_response.create(**parameters, extra_body=extra, timeout=seconds)
+
+    def _read(self, body: Any) -> Reply:
+        message = _Message.model_validate(body)
+        model = encodable(message.model or "")
+        return Reply(
+            texts=(text_of(message.content),),
+            usage=self._usage(message.usage, model),
+            model=model,
+            finish=(FINISH.get(message.stop_reason or "", message.stop_reason or ""),),
+        )
+
+    def _usage(self, stated: Mapping[str, Any] | None, model: str) -> Usage:
+        """The protocol counts what was read from and written to the cache apart from the other input tokens."""
+        if stated is None:
+            return Usage(requests=1, cost_usd=None)
+        cached = count(stated.get("cache_read_input_tokens"))
+        written = count(stated.get("cache_creation_input_tokens"))
+        tokens = count(stated.get("input_tokens")) + cached + written
+        usage = Usage(1, tokens, count(stated.get("output_tokens")), cached)
+        cost = cost_usd(self._endpoint.provider, (model, self._endpoint.model), usage, written)
+        return replace(usage, cost_usd=cost)

@@ -1,0 +1,67 @@
+"""Where does a key come from, and how is it kept out of every message?
+
+A key is read from the environment, or else from the file `.env` in the working directory; the environment always wins
+and is never changed. Nothing here keeps a key: it is read again for each client, and `redact` reads it again to remove
+it from a text.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from opsmith.errors import UsageError
+
+ENV_FILE = ".env"
+MAX_ENV_BYTES = 64 * 1024
+SHORTEST_SECRET = 8  # shorter values ("none", "EMPTY", a test server's "x") would blank out ordinary words
+
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
+_SECRET_LOOK = re.compile(r"\b(?:sk|pk|tgp)[-_][A-Za-z0-9_\-*.]{8,}|(?<=Bearer )[^\s\"',;]+", re.IGNORECASE)
+
+
+def read_key(variable: str, environ: Mapping[str, str] | None = None) -> str | None:
+    """The key in `variable`, or None when there is none. Raises UsageError if it cannot be sent in a header."""
+    found = (os.environ if environ is None else environ).get(variable) or read_env_file().get(variable)
+    key = (found or "").strip()
+    if not key:
+        return None
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise UsageError(
+            f"{variable}: given a value with spaces or characters outside ASCII; expected a key as its provider "
+            f"printed it; try: copy it again, without quotes or line breaks"
+        )
+    return key
+
+
+def read_env_file(path: Path | None = None) -> dict[str, str]:
+    """The `NAME=value` lines of a `.env` file; empty when the file is missing or unreadable."""
+    try:
+        with (path or Path(ENV_FILE)).open("rb") as file:
+            text = file.read(MAX_ENV_BYTES).decode("utf-8-sig", "replace")
+    except OSError:
+        return {}
+    lines = (_LINE.fullmatch(line) for line in text.splitlines())
+    return {line[1]: _value(line[2]) for line in lines if line}
+
+
+def _value(text: str) -> str:
+    """A value without its quotes or, unquoted, without the comment after it."""
+    text = text.strip()
+    if text[:1] in {"'", '"'}:
+        end = text.find(text[0], 1)
+        return text[1:end] if end > 0 else text[1:]
+    return re.split(r"\s#", f" {text}", maxsplit=1)[0].strip()
+
+
+def redact(text: str, keys: Iterable[str] = ()) -> str:
+    """`text` with `keys`, every secret of the environment and of `.env`, and all that looks like a key blotted out."""
+    named = [*os.environ.items(), *read_env_file().items()]
+    secrets = {*keys, *(value.strip() for name, value in named if _SECRET_NAME.search(name))}
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "[key]")
+    return _SECRET_LOOK.sub("[key]", text)

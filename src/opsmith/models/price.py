@@ -1,0 +1,50 @@
+"""What does a request cost? USD for the tokens of one reply, by the price list of the package `genai-prices`.
+
+The list ships with the package (an offline, dated copy): nothing is fetched. Unknown stays unknown: a server of the
+user's own, a model that is not listed, or a missing package give None, never 0 and never an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opsmith.records import Usage
+
+
+def cost_usd(provider: str | None, models: tuple[str, ...], usage: Usage, cache_written: int = 0) -> float | None:
+    """The cost of `usage` at `provider` for the first of `models` that is listed.
+
+    provider: "openai", "anthropic", "deepseek", "together"; None: not a priced server
+    models: the dated name the server reported, then the name that was asked for
+    cache_written: the part of the input tokens that was written to the provider's prompt cache, in tokens
+    """
+    if provider is None:
+        return None
+    costs = (_cost(provider, model, usage, cache_written) for model in models if model)
+    return next((cost for cost in costs if cost is not None), None)
+
+
+def _cost(provider: str, model: str, usage: Usage, cache_written: int) -> float | None:
+    try:
+        from genai_prices import Usage as Tokens  # noqa: PLC0415 - optional, and 0.2 s to import
+        from genai_prices import calc_price  # noqa: PLC0415
+
+        tokens = Tokens(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=usage.cached_tokens,
+            cache_write_tokens=cache_written,
+        )
+        return float(calc_price(tokens, model, provider_id=provider).total_price)
+    except Exception:  # whatever a price list does, a run goes on with "not known"
+        return None
+
+
+def listed(provider: str, model: str) -> Any:
+    """The price list's entry of a model (`.context_window` and more), or None."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
+
+        return get_snapshot().find_provider_model(model, None, provider, None)[1]
+    except Exception:  # as above
+        return None

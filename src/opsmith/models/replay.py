@@ -1,0 +1,160 @@
+"""How is a recorded conversation played back? `replay:FILE` answers each request with the reply recorded for it.
+
+The file is JSON lines. The first says what was recorded, each further line is one reply under the hash of its request:
+
+    {"replay": 1, "model": "openai/gpt-4o", "is_language_model": true, "context_window": 128000}
+    {"key": "...", "texts": ["..."], "usage": {"requests": 1, ...}, "model": "gpt-4o-2024-11-20", "finish": ["stop"]}
+
+Usage is that of the recording. Of two lines with one key the first counts. A request that was not recorded is a
+ProviderError: a replay never makes anything up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from opsmith.errors import ProviderError, TaskError, UsageError
+from opsmith.models import Reply, Request
+from opsmith.records import Diagnostic, Usage, content_hash, dumps, to_json
+
+MAX_LINE = 8 * 2**20  # bytes
+MAX_FILE = 2**30  # bytes; a run of the paper's size records about 100 MB
+
+
+class _Outside(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class _Header(_Outside):
+    replay: Literal[1]
+    model: str
+    is_language_model: bool
+    context_window: int | None = Field(default=None, gt=0)
+
+
+class _Usage(_Outside):
+    requests: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
+
+
+class _Line(_Outside):
+    key: str
+    texts: list[str]
+    usage: _Usage = Field(default_factory=_Usage)
+    model: str = ""
+    finish: list[str] = Field(default_factory=list)
+
+    def reply(self) -> Reply:
+        return Reply(tuple(self.texts), Usage(**self.usage.model_dump()), self.model, tuple(self.finish))
+
+
+Schema = TypeVar("Schema", bound=_Outside)
+
+
+class ReplayModel:
+    """The replies of a file, read once. Raises UsageError (no file) or TaskError (a line is wrong)."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.name = f"replay:{path}"
+        header, self._replies = _read(Path(path))
+        self.recorded = header.model
+        self.is_language_model = header.is_language_model
+        self.context_window = header.context_window
+
+    async def complete(self, request: Request) -> Reply:
+        reply = self._replies.get(request_key(request))
+        if reply is None or len(reply.texts) != request.n:
+            held = "no reply to it" if reply is None else f"a reply of {len(reply.texts)} texts"
+            raise ProviderError(
+                f"{self.name}: given a request for {request.n} texts (temperature {request.temperature}, seed "
+                f"{request.seed}), of which {len(self._replies)} recorded requests hold {held}; expected one that was "
+                f"recorded; try: the tasks, settings and version of the recording, or record it again"
+            )
+        return reply
+
+    async def close(self) -> None:
+        pass
+
+
+def request_key(request: Request) -> str:
+    """The name of a request: the hash of its messages, n, temperature, max_tokens and seed."""
+    data = to_json(request)
+    return content_hash(dumps(data | {"temperature": float(request.temperature)}))
+
+
+def record(
+    path: str | Path,
+    pairs: Iterable[tuple[Request, Reply]],
+    *,
+    model: str,
+    is_language_model: bool,
+    context_window: int | None = None,
+) -> None:
+    """Write a file that `replay:FILE` plays back; it appears whole or not at all."""
+    header = {"replay": 1, "model": model, "is_language_model": is_language_model, "context_window": context_window}
+    part = Path(f"{path}.part")
+    with part.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(header) + "\n")
+        file.writelines(dumps({"key": request_key(asked), **to_json(reply)}) + "\n" for asked, reply in pairs)
+    os.replace(part, path)
+
+
+def _read(path: Path) -> tuple[_Header, dict[str, Reply]]:
+    try:
+        if not path.is_file():
+            raise UsageError(f"replay:{path}: no such file; expected a file that `record` wrote; try: check the path")
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise TaskError(f"replay:{path}: given {size} bytes; expected at most {MAX_FILE}; try: several files")
+        return _parse(path)
+    except OSError as error:
+        raise UsageError(
+            f"replay:{path}: cannot be read: {error.strerror}; try: check the path and its rights"
+        ) from None
+
+
+def _parse(path: Path) -> tuple[_Header, dict[str, Reply]]:
+    lines = _lines(path)
+    number, first = next(lines, (1, b""))
+    header = _checked(_Header, path, number, first)
+    replies: dict[str, Reply] = {}
+    for number, text in lines:
+        line = _checked(_Line, path, number, text)
+        replies.setdefault(line.key, line.reply())
+    return header, replies
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers from 1; never more than MAX_LINE bytes at a time."""
+    with path.open("rb") as file:
+        number = 0
+        while text := file.readline(MAX_LINE + 1):
+            number += 1
+            if len(text) > MAX_LINE:
+                raise _wrong(path, number, f"more than {MAX_LINE} bytes", "a line of at most that", "record it again")
+            if text.strip():
+                yield number, text
+
+
+def _checked(schema: type[Schema], path: Path, number: int, text: bytes) -> Schema:
+    try:
+        return schema.model_validate_json(text)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(step) for step in found["loc"]) or "the line"
+    expected = "a header" if schema is _Header else "a recorded reply"
+    raise _wrong(path, number, f"{place}: {found['msg']}", expected, "delete the line, or record the file again")
+
+
+def _wrong(path: Path, number: int, given: str, expected: str, remedy: str) -> TaskError:
+    finding = Diagnostic("TASK", f"replay:{path}", given, expected, remedy, line=number)
+    return TaskError(str(finding), [finding])

@@ -1,0 +1,149 @@
+"""When is a failed request sent again? One policy for all providers; the SDKs' own retries are off.
+
+A provider's module turns each failed attempt into a `Failure`; `Retry.call` decides. Sent again: no answer at all,
+408, 409, 429, 5xx (529 too), and an answer that cannot be read; never another 4xx, nor a 429 that says that the money
+is used up. The wait is drawn from [0, min(cap, base * 2^k)) ("full jitter"), or is what `retry-after` says and a
+little more. How many requests run at once is the caller's; a rate that adapts would replace `Retry`, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from math import isfinite
+from typing import TypeVar
+
+from opsmith.errors import ProviderError
+
+T = TypeVar("T")
+log = logging.getLogger("opsmith.models")
+
+_PASSING = {408, 409, 429}
+_HOPELESS = {"insufficient_quota", "billing_hard_limit_reached"}
+_REMEDIES = {
+    400: "read the server's words; a prompt that is too long needs a model with a larger context window",
+    401: "check the key; `opsmith models` says which variable holds it",
+    402: "check the account's balance",
+    403: "check the key and what it may use; `opsmith models` says which variable holds it",
+    404: "check the model's name and --base-url",
+    429: "lower --concurrency, or check the account's limits and balance",
+}
+
+
+class Failure(Exception):
+    """One attempt that gave nothing to count, in no provider's terms; `text` holds no key."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        status: int | None = None,  # None: no answer, or one that is not a reply
+        retry_after: float | None = None,  # seconds, as the server asked
+        code: str = "",  # the server's own word for it
+        parameter: str = "",  # the request's parameter that the server names
+    ) -> None:
+        super().__init__(text)
+        self.text = text
+        self.status = status
+        self.retry_after = retry_after
+        self.code = code
+        self.parameter = parameter
+
+    @property
+    def retryable(self) -> bool:
+        if self.status is None:
+            return True
+        return (self.status in _PASSING or self.status >= 500) and self.code not in _HOPELESS
+
+
+@dataclass(frozen=True)
+class Retry:
+    """The policy. `sleep`, `clock` and `jitter` are replaced in tests."""
+
+    attempts: int = 7
+    base_s: float = 1.0
+    cap_s: float = 60.0
+    timeout_s: float = 300.0  # of one attempt
+    deadline_s: float = 900.0  # of all attempts and waits together
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = random.random
+
+    async def call(self, where: str, send: Callable[[float], Awaitable[T]]) -> T:
+        """What `send(seconds)` returns; `where` opens every message. Raises ProviderError when it is given up."""
+        end = self.clock() + self.deadline_s
+        for attempt in range(1, self.attempts + 1):
+            result = await self._attempt(send, min(self.timeout_s, end - self.clock()))
+            if not isinstance(result, Failure):
+                return result
+            failure = result
+            wait = self.wait_s(failure, attempt)
+            if not failure.retryable or attempt == self.attempts or self.clock() + wait >= end:
+                break
+            log.info("%s: %s; attempt %d in %.1f s", where, _given(failure), attempt + 1, wait)
+            await self.sleep(wait)
+        raise provider_error(where, failure, attempt)  # outside any `except`: no SDK error hangs on it
+
+    async def _attempt(self, send: Callable[[float], Awaitable[T]], seconds: float) -> T | Failure:
+        try:
+            async with asyncio.timeout(seconds):
+                return await send(seconds)
+        except TimeoutError:
+            return Failure(f"no answer within {seconds:.0f} s")
+        except Failure as failure:
+            return failure
+
+    def wait_s(self, failure: Failure, attempt: int) -> float:
+        """Seconds to wait after the failed `attempt`, which counts from 1."""
+        if failure.retry_after is not None:
+            return failure.retry_after + self.jitter() * self.base_s
+        return self.jitter() * min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
+
+
+def provider_error(where: str, failure: Failure, attempts: int) -> ProviderError:
+    """The error that a person reads: where, given, expected, try."""
+    tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+    return ProviderError(
+        f"{where}: given {_given(failure)}, after {tries}; expected a completion; try: {_remedy(failure)}",
+        status=failure.status,
+        retryable=failure.retryable,
+    )
+
+
+def _given(failure: Failure) -> str:
+    asked = f" (the server asks to wait {failure.retry_after:.0f} s)" if failure.retry_after else ""
+    return f"HTTP {failure.status}: {failure.text}{asked}" if failure.status is not None else failure.text
+
+
+def _remedy(failure: Failure) -> str:
+    if failure.status is None:
+        return "check that the server runs and that --base-url is right, then start the same command again"
+    if failure.status >= 500 or failure.status in {408, 409}:
+        return "start the same command again later: it continues where it stopped"
+    return _REMEDIES.get(failure.status, "read the server's words")
+
+
+def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+    """Seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` as a number or an HTTP date."""
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        text = headers.get(name, "")
+        try:
+            seconds = float(text) * unit
+        except ValueError:
+            seconds = _until(text, now) if unit == 1.0 else float("nan")
+        if isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def _until(date: str, now: Callable[[], float]) -> float:
+    """Seconds until an HTTP date; nan when it is not one."""
+    try:
+        return parsedate_to_datetime(date).timestamp() - now()
+    except (ValueError, TypeError, OverflowError):
+        return float("nan")

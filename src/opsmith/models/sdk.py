@@ -1,0 +1,209 @@
+"""What do the providers' official SDKs have in common? How they are loaded, how they fail, and what a model refuses.
+
+The SDKs send and receive (`max_retries=0`, aiohttp transport); replies are read from the raw body by our own schemas,
+so that a server that is only nearly compatible is either understood or refused with words, never half parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from opsmith.errors import UsageError
+from opsmith.models import Reply
+from opsmith.models.keys import redact
+from opsmith.models.retry import Failure, Retry, log, retry_after_s
+
+MAX_WORDS = 500  # characters of a server's message that are shown
+
+_REFUSAL = re.compile(
+    r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|deprecated|not (?:permitted|allowed)"
+    r"|extra (?:inputs|fields)|only the default|is not available",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model, where it is served, and what opens the door."""
+
+    name: str  # as the user named it, e.g. "openai/gpt-4o-2024-11-20"
+    model: str  # as the server knows it
+    url: str
+    key: str = field(repr=False)
+    provider: str | None  # whose price list holds; None: a server of the user's own
+
+    @property
+    def where(self) -> str:
+        return f"{self.name} at {self.url}"
+
+
+def load(package: str) -> Any:
+    """An SDK with its aiohttp transport. Raises UsageError that says how to install it."""
+    try:
+        import_module("aiohttp")
+        return import_module(package)
+    except ImportError as error:
+        missing = error.name or package
+    raise UsageError(
+        f"model server: given no package {missing!r}; expected the {package} SDK; try: pip install 'opsmith[providers]'"
+    )
+
+
+class Refusals:
+    """The parameters that a model turned out to refuse: each is learnt once, reported once and then left out."""
+
+    def __init__(self, name: str, instead: Mapping[str, str | None]) -> None:
+        """`instead` names what may be left out, and the parameter that takes its place, if one does."""
+        self._name = name
+        self._instead = instead
+        self._refused: set[str] = set()
+
+    def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """`wanted` without what is refused, renamed where there is another name."""
+        names = {key: self._instead[key] if key in self._refused else key for key in wanted}
+        return {name: wanted[key] for key, name in names.items() if name}
+
+    def learn(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
+        """Whether the failure refuses a parameter that was sent and may be left out: then send again."""
+        if failure.status not in {400, 422} or not (_REFUSAL.search(failure.text) or "unsupported" in failure.code):
+            return False
+        key = next((key for key in self._instead if key in sent and _names(failure, key)), None)
+        if key and key not in self._refused:  # another request may have learnt it meanwhile
+            self._refused.add(key)
+            action = f"sent as {self._instead[key]!r}" if self._instead[key] else "left out"
+            log.warning("%s: the model refuses %r; it is %s from now on", self._name, key, action)
+        return key is not None
+
+
+def _names(failure: Failure, key: str) -> bool:
+    """Whether a refusal is about the parameter `key`: the server's `param` says so, or else its words do."""
+    if failure.parameter:
+        return failure.parameter.rpartition(".")[2] == key
+    return re.search(rf"(?<!\w){re.escape(key)}(?!\w)", failure.text) is not None
+
+
+class Channel:
+    """One endpoint: sends, leaves out what is refused, retries, and reads the body."""
+
+    def __init__(self, endpoint: Endpoint, sdk: Any, retry: Retry, instead: Mapping[str, str | None]) -> None:
+        self._endpoint = endpoint
+        self._refusals = Refusals(endpoint.name, instead)
+        self._retry = retry
+        self._status_error: type[Exception] = sdk.APIStatusError
+        # ValueError: a body that is no reply; RecursionError: one nested beyond reason
+        client_error = import_module("aiohttp").ClientError
+        self._faults = (sdk.APIError, client_error, OSError, ValueError, RecursionError)
+
+    async def ask(
+        self,
+        create: Callable[[dict[str, Any], float], Awaitable[Any]],
+        wanted: Mapping[str, Any],
+        read: Callable[[Any], Reply],
+    ) -> Reply:
+        """`read` of the JSON that `create(parameters, timeout)` brings. Raises ProviderError."""
+
+        async def send(seconds: float) -> Reply:
+            while True:
+                sent = self._refusals.fit(wanted)
+                result = await self._once(create, sent, read, seconds)
+                if not isinstance(result, Failure):
+                    return result
+                if not self._refusals.learn(result, sent):
+                    raise result
+
+        return await self._retry.call(self._endpoint.where, send)
+
+    async def _once(
+        self,
+        create: Callable[[dict[str, Any], float], Awaitable[Any]],
+        sent: dict[str, Any],
+        read: Callable[[Any], Reply],
+        seconds: float,
+    ) -> Reply | Failure:
+        try:
+            raw = await create(sent, seconds)
+            body = json.loads(raw.http_response.content)
+            if isinstance(body, dict) and body.get("error"):  # some servers report errors with status 200
+                return Failure(self._clean(_words(body)))
+            return read(body)
+        except self._status_error as error:
+            return self._refusal(error)
+        except self._faults as error:
+            return Failure(self._clean(_cause(error)))
+
+    def _refusal(self, error: Any) -> Failure:
+        """A 4xx or 5xx of either SDK."""
+        inner = _inner(error.body)
+        return Failure(
+            self._clean(_words(error.body) or error.message),
+            status=error.status_code,
+            retry_after=retry_after_s(error.response.headers),
+            code=str(inner.get("code") or inner.get("type") or ""),
+            parameter=str(inner.get("param") or ""),
+        )
+
+    def _clean(self, text: str) -> str:
+        """A server's words on one line, printable, bounded and without a key."""
+        shown = "".join(char if char.isprintable() else " " for char in redact(text, [self._endpoint.key]))
+        line = " ".join(shown.split())
+        return line if len(line) <= MAX_WORDS else line[:MAX_WORDS] + " ..."
+
+
+def _inner(body: object) -> Mapping[str, Any]:
+    """The error object of a body; the OpenAI SDK has unwrapped it already, servers differ."""
+    if not isinstance(body, dict):
+        return {}
+    inner = body.get("error")
+    return inner if isinstance(inner, dict) else body
+
+
+def _words(body: object) -> str:
+    """What a body says in words; "" when it says nothing."""
+    inner = _inner(body)
+    words = inner.get("message") or inner.get("detail") or inner.get("error") or body
+    return words if isinstance(words, str) else json.dumps(words, default=str) if words else ""
+
+
+def _cause(error: BaseException) -> str:
+    """The words of the innermost cause that has any: SDKs wrap what happened in "Connection error."."""
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    inner = error.__cause__
+    while inner is not None:
+        words = f"{type(inner).__name__}: {inner}" if str(inner) else words
+        inner = inner.__cause__
+    return f"no usable answer: {words}"
+
+
+async def collect(n: int, ask: Callable[[int, int], Awaitable[Reply]]) -> Reply:
+    """`n` completions by as many calls of `ask(first, wanted)` as it takes; each brings at least one text."""
+    reply = await ask(0, n)
+    while len(reply.texts) < n:
+        more = await ask(len(reply.texts), n - len(reply.texts))
+        reply = Reply(
+            reply.texts + more.texts, reply.usage + more.usage, reply.model or more.model, reply.finish + more.finish
+        )
+    return replace(reply, texts=reply.texts[:n], finish=reply.finish[:n])
+
+
+def text_of(content: object) -> str:
+    """A completion's content as text: a string, a list of parts, or nothing. What UTF-8 cannot hold becomes "?"."""
+    if isinstance(content, list):
+        return "".join(text_of(part) for part in content)
+    if isinstance(content, dict):
+        return text_of(content.get("text")) if content.get("type", "text") == "text" else ""
+    return encodable(content) if isinstance(content, str) else ""
+
+
+def encodable(text: str) -> str:
+    """`text` without lone surrogates, which neither a socket nor a database takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def count(value: object) -> int:
+    """A number of tokens as a server states it; 0 for what is not one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,183 @@
+"""Which chat models are there, and how is one made from its name?
+
+A further provider is one line in `FAMILIES`, and a module if it speaks a protocol of its own. SDKs are imported when a
+model is made, never before. Addresses come from the table or from --base-url, never from an SDK's own variables, so
+that the saved settings say where the replies came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from opsmith.errors import UsageError
+from opsmith.models import ChatModel
+from opsmith.models.keys import read_key
+from opsmith.models.retry import Retry
+from opsmith.models.sdk import Endpoint
+from opsmith.settings import Settings
+from opsmith.targets import Target
+
+NO_KEY = "none"  # what a server of the user's own is sent when there is no key: the SDKs insist on one
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where a provider serves its models and what opens its door."""
+
+    url: str
+    variable: str  # the environment variable of the key
+    prices: str  # the provider's name in the price list
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a model is made from."""
+
+    settings: Settings
+    rest: str  # the model's name after the family's prefix
+    server: Server | None = None
+    target: Target | None = None
+    retry: Retry | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """All models whose names begin alike. `rest` says what follows the prefix; "" when the prefix is the whole name."""
+
+    rest: str
+    what: str
+    make: Callable[[Order], ChatModel]
+    server: Server | None = None  # None: no server, no key
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """One line of `opsmith models`; the key itself is never shown."""
+
+    pattern: str
+    what: str
+    variable: str | None  # None: needs no key
+    key_present: bool | None
+
+
+def get_model(settings: Settings, target: Target | None = None, retry: Retry | None = None) -> ChatModel:
+    """The model that `settings.model` names; the embedded one needs the `target`. Raises UsageError."""
+    name = settings.model
+    for prefix, family in FAMILIES.items():
+        rest = name.removeprefix(prefix)
+        if name.startswith(prefix) and bool(rest) == bool(family.rest):
+            return family.make(Order(settings, rest, family.server, target, retry))
+    known = ", ".join(info.pattern for info in list_models())
+    raise UsageError(f"model {name!r}: no such model; known: {known}")
+
+
+def list_models() -> tuple[ModelInfo, ...]:
+    """What can be named, for `opsmith models` and for the message about an unknown name."""
+    return tuple(_info(prefix, family) for prefix, family in FAMILIES.items())
+
+
+def _info(prefix: str, family: Family) -> ModelInfo:
+    variable = family.server.variable if family.server else None
+    return ModelInfo(prefix + family.rest, family.what, variable, _present(variable) if variable else None)
+
+
+def _present(variable: str) -> bool:
+    try:
+        return read_key(variable) is not None
+    except UsageError:  # there is one, and it is malformed: said when it is used
+        return True
+
+
+def _openai(order: Order) -> ChatModel:
+    from opsmith.models.openai import OpenAIModel  # noqa: PLC0415 - an extra, and slow to import
+
+    return OpenAIModel(_endpoint(order), order.retry)
+
+
+def _anthropic(order: Order) -> ChatModel:
+    from opsmith.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra, and slow to import
+
+    return AnthropicModel(_endpoint(order), order.retry)
+
+
+def _embedded(order: Order) -> ChatModel:
+    from opsmith.models.embedded import EmbeddedModel  # noqa: PLC0415 - the other models do without it
+
+    _refuse_base_url(order.settings)
+    if order.target is None:
+        raise UsageError(
+            "model 'embedded': given no target; expected the language to sample; try: get_model(s, target)"
+        )
+    return EmbeddedModel(order.target, noise=order.settings.noise)
+
+
+def _replay(order: Order) -> ChatModel:
+    from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
+
+    _refuse_base_url(order.settings)
+    return ReplayModel(order.rest)
+
+
+def _refuse_base_url(settings: Settings) -> None:
+    if settings.base_url is not None:
+        raise UsageError(
+            f"--base-url: given with model {settings.model!r}, which asks no server; expected a model on a server; "
+            f"try: --model openai/NAME"
+        )
+
+
+def _endpoint(order: Order) -> Endpoint:
+    """Where the model is: at its provider, or at --base-url, where a key is sent if there is one."""
+    assert order.server is not None
+    settings, server = order.settings, order.server
+    url = server.url if settings.base_url is None else _checked_url(settings.base_url)
+    own = url.rstrip("/") != server.url
+    key = read_key(server.variable)
+    if key is None and not own:
+        raise UsageError(
+            f"model {settings.model!r}: given no key; expected {server.variable} in the environment or in .env; "
+            f"try: export {server.variable}=..., or --base-url for a server of your own, or --model embedded"
+        )
+    return Endpoint(settings.model, order.rest, url, key or NO_KEY, None if own else server.prices)
+
+
+def _checked_url(url: str) -> str:
+    """A base URL that a request can be sent to. A password in it would be saved with the settings: refused."""
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a broken IPv6 address
+        fits = False
+    if "@" in url:
+        raise UsageError("--base-url: given a user or password; expected an address; try: the key in its variable")
+    if not fits:
+        raise UsageError(
+            f"--base-url: given {url!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
+        )
+    return url
+
+
+FAMILIES: dict[str, Family] = {
+    "embedded": Family("", "the program sampler of the target language: offline, free, no language model", _embedded),
+    "openai/": Family(
+        "NAME",
+        "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",
+        _openai,
+        Server("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
+    ),
+    "anthropic/": Family(
+        "NAME",
+        "Anthropic, or with --base-url a server of its protocol",
+        _anthropic,
+        Server("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
+    ),
+    "deepseek/": Family(
+        "NAME", "DeepSeek", _openai, Server("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek")
+    ),
+    "together/": Family(
+        "NAME", "Together AI", _openai, Server("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together")
+    ),
+    "replay:": Family("FILE", "replies recorded before, from a JSONL file", _replay),
+}

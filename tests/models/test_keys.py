@@ -1,0 +1,66 @@
+"""Keys come from the environment, else from .env, and never leave in a message."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from opsmith.errors import UsageError
+from opsmith.models.keys import MAX_ENV_BYTES, read_env_file, read_key, redact
+
+from .common import CANARY
+
+
+def test_the_environment_wins_over_the_file_and_is_not_changed():
+    Path(".env").write_text("OPENAI_API_KEY=sk-from-file-123\nOTHER_KEY=sk-from-file-456\n")
+    before = dict(os.environ)
+    assert read_key("OPENAI_API_KEY") == CANARY
+    assert read_key("OTHER_KEY") == "sk-from-file-456"
+    assert read_key("MISSING_KEY") is None
+    assert dict(os.environ) == before
+
+
+def test_the_file_is_read_in_its_usual_forms():
+    Path(".env").write_text(
+        "\ufeff# a comment\n\nexport A_KEY=one # why\nB='t#wo' # x\r\n C = \"th ree\" \nD=\nE=a=b\nnot a line\n1X=y\n"
+    )
+    assert read_env_file() == {"A_KEY": "one", "B": "t#wo", "C": "th ree", "D": "", "E": "a=b"}
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00K=v", b"K=" + b"x" * (MAX_ENV_BYTES * 2), b""])
+def test_a_strange_file_does_no_harm(content):
+    Path(".env").write_bytes(content)
+    assert len(read_env_file().get("K", "")) < MAX_ENV_BYTES
+
+
+def test_a_folder_named_env_is_no_file():
+    Path(".env").mkdir()
+    assert read_env_file() == {}
+
+
+@pytest.mark.parametrize("value", ["sk one", "sk-\u2026", "sk-a\nb"])
+def test_a_malformed_key_is_refused_without_showing_it(monkeypatch, value):
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(UsageError) as caught:
+        read_key("OPENAI_API_KEY")
+    assert "OPENAI_API_KEY" in str(caught.value)
+    assert value not in str(caught.value)
+
+
+def test_a_key_ends_where_its_line_ends(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-abcdefgh\n")
+    assert read_key("OPENAI_API_KEY") == "sk-abcdefgh"
+
+
+def test_every_known_secret_is_removed_from_a_text(monkeypatch):
+    monkeypatch.setenv("MY_SERVER_TOKEN", "tok/en+123=")
+    Path(".env").write_text("TOGETHER_API_KEY=from-the-file\n")
+    text = f"a {CANARY} b tok/en+123= c from-the-file d handed-over e sk-abc***wxyz1 f Bearer xyz g"
+    assert redact(text, ["handed-over"]) == "a [key] b [key] c [key] d [key] e [key] f Bearer [key] g"
+
+
+def test_short_values_do_not_blank_out_words(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    assert redact("none of the tasks") == "none of the tasks"

@@ -1,0 +1,174 @@
+"""When a request is sent again, how long that waits, and what the error at the end says; on both SDKs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from opsmith.errors import ProviderError
+from opsmith.models.retry import Failure, Retry, retry_after_s
+
+from .common import CANARY, FakeTime, ask
+from .servers import (
+    HTML,
+    INVALID_JSON,
+    OVERLOADED,
+    RESET,
+    SERVER_ERROR,
+    AnthropicServer,
+    Fault,
+    OpenAIServer,
+    too_many,
+)
+
+BOTH = pytest.mark.parametrize(("name", "server_type"), [("openai/m", OpenAIServer), ("anthropic/m", AnthropicServer)])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(408, {}),
+        Fault(409, {"error": {"message": "lock"}}),
+        too_many(),
+        SERVER_ERROR,
+        Fault(503, "upstream connect error", {"content-type": "text/plain"}),
+        OVERLOADED,
+        RESET,
+        INVALID_JSON,
+        HTML,
+        Fault(body={"error": {"message": "upstream said no", "code": 502}}),
+        Fault(body={}),
+        Fault(body=[]),
+        Fault(body="[" * 100_000),
+        Fault(body={"choices": [], "content": "none"}),
+        Fault(body=b"\xff\xfe"),
+        Fault(body=b"not gzip", headers={"content-encoding": "gzip"}),
+    ],
+    ids=lambda fault: str(fault)[:60],
+)
+def test_a_passing_fault_is_retried(name, server_type, fault):
+    clock = FakeTime()
+    with server_type("ok", faults=[fault, fault]) as server:
+        assert ask(name, server.url, retry=clock.retry()).texts == ("ok",)
+    assert server.count == 3
+    assert clock.slept == [0.5, 1.0]  # half of 1 s, half of 2 s
+
+
+@BOTH
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])
+def test_what_cannot_succeed_is_not_retried_and_says_what_to_do(name, server_type, status):
+    words = f"Incorrect API key provided: {CANARY}.\x1b[31m See\nthe docs"
+    fault = Fault(status, {"error": {"message": words, "type": "invalid_request_error"}})
+    with server_type(fault) as server, pytest.raises(ProviderError) as caught:
+        ask(name, server.url)
+    assert server.count == 1
+    error = caught.value
+    assert (error.status, error.retryable) == (status, False)
+    shown = f"{name} at {server.url}: given HTTP {status}: Incorrect API key provided: [key]. [31m See the docs"
+    assert str(error).startswith(f"{shown}, after 1 attempt; expected a completion; try: ")
+    assert error.__context__ is None  # an SDK's error would carry the server's words as they were
+
+
+def test_a_quota_that_is_used_up_is_not_retried():
+    used_up = Fault(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}})
+    with OpenAIServer(used_up) as server, pytest.raises(ProviderError, match="balance"):
+        ask("openai/m", server.url)
+    assert server.count == 1
+
+
+def test_waits_grow_to_the_cap_and_the_attempts_end():
+    clock = FakeTime()
+    with OpenAIServer(SERVER_ERROR) as server, pytest.raises(ProviderError) as caught:
+        ask("openai/m", server.url, retry=clock.retry(attempts=6, cap_s=5.0))
+    assert clock.slept == [0.5, 1.0, 2.0, 2.5, 2.5]
+    assert server.count == 6
+    assert caught.value.retryable
+    assert "HTTP 500: internal error, after 6 attempts" in str(caught.value)
+
+
+def test_retry_after_is_honoured():
+    clock = FakeTime()
+    with OpenAIServer("ok", faults=[too_many("20"), too_many("0")]) as server:
+        ask("openai/m", server.url, retry=clock.retry())
+    assert clock.slept == [20.5, 0.5]
+
+
+@pytest.mark.parametrize("fault", [too_many("3600"), too_many("1e300")])
+def test_a_wait_beyond_the_deadline_ends_the_request_at_once(fault):
+    clock = FakeTime()
+    with OpenAIServer(fault) as server, pytest.raises(ProviderError, match="asks to wait"):
+        ask("openai/m", server.url, retry=clock.retry())
+    assert (server.count, clock.slept) == (1, [])
+
+
+def test_the_deadline_ends_the_attempts():
+    clock = FakeTime()
+    with OpenAIServer(too_many("40")) as server, pytest.raises(ProviderError, match="after 3 attempts"):
+        ask("openai/m", server.url, retry=clock.retry(deadline_s=100.0))
+    assert clock.slept == [40.5, 40.5]
+
+
+@BOTH
+def test_a_slow_server_is_cut_off(name, server_type):
+    start = time.monotonic()
+    with server_type(Fault(delay_s=5.0)) as server, pytest.raises(ProviderError, match=r"no (usable )?answer"):
+        ask(name, server.url, retry=FakeTime().retry(timeout_s=0.2, attempts=2))
+    assert server.count == 2
+    assert time.monotonic() - start < 4.0  # importing an SDK is in it
+
+
+@BOTH
+def test_an_unreachable_server_is_named(name, server_type):
+    with server_type() as server:
+        gone = server.url
+    with pytest.raises(ProviderError) as caught:
+        ask(name, gone)
+    assert (caught.value.status, caught.value.retryable) == (None, True)
+    assert f"{name} at {gone}: given no usable answer: " in str(caught.value)
+    assert "try: check that the server runs and that --base-url is right" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "2.5"}, 2.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after": "-5"}, 0.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "later"}, None),
+    ],
+)
+def test_retry_after_is_read_in_every_form(headers, seconds):
+    assert retry_after_s(headers, now=lambda: 10.0) == seconds
+
+
+def test_cancelling_is_not_retried():
+    async def go() -> None:
+        async def send(seconds: float) -> None:
+            raise asyncio.CancelledError
+
+        await Retry().call("here", send)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(go())
+
+
+def test_an_error_of_ours_is_not_taken_for_a_failure_of_the_server():
+    async def send(seconds: float) -> None:
+        raise KeyError("ours")
+
+    with pytest.raises(KeyError):
+        asyncio.run(Retry().call("here", send))
+
+
+def test_a_failure_without_status_is_retryable():
+    assert Failure("no answer").retryable
+    assert not Failure("no", status=404).retryable
