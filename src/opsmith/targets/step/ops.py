@@ -1,7 +1,7 @@
 """The primitives' type rules: what type has a primitive's result? (reference section 5)
 
-One pure function per primitive: stream types and arguments in, stream types out, `OpError` where the rule is broken. The
-meaning in data stands beside each rule in words and is executed by `run`. Dims are listed innermost first; rank is
+One pure function per primitive: stream types and arguments in, stream types out, `OpError` where the rule is broken.
+The meaning in data stands beside each rule in words and is executed by `run`. Dims are listed innermost first; rank is
 `len(dims) - 1`. Nothing here knows programs, lines or names: `check` adds those.
 """
 
@@ -46,7 +46,7 @@ ARITHMETIC = frozenset({"Map", "Zip", "Accum", "Scan", "Copy", "Identity", "Part
 
 
 class OpError(ValueError):
-    """A broken type rule. `operand` is the position of the stream at fault; `dims` the two lists that should be equal."""
+    """A broken type rule. `operand`: position of the stream at fault; `dims`: two lists that should be equal."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ def _reduction(op: str, fn: Fn, x: StreamType, b: int) -> None:
 
 
 def accum(fn: Fn, x: StreamType, b: int) -> StreamType:
-    """Reduce the `b` inner dims: state = init, then state = f(state, element) in stream order; the last state is emitted.
+    """Reduce the `b` inner dims: state = init, then state = f(state, element) in stream order; emit the last state.
 
     Shapes  f: A -> B with init, St<A, d>, 1 <= b <= rank  ->  St<B, d[b:]>; zero elements give init
     Errors  OpError; the outermost dim can be reduced only after Promote
@@ -171,7 +171,7 @@ def promote(x: StreamType, b: int) -> StreamType:
     return StreamType(x.dtype, (*x.dims[:b], literal(1), *x.dims[b:]))
 
 
-def flatten(x: StreamType, L: Sequence[int]) -> StreamType:  # noqa: N803 - the language's own keyword
+def flatten(x: StreamType, L: Sequence[int]) -> StreamType:
     """Merge every dim named in L into its inner neighbour, so that dims i-1 .. j become one.
 
     Shapes  L = [i, i+1, ..., j], 1 <= i <= j <= rank  ->  St<T, d[:i-1] ++ [d[i-1] * ... * d[j]] ++ d[j+1:]>
@@ -197,7 +197,7 @@ def flatten(x: StreamType, L: Sequence[int]) -> StreamType:  # noqa: N803 - the 
     return StreamType(x.dtype, (*x.dims[: first - 1], merged, *x.dims[last + 1 :]))
 
 
-def reshape(x: StreamType, S: Dim, L: Sequence[int], sizes: Mapping[str, int]) -> StreamType:  # noqa: N803
+def reshape(x: StreamType, S: Dim, L: Sequence[int], sizes: Mapping[str, int]) -> StreamType:
     """Split every dim i in L into [S, d[i]/S], S inner; the rank grows by len(L).
 
     Shapes  St<T, d>, 0 <= i <= rank  ->  each d[i] becomes S, d[i]/S
@@ -275,8 +275,6 @@ def bufferize(x: StreamType, a: int) -> StreamType:
     inner = x.dims[:a]
     fields: list[Scalar | Multihot | Buffer] = []
     for field in fields_of(x.dtype):
-        if any(dim.is_dynamic for dim in inner):
-            raise OpError(f"dims {dims_text(x.dims)}", "static dims in a Buffer", "Merge first")
         fields.append(Buffer(field.elem, field.dims + inner) if isinstance(field, Buffer) else Buffer(field, inner))
     return StreamType(tuple_of(fields), x.dims[a:])
 
@@ -334,7 +332,7 @@ def partition(x: StreamType, index: StreamType, n: int, length: int | None, numb
 
 
 def merge(fn: Fn, streams: Sequence[StreamType], index: StreamType) -> StreamType:
-    """Collect the items of each position: state = init, then f(state, item) for every selected expert in ascending order.
+    """Reduce the items of each position: state = init, then f(state, item) for the selected experts, ascending.
 
     Shapes  f: A -> B with init, Xi: St<A, c ++ [?p.i]>, index: St<Multihot(s, n), e>  ->  St<B, c ++ e>
     Errors  OpError unless the streams are those of one Partition, all of them, in its order (`merged_partition`)
