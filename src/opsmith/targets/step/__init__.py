@@ -1,0 +1,116 @@
+"""The STeP target: streaming tensor programs for dataflow accelerators.
+
+`STEP` is what the rest of the system sees. Checking needs no tensors, so `torch` is imported only by what executes:
+`trials`, `run` and `cost` run code of the task's author and belong in worker processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from opsmith.records import Stage, Task
+from opsmith.targets import Checked, Sampler, Trial, TrialResult
+from opsmith.targets.step import canonical as isomorphism
+from opsmith.targets.step.body import read_program
+from opsmith.targets.step.check import Report, check_program
+from opsmith.targets.step.copies import insert_copies
+from opsmith.targets.step.ir import read_spec, write_spec
+from opsmith.targets.step.spec import TaskSpec
+
+VERIFIER = "step-1"  # raise it whenever a verdict can change: trials, tolerances, rules
+
+
+@lru_cache(maxsize=512)
+def spec_of(text: str) -> TaskSpec:
+    """The records of a task text that was read before."""
+    return read_spec(text)
+
+
+@dataclass
+class Program:
+    """A checked program; where a size shapes its graph (a loop over E, say), other sizes are checked anew."""
+
+    spec: TaskSpec
+    source: str
+    report: Report
+
+    def at(self, sizes: Mapping[str, int]) -> Report:
+        """The report at these sizes."""
+        base = self.report.graph
+        if base is not None and all(base.sizes.get(name) == sizes.get(name) for name in base.reads):
+            return self.report
+        return check_program(self.spec, self.source, sizes)
+
+
+class StepTarget:
+    """STeP behind the `Target` protocol."""
+
+    name = "step"
+    verifier = VERIFIER
+
+    def read_task(self, text: str, task_id: str, path: str = "") -> Task:
+        """Raises TaskError with line and column."""
+        spec = read_spec(text, path or task_id)
+        shown = write_spec(replace(spec, impl=None, test_name=""))
+        return Task(task_id, self.name, shown, spec.impl, task_id.rpartition("_")[0] or task_id, path)
+
+    def proposer_prompt(self) -> str:
+        return _prompt("proposer.yaml")
+
+    def guardian_prompt(self) -> str:
+        return _prompt("guardian.yaml")
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return read_program(tuple(entry.name for entry in spec_of(task.text).inputs), text)
+
+    def check(self, task: Task, source: str) -> Checked:
+        spec = spec_of(task.text)
+        report = check_program(spec, source)
+        program = Program(spec, source, report) if report.graph is not None else None
+        return Checked(report.stage, program, report.errors, report.warnings)
+
+    def trials(self, task: Task) -> Sequence[Trial]:
+        from opsmith.targets.step.trials import trials  # noqa: PLC0415 - imports torch
+
+        return trials(spec_of(task.text))
+
+    def run(self, program: Program, trial: Trial) -> TrialResult:
+        from opsmith.targets.step.judge import judge  # noqa: PLC0415 - imports torch
+
+        report = program.at(trial.data.sizes)
+        if report.graph is None:
+            return TrialResult(Stage.RUN, report.errors)
+        return judge(program.spec, report.graph, trial)
+
+    def canonical(self, source: str) -> str:
+        return isomorphism.canonical(source)
+
+    def repair(self, task: Task, source: str) -> str | None:
+        return insert_copies(spec_of(task.text), source)
+
+    def script(self, task: Task, source: str) -> str:
+        from opsmith.targets.step.codegen import generate_script  # noqa: PLC0415
+
+        return generate_script(spec_of(task.text), source)
+
+    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
+        from opsmith.targets.step.cost import cost_of  # noqa: PLC0415 - imports torch
+
+        return cost_of(spec_of(task.text), source)
+
+    def sampler(self) -> Sampler:
+        from opsmith.targets.step.sampler import StepSampler  # noqa: PLC0415 - imports numpy
+
+        return StepSampler()
+
+
+@lru_cache(maxsize=2)
+def _prompt(name: str) -> str:
+    return files("opsmith.targets.step").joinpath("prompts", name).read_text(encoding="utf-8")
+
+
+STEP = StepTarget()

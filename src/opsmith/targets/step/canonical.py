@@ -1,7 +1,7 @@
 """Isomorphism of programs: are two texts the same program up to the names of locals, comments and layout?
 
-Functions, keywords, constants and order are kept, as in the paper's filter (section 3.1). Names that are read before they
-are bound (inputs, fns, sizes) are kept too, so that only names of the program's own making are renamed.
+Functions, keywords, constants and order are kept, as in the paper's filter (section 3.1). Names that are read before
+they are bound (inputs, fns, sizes) are kept too, so that only names of the program's own making are renamed.
 """
 
 from __future__ import annotations

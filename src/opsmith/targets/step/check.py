@@ -511,8 +511,6 @@ def _partition(typing: Typing, streams: list[Stream], line: int, N: int) -> list
     types = ops.partition(_type(data), _type(index), N, length, number)
     typing._partitions.append((index.value, index, N))
     key = ("Partition", number, data.value, index.value)
-    if N == 1:
-        key = (*key, 0)
     return typing._emit("Partition", line, streams, types, key, ints=(N,), partition=number)
 
 

@@ -1,8 +1,8 @@
 """The static guardian: insert Copy so that a program obeys the affine rule, and touch nothing else.
 
 Where every extra consumption is written out as an expression of its own, the text is edited in place: Copies after the
-statement that made the stream, and one copy's name at each use. Where it is not (loops, comprehensions, streams inside a
-variable), the program is written anew as the straight line it unrolls to, with Copies.
+statement that made the stream, and one copy's name at each use. Where it is not (loops, comprehensions, streams inside
+a variable), the program is written anew as the straight line it unrolls to, with Copies.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _unrolled(spec: TaskSpec, report: Report) -> str | None:
 def straight_line(graph: Graph, uses: dict[int, int]) -> str:
     """A program text for a graph: one application per line, Copies where `uses` of a stream number exceed one."""
     names = {number: [name] for number, name in enumerate(graph.inputs)}
-    own = {number: name for number, name in enumerate(graph.inputs)}
+    own = dict(enumerate(graph.inputs))
     text: list[str] = []
     for number in range(len(graph.inputs)):
         text += _copies(own[number], uses.get(number, 0), names, number)
