@@ -7,6 +7,7 @@ read, and writing is a fixed point. Nothing of the file is executed. Keys of our
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from opsmith.targets.step import ir_code, ir_nodes
@@ -150,6 +151,8 @@ def _shapes(top: Entry, sizes: Mapping[str, int]) -> dict[str, dict[str, int]]:
 
 def _shape(sets: Entry, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
     at = sets.need(name, "sizes, such as {M: 3}")
+    if not re.fullmatch(r"[\w-]{1,40}", name, re.ASCII):
+        sets.error(at, name[:40], repr(name[:40]), "a short name of letters, digits, _ and -")
     if at is None:
         return {}
     known = tuple(sorted({*sizes, *sets.names.symbols}))

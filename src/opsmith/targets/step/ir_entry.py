@@ -31,6 +31,7 @@ T = TypeVar("T")
 RESERVED = frozenset(
     {"step", "torch", "ctx", "input_data", "input", "state", "len", "list", "tuple", "zip", "enumerate", "range"}
 )
+MAX_NAME = 100
 _NUMBER = re.compile(r"[-+]?(\.?inf|\d+(\.\d*)?(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?)", re.I)
 
 
@@ -201,7 +202,7 @@ def kind(at: Located | None) -> str:
 
 def is_name(text: str) -> bool:
     """Whether a text can name a stream, fn or symbol: an identifier that is free and stays itself in Python."""
-    plain = text.isidentifier() and unicodedata.normalize("NFKC", text) == text
+    plain = len(text) <= MAX_NAME and text.isidentifier() and unicodedata.normalize("NFKC", text) == text
     return plain and not keyword.iskeyword(text) and text not in RESERVED
 
 

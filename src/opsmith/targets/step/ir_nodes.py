@@ -158,19 +158,19 @@ def _mapping(node: Any, findings: Findings) -> Mapping[str, Located]:
 
 def _scalar(node: Any, findings: Findings) -> Any:
     """A scalar by YAML's rules; what Python cannot hold in bounds is a finding."""
-    if node.tag == "tag:yaml.org,2002:str":
-        return node.value
     try:
+        if node.tag == "tag:yaml.org,2002:str":
+            node.value.encode()
+            return node.value
         value = yaml.constructor.SafeConstructor().construct_object(node)
         if not isinstance(value, int) or abs(value) < MAX_INT:
             return value
-    except (ValueError, OverflowError, KeyError, yaml.YAMLError):
+    except (ValueError, OverflowError, KeyError, yaml.YAMLError):  # UnicodeEncodeError is a ValueError
         pass
     line, column = node.start_mark.line + 1, node.start_mark.column + 1
     kind = node.tag.rpartition(":")[2]
-    findings.add(
-        line, column, "file", f"{node.value[:40]!r}, which YAML reads as {kind}", f"a sound {kind}", "quote it"
-    )
+    given = f"{node.value[:40]!r}, which YAML reads as {kind}"
+    findings.add(line, column, "file", given, f"a {kind} that exists", "quote it if it is a text")
     return None
 
 

@@ -1,4 +1,4 @@
-"""The entries of a task file: a mapping -> an input, parameter, fn or output, with the rules of reference section 8.1."""
+"""The entries of a task file: a mapping -> an input, parameter, fn or output, by the rules of reference section 8.1."""
 
 from __future__ import annotations
 

@@ -16,9 +16,7 @@ from opsmith.targets.step.spec import Fn, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.types import DType, Tuple
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./*]*", re.ASCII)
-_LITERAL = re.compile(
-    r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\ufffe\uffff\u2028\u2029]*"
-)  # printable, or \t, \n
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _RESOLVER = yaml.resolver.Resolver()
 _STR = "tag:yaml.org,2002:str"
 
@@ -63,20 +61,20 @@ def write_spec(spec: TaskSpec) -> str:
 
 
 def _tensor(tensor: TensorSpec) -> list[str]:
-    rows = [f"name: {tensor.name}", f"dtype: {_type(tensor.dtype)}", f"dims: {_flow(map(str, tensor.dims))}"]
+    rows = [f"name: {_scalar(tensor.name)}", f"dtype: {_type(tensor.dtype)}", f"dims: {_flow(map(str, tensor.dims))}"]
     rows += [f"data_gen: {tensor.data_gen}"] if tensor.data_gen else []
     rows += [f"min: {tensor.min}"] if tensor.min is not None else []
     return rows + ([f"max: {tensor.max}"] if tensor.max is not None else [])
 
 
 def _fn(fn: Fn) -> list[str]:
-    rows = [f"name: {fn.name}", f"func_name: {fn.func_name}", *_code("apply", fn.apply)]
+    rows = [f"name: {_scalar(fn.name)}", f"func_name: {_scalar(fn.func_name)}", *_code("apply", fn.apply)]
     rows += [f"init: [{', '.join(_number(value) for value in fn.init)}]"] if fn.init is not None else []
     return [*rows, f"input_dtype: {_type(fn.input_dtype)}", f"output_dtype: {_type(fn.output_dtype)}"]
 
 
 def _output(output: OutputSpec) -> list[str]:
-    rows = [f"name: {output.name}", f"dtype: {_type(output.dtype)}", f"dims: {_flow(map(str, output.dims))}"]
+    rows = [f"name: {_scalar(output.name)}", f"dtype: {_type(output.dtype)}", f"dims: {_flow(map(str, output.dims))}"]
     rows += _codes("data_transform", output.data_transform)
     rows += [f"rtol: {_number(output.rtol)}"] if output.rtol is not None else []
     return rows + ([f"atol: {_number(output.atol)}"] if output.atol is not None else [])
@@ -104,7 +102,7 @@ def _shapes(shapes: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def _codes(key: str, texts: Iterable[str]) -> list[str]:
-    rows = [row for text in texts for row in _dashed(_block("", text))]
+    rows = [row for text in texts for row in _dashed(_block("", text, indent=""))]
     return [f"{key}:", *rows] if rows else []
 
 
@@ -116,15 +114,15 @@ def _text(key: str, text: str) -> list[str]:
     return _block(f"{key}: ", text) if "\n" in text else [f"{key}: {_scalar(text)}"]
 
 
-def _block(head: str, text: str) -> list[str]:
+def _block(head: str, text: str, indent: str = "  ") -> list[str]:
     """A literal block, or a quoted text where a block cannot hold it (control characters, blank ends)."""
     body = text.removesuffix("\n")
     lines = body.split("\n")
-    if not body.strip() or not _LITERAL.fullmatch(text) or body.endswith("\n") or any(_blank(line) for line in lines):
+    if not body.strip() or _UNPRINTABLE.search(text) or body.endswith("\n") or any(_blank(line) for line in lines):
         return [head + _quoted(text)]
     indicator = "2" if lines[0][:1] in ("", " ", "\t") else ""
     chomp = "" if text.endswith("\n") else "-"
-    return [f"{head}|{indicator}{chomp}", *(f"  {line}" if line else "" for line in lines)]
+    return [f"{head}|{indicator}{chomp}", *(indent + line if line else "" for line in lines)]
 
 
 def _blank(line: str) -> bool:
@@ -161,4 +159,8 @@ def _number(value: float) -> str:
 def _plain_yaml(data: Mapping[str, Any]) -> list[str]:
     if not data:
         return []
-    return str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=math.inf)).splitlines()
+    return (
+        str(yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=math.inf))
+        .removesuffix("\n")
+        .split("\n")
+    )
