@@ -89,8 +89,8 @@ class Diagnostic:
 class Task:
     """A library operator to be written, as its file states it.
 
-    `text` is the file in canonical YAML without `impl` and `test_name`: what a prompt shows. `impl` is the file's own
-    implementation (an oracle), never shown. The target that read the file understands the rest.
+    `text` is the file in canonical YAML without `impl` and `test_name`; `shown` is what of it a prompt shows (all, if
+    empty). `impl` is the file's own implementation (an oracle), never shown. The target understands the rest.
     """
 
     id: str
@@ -99,10 +99,15 @@ class Task:
     impl: str | None = None
     group: str = ""  # what results are grouped by; the id's stem before its last "_" unless the reader knows better
     path: str = ""  # where it was read from, for messages only
+    shown: str = ""  # the text without what only the verifier needs (extra shape sets, margins); "": all of it
 
     @property
     def digest(self) -> str:
         return content_hash(self.target, self.text)
+
+    @property
+    def prompt_text(self) -> str:
+        return self.shown or self.text
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,18 @@ class Settings(BaseModel):
     model: str = "embedded"  # a name that `opsmith models` lists: embedded, openai/NAME, anthropic/NAME, replay:FILE
     base_url: str | None = None  # an OpenAI- or Anthropic-compatible server of the user's own
     tasks: tuple[str, ...] = ()  # task ids, files or folders; empty: the 26 tasks of the paper
-    samples: int = Field(64, ge=1)  # per task, round and temperature
-    temperatures: tuple[float, ...] = Field((0.4, 0.7, 1.0), min_length=1)
-    levels: int = Field(3, ge=1)  # m of Algorithm 1: the number of difficulty bins
+    samples: int = Field(default=64, ge=1)  # per task, round and temperature
+    temperatures: tuple[float, ...] = Field(default=(0.4, 0.7, 1.0), min_length=1)
+    levels: int = Field(default=3, ge=1)  # m of Algorithm 1: the number of difficulty bins
     agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
     guardian: Literal["static", "llm"] = "static"
     selection: Literal["adaptive", "none"] = "adaptive"  # none: the control that resamples without demonstrations
     seed: int = 0
-    max_rounds: int | None = Field(None, ge=1)
-    max_cost: float | None = Field(None, gt=0)  # USD; the run stops cleanly before the next request would pass it
-    max_tokens: int = Field(1024, ge=1)  # output tokens of one reply
-    concurrency: int = Field(16, ge=1)  # requests in flight
-    workers: int = Field(2, ge=1)  # verifier processes
+    max_rounds: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before the next request would pass it
+    max_tokens: int = Field(default=1024, ge=1)  # output tokens of one reply
+    concurrency: int = Field(default=16, ge=1)  # requests in flight
+    workers: int = Field(default=2, ge=1)  # verifier processes
     from_run: str | None = None  # a finished run whose experiences are where this one starts
     budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
-    noise: float = Field(0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled the way real models spoil them
+    noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled the way real models spoil them

@@ -30,6 +30,12 @@ def spec_of(text: str) -> TaskSpec:
     return read_spec(text)
 
 
+def group_of(task_id: str) -> str:
+    """What results are grouped by: `attn` of `attn_0`."""
+    stem, _, number = task_id.rpartition("_")
+    return stem if stem and number.isdigit() else task_id
+
+
 @dataclass
 class Program:
     """A checked program; where a size shapes its graph (a loop over E, say), other sizes are checked anew."""
@@ -55,8 +61,9 @@ class StepTarget:
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
         """Raises TaskError with line and column."""
         spec = read_spec(text, path or task_id)
-        shown = write_spec(replace(spec, impl=None, test_name=""))
-        return Task(task_id, self.name, shown, spec.impl, task_id.rpartition("_")[0] or task_id, path)
+        bare = replace(spec, impl=None, test_name="")
+        shown = write_spec(replace(bare, shapes={}, margins=()))
+        return Task(task_id, self.name, write_spec(bare), spec.impl, group_of(task_id), path, shown)
 
     def proposer_prompt(self) -> str:
         return _prompt("proposer.yaml")

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from opsmith.targets.step.affine import copy_lines, copy_names
-from opsmith.targets.step.check import Report, Stream, check_program
+from opsmith.targets.step.build import Stream
+from opsmith.targets.step.check import Report, check_program
 from opsmith.targets.step.graph import Graph, Node
 from opsmith.targets.step.program import dedent
 from opsmith.targets.step.spec import TaskSpec
@@ -34,7 +35,7 @@ def insert_copies(spec: TaskSpec, source: str) -> str | None:
 
 # -------------------------------------------------------------------- in place
 def _edited(source: str, report: Report) -> str | None:
-    lines = dedent(source).split("\n")
+    tree, lines = ast.parse(dedent(source)), dedent(source).split("\n")
     taken = set(re.findall(r"\w+", source))
     written = Counter(id(use.place) for stream in report.streams for use in stream.uses)
     edits: list[Edit] = []
@@ -42,7 +43,7 @@ def _edited(source: str, report: Report) -> str | None:
     for stream in report.streams:
         if len(stream.uses) < 2:
             continue
-        place = _end_of_statement(stream)
+        place = _end_of_statement(tree, stream)
         if place is None or any(use.place is None or written[id(use.place)] > 1 for use in stream.uses):
             return None
         names = _fresh_names(stream.name, len(stream.uses), taken)
@@ -53,14 +54,15 @@ def _edited(source: str, report: Report) -> str | None:
     return _apply(lines, edits, inserts)
 
 
-def _end_of_statement(stream: Stream) -> int | None:
-    """The line after which the Copies go; 0 for an input, None where the stream has no name of its own at top level."""
+def _end_of_statement(tree: ast.Module, stream: Stream) -> int | None:
+    """The line after which the Copies go; 0 for an input, None where no statement at top level names the stream."""
     if stream.line is None:
         return 0
-    statement = stream.statement
-    if not isinstance(statement, ast.Assign) or statement.col_offset or statement.end_lineno is None:
-        return None
-    return statement.end_lineno
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and statement.lineno <= stream.line <= (statement.end_lineno or 0):
+            names = [node.id for node in ast.walk(statement.targets[0]) if isinstance(node, ast.Name)]
+            return statement.end_lineno if stream.name in names else None
+    return None
 
 
 def _fresh_names(name: str, uses: int, taken: set[str]) -> list[str]:
