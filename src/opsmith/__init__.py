@@ -13,14 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opsmith.api import load_task, verify, verify_many, verify_reply
+    from opsmith.api import improve, load_task, verify, verify_many, verify_reply
     from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
     from opsmith.settings import Settings
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    **dict.fromkeys(["load_task", "verify_many", "verify_reply"], "opsmith.api"),
+    **dict.fromkeys(["improve", "load_task", "verify_many", "verify_reply"], "opsmith.api"),
     **dict.fromkeys(["Boundary", "Diagnostic", "Outcome", "Stage", "Task", "Verdict"], "opsmith.records"),
     "Settings": "opsmith.settings",
 }
@@ -34,6 +34,7 @@ __all__ = [
     "Task",
     "Verdict",
     "__version__",
+    "improve",
     "load_task",
     "verify",
     "verify_many",

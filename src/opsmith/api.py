@@ -7,7 +7,6 @@ files hold code of their authors.
 from __future__ import annotations
 
 import atexit
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,12 +14,17 @@ from typing import TYPE_CHECKING
 
 from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
-from opsmith.records import Task, Verdict
+from opsmith.records import Experience, Task, Verdict
+from opsmith.targets import get_target
 from opsmith.verify import verifier
 from opsmith.verify.pool import Pool
 
 if TYPE_CHECKING:
-    pass
+    from opsmith.learn.events import OnEvent
+    from opsmith.learn.result import RunResult
+    from opsmith.models import ChatModel
+    from opsmith.settings import Settings
+    from opsmith.store import Store
 
 
 def load_task(path_or_id: str | Path) -> Task:
@@ -46,9 +50,39 @@ def verify_many(task: Task, sources: Sequence[str]) -> list[Verdict]:
     return verifier.verify_many(task, sources, default_pool().verify_all)
 
 
+def improve(
+    tasks: Sequence[Task | str],
+    model: ChatModel | str = "embedded",
+    settings: Settings | None = None,
+    store: Store | None = None,
+    *,
+    on_event: OnEvent | None = None,
+    experiences: Sequence[Experience] = (),
+) -> RunResult:
+    """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name.
+
+    Without a store the run is kept in a temporary one. `on_event` is told of everything that happens.
+    """
+    from opsmith.learn import loop  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
+    from opsmith.settings import Settings  # noqa: PLC0415
+
+    settings = settings or Settings()
+    found = [task for given in tasks for task in (load_tasks([given]) if isinstance(given, str) else [given])]
+    if isinstance(model, str):
+        settings = settings.model_copy(update={"model": model})
+        model = _model(settings, found)
+    return loop.improve(found, model, settings, store, on_event=on_event, experiences=experiences)
+
+
+def _model(settings: Settings, tasks: Sequence[Task]) -> ChatModel:
+    from opsmith.models.table import get_model  # noqa: PLC0415
+
+    return get_model(settings, get_target(tasks[0].target) if tasks else None)
+
+
 @cache
 def default_pool() -> Pool:
     """The process-wide pool: a worker per core."""
-    pool = Pool(os.cpu_count() or 1)
+    pool = Pool()
     atexit.register(pool.close)
     return pool

@@ -13,9 +13,10 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from typing import Any
 
 from opsmith.errors import VerifierError
-from opsmith.records import Task, Verdict, to_json, verdict_from_json
+from opsmith.records import Task, to_json
 from opsmith.verify.worker import NUMBER
 
 _LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict
@@ -30,16 +31,17 @@ class Worker:
     connection: Connection[bytes, bytes]
     known: set[str] = field(default_factory=set)  # digests of the tasks that were sent to it
 
-    def ask(self, task: Task, source: str, deadline: float) -> Verdict:
-        """Its verdict. Raises TimeoutError after `deadline` seconds, another error when it dies or talks nonsense."""
+    def ask(self, what: str, task: Task, source: str, deadline: float) -> dict[str, Any]:
+        """Its answer. Raises TimeoutError after `deadline` seconds, another error when it dies or talks nonsense."""
         digest = task.digest
-        request = {"digest": digest, "task": None if digest in self.known else to_json(task), "source": source}
+        told = None if digest in self.known else to_json(task)
+        request = {"what": what, "digest": digest, "task": told, "source": source}
         self.connection.send_bytes(json.dumps(request).encode())
         if not self.connection.poll(deadline):
             raise TimeoutError
-        verdict = verdict_from_json(json.loads(self.connection.recv_bytes(_LARGEST_ANSWER)))
+        answer: dict[str, Any] = json.loads(self.connection.recv_bytes(_LARGEST_ANSWER))
         self.known.add(digest)
-        return verdict
+        return answer
 
 
 class Nursery:

@@ -10,29 +10,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
+from typing import Any, TypeVar, cast
 
-from opsmith.errors import VerifierError
-from opsmith.records import Boundary, Diagnostic, Task, Verdict
+from opsmith.errors import UsageError, VerifierError
+from opsmith.records import Boundary, Diagnostic, Task, Verdict, verdict_from_json
 from opsmith.verify.nursery import Nursery, Worker
 from opsmith.verify.verifier import unjudged
+
+Answer = TypeVar("Answer")
 
 DEADLINE_S = 60.0  # for one candidate, the first of a task included, which draws the data of all trials
 
 
 class Pool:
-    """`workers` processes, started when first needed; a context manager. Thread-safe."""
+    """`workers` processes (None: one per core), started when first needed; a context manager. Thread-safe."""
 
-    def __init__(self, workers: int = 2, deadline: float = DEADLINE_S) -> None:
+    def __init__(self, workers: int | None = None, deadline: float = DEADLINE_S) -> None:
         self._deadline = deadline
         self._nursery = Nursery()
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         self._alone = threading.Lock()
-        self._threads = ThreadPoolExecutor(max(1, workers), thread_name_prefix="opsmith-verify")
+        self._threads = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="opsmith-verify")
 
     def submit(self, task: Task, source: str) -> Future[Verdict]:
         """The verdict to come. The future raises VerifierError only when no worker can be started at all."""
@@ -51,6 +55,16 @@ class Pool:
         """The verdicts in the order of `sources`, found in parallel."""
         return [future.result() for future in [self.submit(task, source) for source in sources]]
 
+    def cost(self, task: Task, source: str) -> dict[str, Any]:
+        """The figures of the target's cost model, for which authors' fns are run. Raises UsageError, VerifierError."""
+        try:
+            answer = self._ask(dict, "cost", task, source)
+        except _WorkerLostError as lost:
+            raise VerifierError(f"cost of task {task.id}: {lost}") from lost
+        if "problem" in answer:
+            raise UsageError(f"cost of task {task.id}: {answer['problem']}")
+        return cast(dict[str, Any], answer["figures"])
+
     def close(self) -> None:
         """Kill the workers; candidates that were not judged yet are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -67,30 +81,31 @@ class Pool:
 
     def _verdict(self, task: Task, source: str) -> Verdict:
         with contextlib.suppress(_WorkerLostError):
-            return self._ask(self._idle_or_new(), task, source)
+            return self._ask(verdict_from_json, "verify", task, source)
         with self._alone:
             try:
-                return self._ask(self._nursery.fork(), task, source)
+                return self._ask(verdict_from_json, "verify", task, source, fresh=True)
             except _WorkerLostError as lost:
                 return unjudged(source, Boundary.SANDBOX, _finding(lost))
+
+    def _ask(self, read: Callable[[Any], Answer], what: str, task: Task, source: str, fresh: bool = False) -> Answer:
+        """One request to one worker, which is idle again afterwards, or gone."""
+        worker = self._nursery.fork() if fresh else self._idle_or_new()
+        try:
+            answer = read(worker.ask(what, task, source, self._deadline))
+        except TimeoutError:
+            self._nursery.kill(worker)
+            raise _WorkerLostError(f"no answer within {self._deadline:g} s") from None
+        except (OSError, EOFError, ValueError, LookupError, TypeError):  # it hung up, or talked nonsense
+            raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
+        self._idle.put(worker)
+        return answer
 
     def _idle_or_new(self) -> Worker:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
             return self._nursery.fork()
-
-    def _ask(self, worker: Worker, task: Task, source: str) -> Verdict:
-        """One request to one worker, which is idle again afterwards, or gone."""
-        try:
-            verdict = worker.ask(task, source, self._deadline)
-        except TimeoutError:
-            self._nursery.kill(worker)
-            raise _WorkerLostError(f"no verdict within {self._deadline:g} s") from None
-        except (OSError, EOFError, ValueError, LookupError, TypeError):  # it hung up, or said what is no verdict
-            raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
-        self._idle.put(worker)
-        return verdict
 
 
 class _WorkerLostError(Exception):

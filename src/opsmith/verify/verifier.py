@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from opsmith.agents.reply import read_reply
 from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
@@ -123,12 +124,14 @@ def _larger(largest: float | None, seen: float | None) -> float | None:
 
 
 def describe(error: BaseException) -> Diagnostic:
-    """A failure of ours as a finding, with the innermost frames."""
-    frames = "".join(traceback.format_exception(error, limit=-4))
+    """A failure of ours as a finding: the error, and the innermost places it came through."""
+    what = "".join(traceback.TracebackException.from_exception(error).format_exception_only()).strip()
+    frames = reversed(traceback.extract_tb(error.__traceback__, limit=-4))
+    places = " < ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
     return Diagnostic(
         kind="OURS",
         where="the verifier",
-        given=frames[-2000:].strip(),
+        given=f"{what[:1000]} at {places}",
         expected="a verdict",
         remedy="report this as a bug; the candidate is not counted as wrong",
     )

@@ -3,7 +3,7 @@
 `python -m opsmith.verify.worker FD` is the nursery. On the control socket FD it answers fixed four-byte messages: one
 that carries a file descriptor forks a worker which serves that descriptor (the answer is its process id); one that
 names a process id kills that worker (the answer is its wait status). It runs nobody's code but ours. A worker reads
-JSON requests and answers JSON verdicts; authors' code runs in it, and nowhere else. When the parent is gone the
+JSON requests and answers in JSON; authors' code runs in it, and nowhere else. When the parent is gone the
 nursery kills its workers and ends. What a worker prints is lost: the verdict is its only answer.
 
 Why not `multiprocessing`'s forkserver: its children import the caller's main script again, which breaks scripts and
@@ -20,10 +20,13 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, cast
 
+from opsmith.errors import OpsmithError
 from opsmith.records import Boundary, Task, Verdict, to_json
+from opsmith.targets import TaskFault, get_target
 from opsmith.verify.verifier import describe, unjudged, verify
 
 NUMBER = struct.Struct("!i")  # every control message and every answer to one
@@ -95,8 +98,12 @@ def work(connection: Connection[Any, Any]) -> None:
         digest = request["digest"]
         if request["task"]:
             tasks[digest] = Task(**request["task"])
-        verdict = _verify(tasks[digest], request["source"])
-        connection.send_bytes(json.dumps(to_json(verdict)).encode())
+        answer = _ANSWERS[request["what"]](tasks[digest], request["source"])
+        connection.send_bytes(json.dumps(answer).encode())
+
+
+def _verdict(task: Task, source: str) -> dict[str, Any]:
+    return cast(dict[str, Any], to_json(_verify(task, source)))
 
 
 def _verify(task: Task, source: str) -> Verdict:
@@ -104,6 +111,19 @@ def _verify(task: Task, source: str) -> Verdict:
         return verify(task, source)
     except BaseException as error:  # SystemExit and its like, raised by an author's code
         return unjudged(source, Boundary.OURS, describe(error))
+
+
+def _cost(task: Task, source: str) -> dict[str, Any]:
+    """The target's cost figures, or why there are none."""
+    try:
+        return {"figures": dict(get_target(task.target).cost(task, source))}
+    except (OpsmithError, TaskFault) as error:
+        return {"problem": str(error)}
+    except Exception as error:
+        return {"problem": describe(error).given}
+
+
+_ANSWERS: dict[str, Callable[[Task, str], dict[str, Any]]] = {"verify": _verdict, "cost": _cost}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+"""`opsmith run`: adaptive self-improvement on a set of tasks."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from opsmith.cli.options import AsJson, Out
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(run)
+
+
+def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+    experiment: Annotated[
+        Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
+    tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="N", help="Per task, round and temperature.")] = None,
+    temperature: Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")] = None,
+    levels: Annotated[int | None, typer.Option(metavar="m", help="Bins of difficulty.")] = None,
+    agents: Annotated[str | None, typer.Option(metavar="single|agent", help="With the guardian or without.")] = None,
+    guardian: Annotated[str | None, typer.Option(metavar="static|llm", help="A rewrite, or a second call.")] = None,
+    selection: Annotated[str | None, typer.Option(metavar="adaptive|none", help="none: the control.")] = None,
+    from_run: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from its solutions.")] = None,
+    budget_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many samples as it did.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="S")] = None,
+    out: Out = Path("runs"),
+    max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
+    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Stop before it costs more.")] = None,
+    concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Improve on tasks, round by round.
+
+    The same command goes on where an earlier one was stopped.
+    """
+    given = {name: value for name, value in locals().items() if name not in {"experiment", "out", "as_json"}}
+    raise typer.Exit(_run(experiment, _as_settings(given), out, as_json))
+
+
+def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """The options by the names of the settings."""
+    temperatures, tasks = options.pop("temperature"), options.pop("tasks")
+    options["temperatures"] = tuple(temperatures) if temperatures else None
+    options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None
+    return options
+
+
+def _run(experiment: Path | None, options: dict[str, Any], out: Path, as_json: bool) -> int:
+    from opsmith.api import improve
+    from opsmith.benchmarks import load_tasks
+    from opsmith.experiment import resolve_settings
+    from opsmith.report import closing
+    from opsmith.report.live import watch
+    from opsmith.report.tables import output
+    from opsmith.store import Store
+
+    settings = resolve_settings(experiment, options)
+    tasks = load_tasks(settings.tasks)
+    with Store.open(out) as store, watch(output(stderr=True)) as on_event:
+        result = improve(tasks, settings.model, settings, store, on_event=on_event)
+    if as_json:
+        print(json.dumps(result.as_json()))
+    else:
+        output().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
+    if not result.finished:
+        print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
+    return 130 if result.end == "interrupted" else 0

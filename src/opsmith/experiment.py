@@ -1,0 +1,71 @@
+"""Which settings does a run have? The defaults, an experiment's TOML file over them, the command line's options last.
+
+An experiment file holds fields of `Settings` as top-level keys and nothing else. An unknown or wrong value is a
+TaskError that names the file and line, or a UsageError that names the option.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from opsmith.errors import TaskError, UsageError
+from opsmith.settings import Settings
+
+OPTIONS = {"temperatures": "--temperature", "from_run": "--from"}  # where it is not the field's name with dashes
+
+
+def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
+    """The settings of a run; options that are None were not given."""
+    given = {name: value for name, value in options.items() if value is not None}
+    stated = read_experiment(file) if file is not None else {}
+    try:
+        return Settings(**{**stated, **given})
+    except ValidationError as error:
+        name, given_value, problem = _first(error)
+    option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    raise UsageError(f"{option}: given {given_value}; expected {problem}")
+
+
+def read_experiment(file: Path) -> dict[str, Any]:
+    """The keys of an experiment file, checked one by one against `Settings`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        stated = tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise UsageError(f"{file}: no such experiment file; try: experiments/main.toml") from error
+    except (OSError, ValueError) as error:  # TOML errors say line and column
+        raise TaskError(f"{file}: not a readable TOML file: {error}") from error
+    for key in stated:
+        if key not in Settings.model_fields:
+            raise TaskError(f"{_place(file, text, key)}: unknown key {key!r}; {_known(key)}")
+    try:
+        Settings(**stated)
+    except ValidationError as error:
+        name, given, problem = _first(error)
+        raise TaskError(f"{_place(file, text, name)}: {name}: given {given}; expected {problem}") from error
+    return stated
+
+
+def _first(error: ValidationError) -> tuple[str, str, str]:
+    """(field, the value given, what pydantic wanted) of the first error."""
+    found = error.errors(include_url=False, include_context=False)[0]
+    problem = found["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    return str(found["loc"][0]), repr(found["input"]), problem
+
+
+def _known(key: str) -> str:
+    near = get_close_matches(key, Settings.model_fields, n=1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {', '.join(Settings.model_fields)}"
+
+
+def _place(file: Path, text: str, key: str) -> str:
+    """`file:line` of the key's first line, as far as a search can tell."""
+    match = re.search(rf"""^[ \t]*\[*["']?{re.escape(key)}["']?[ \t]*[=.\]]""", text, re.MULTILINE)
+    return f"{file}:{text.count(chr(10), 0, match.start()) + 1}" if match else str(file)

@@ -1,0 +1,90 @@
+"""Tables for a terminal, from what the store, the models and the benchmark list. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from opsmith.models.table import ModelInfo
+from opsmith.records import Task, Usage
+from opsmith.store.queries import RunSummary
+
+_IS_SET = {True: "set", False: "not set"}
+
+
+def output(stderr: bool = False) -> Console:
+    """A console that leaves text as it is; into a file or pipe lines are long rather than folded."""
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return console if console.is_terminal else Console(file=console.file, width=200, highlight=False, markup=False)
+
+
+def table(*columns: str, right: Sequence[str] = (), title: str | None = None) -> Table:
+    """An empty table in the one style of all; columns named in `right` hold numbers."""
+    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def tasks_table(suites: Mapping[str, Iterable[Task]]) -> Table:
+    made = table("task", "group", "suite", "target", "own impl")
+    for suite, tasks in suites.items():
+        for task in tasks:
+            made.add_row(task.id, task.group, suite, task.target, "yes" if task.impl else "no")
+    return made
+
+
+def models_table(models: Iterable[ModelInfo]) -> Table:
+    made = table("model", "key", "what")
+    for model in models:
+        state = "not needed" if model.variable is None else f"{model.variable}: {_IS_SET[bool(model.key_present)]}"
+        made.add_row(model.pattern, state, model.what)
+    return made
+
+
+def runs_table(runs: Iterable[RunSummary]) -> Table:
+    numbers = ("solved", "rounds", "samples", "tokens", "cost", "time")
+    made = table("run", "started", "model", "state", *numbers, right=numbers)
+    for run in runs:
+        made.add_row(
+            run.info.id,
+            datetime.fromtimestamp(run.started).isoformat(" ", "minutes"),
+            run.info.model,
+            run.end or "runs, or was killed",
+            f"{run.solved}/{run.tasks}",
+            str(run.rounds),
+            str(run.samples),
+            f"{run.usage.input_tokens + run.usage.output_tokens:,}",
+            cost(run.usage),
+            duration(run.seconds),
+        )
+    return made
+
+
+def figures_table(figures: Mapping[str, Any], title: str) -> Table:
+    """A target's cost figures, one per row."""
+    made = table("figure", "value", right=("value",), title=title)
+    for name, value in figures.items():
+        made.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    return made
+
+
+def cost(usage: Usage) -> str:
+    return "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}" if usage.cost_usd else "$0"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(7.24), duration(754), duration(7540)
+    ('7.2 s', '12:34', '2:05:40')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,34 @@
+"""How is a verdict shown? As one JSON object for scripts, as a line and the findings for people."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from opsmith.records import Verdict, to_json
+
+
+def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
+    """The fields of `opsmith verify --json`; an error that is not finite is null, which the message explains."""
+    error = verdict.max_abs_error
+    return {
+        "task": task,
+        "candidate": verdict.candidate,
+        "outcome": verdict.outcome.value,
+        "passed": verdict.passed,
+        "stage": verdict.stage.name,
+        "charged_to": verdict.charged_to.value,
+        "errors": to_json(verdict.errors),
+        "message": verdict.message,
+        "max_abs_error": error if error is not None and math.isfinite(error) else None,
+        "trials": verdict.trials,
+        "seconds": round(verdict.seconds, 6),
+    }
+
+
+def verdict_text(task: str, verdict: Verdict) -> str:
+    """`bmm_0: passed: 12 trials`, or the stage and every finding under it."""
+    if verdict.passed:
+        return f"{task}: {verdict.message}"
+    blame = "" if verdict.charged_to.value == "candidate" else f" (charged to: {verdict.charged_to})"
+    return f"{task}: {verdict.outcome} at {verdict.stage.name}{blame}\n{verdict.message}"
