@@ -92,12 +92,12 @@ def _overflow(
 
 def _user_text(examples: Sequence[str], task: Task) -> str:
     head = "examples:\n" + "".join(examples) if examples else ""
-    return f"{head}task:\n{_indent(task.text, '  ')}"
+    return f"{head}task:\n{_indent(task.prompt_text, '  ')}"
 
 
 def _example(demonstration: Experience) -> str:
     """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
-    body = _indent(demonstration.task.text, "  ") + _indent(f"impl: {yaml_block(demonstration.source)}", "  ")
+    body = _indent(demonstration.task.prompt_text, "  ") + _indent(f"impl: {yaml_block(demonstration.source)}", "  ")
     return "- " + body[2:]
 
 
