@@ -162,8 +162,8 @@ def _shape(sets: Entry, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
     for symbol in chosen.extra:
         sets.error(at, name, f"the symbol {symbol}", f"one of {', '.join(known)}")
     found = {}
-    for symbol in known:
-        size = chosen.get(symbol)
+    for symbol in at.value if isinstance(at.value, dict) else ():
+        size = chosen.get(symbol) if symbol in known else None
         if size is not None and (type(size.value) is not int or not 1 <= size.value <= ir_code.MAX_SIZE):
             sets.error(size, f"{name}.{symbol}", kind(size), f"an int from 1 to {ir_code.MAX_SIZE}")
         elif size is not None:

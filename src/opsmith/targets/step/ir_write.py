@@ -22,7 +22,7 @@ _STR = "tag:yaml.org,2002:str"
 
 
 def write_spec(spec: TaskSpec) -> str:
-    """The canonical YAML text of a task; equal specs give equal bytes.
+    """The canonical YAML text of a task; the same spec gives the same bytes.
 
     Errors  none for a spec that `read_spec` gave
     Source  reference section 8.4
