@@ -1,4 +1,4 @@
-"""How good is a system that solves tasks by sampling? The paper's metrics, as pure functions (paper, sections 5.1, 6.2).
+"""How good is a system that solves tasks by sampling? The metrics of the paper's sections 5.1 and 6.2.
 
 What is counted: a sample that was judged. `None` stands for a mean over nothing. Not covered: where the numbers come
 from (`result`).

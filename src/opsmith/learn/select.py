@@ -65,6 +65,11 @@ def get_strategy(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
+def hardest_first(experiences: Sequence[Experience]) -> list[Experience]:
+    """All experiences in the order in which a prompt that holds all of them shows them."""
+    return [item for stratum in stratify(experiences, 1) for item in stratum]
+
+
 def _place(past: Sequence[Past]) -> tuple[int, int]:
     """The next round's cycle and its place in it."""
     if not past:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from opsmith.records import Experience
 
@@ -26,4 +27,4 @@ def stratify(experiences: Sequence[Experience], levels: int) -> list[tuple[Exper
 def _bins(ordered: Sequence[Experience], levels: int) -> list[Sequence[Experience]]:
     size, rest = divmod(len(ordered), levels)
     cuts = [i * size + min(i, rest) for i in range(levels + 1)]
-    return [ordered[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return [ordered[start:end] for start, end in pairwise(cuts)]

@@ -18,7 +18,7 @@ from opsmith.models import Message, Reply
 from opsmith.records import Experience, Outcome, Stage, Task, Usage, Verdict, verdict_from_json
 from opsmith.store import schema
 from opsmith.store.rows import PROPOSER, RoundInfo, RunInfo, task_from_body
-from opsmith.store.schema import candidate, failure, reply, request, run_end, text, verdict
+from opsmith.store.schema import candidate, failure, reply, request, run_end, session_end, text, verdict
 from opsmith.store.writer import explain
 
 
@@ -134,7 +134,8 @@ class Reader:
 
     def summary(self, run: str) -> RunSummary:
         row = self._rows(select(schema.run).where(schema.run.c.id == self.find_run(run)))[0]
-        ends = self._rows(select(run_end).where(run_end.c.run == run).order_by(run_end.c.id_number))
+        ends = self._rows(select(session_end).where(session_end.c.run == run).order_by(session_end.c.id_number))
+        end = self.end(run)
         earned = {kept.experience.task.id for kept in self.experiences(run) if kept.sample is not None}
         return RunSummary(
             info=_run_info(row),
@@ -144,14 +145,14 @@ class Reader:
             rounds=self._count(schema.round_end, run),
             samples=self.sample_count(run),
             usage=self.usage(run),
-            end=ends[-1].reason if ends else None,
-            finished=any(end.final for end in ends),
-            seconds=sum(end.seconds for end in ends),
+            end=end or (ends[-1].reason if ends else None),
+            finished=end is not None,
+            seconds=sum(row.seconds for row in ends),
         )
 
     def end(self, run: str) -> str | None:
         """Why the run is finished; None when it is not."""
-        rows = self._rows(select(run_end.c.reason).where(run_end.c.run == run, run_end.c.final))
+        rows = self._rows(select(run_end.c.reason).where(run_end.c.run == run))
         return rows[0].reason if rows else None
 
     def tasks(self, run: str) -> list[Task]:
@@ -254,6 +255,14 @@ class Reader:
         passed = Outcome.PASSED.value
         return [(row.before == passed, row.after == passed) for row in self._rows(query)]
 
+    def unaffine(self, run: str) -> int:
+        """The proposer's candidates that failed the resource check: what a static guardian is shown."""
+        joined = (verdict.c.sample == candidate.c.sample) & (verdict.c.candidate == candidate.c.id)
+        query = select(func.count()).select_from(candidate).join(verdict, joined)
+        refused = (candidate.c.agent == PROPOSER) & (verdict.c.stage == Stage.AFFINE.name)
+        number: int = self._rows(query.where(candidate.c.run == run, refused))[0][0]
+        return number
+
     def failures(self, run: str, number: int) -> list[tuple[str, str, str]]:
         """(task, charged to, message) of the samples of a round that were left unjudged at least once."""
         query = select(failure.c.task, failure.c.charged_to, failure.c.message)
@@ -305,17 +314,15 @@ class Reader:
     def contents(self, run: str) -> frozenset[tuple[str, str]]:
         """Every record of a run as (table, JSON), clock times left out: equal runs have equal contents.
 
-        Sessions, and stops that the same command goes on from, are no part of it; texts are there by their hash.
+        Sessions are no part of it; texts are there by their hash.
         """
         found: set[tuple[str, str]] = set()
         for table in schema.metadata.tables.values():
-            if table.name in ("meta", "session", "text"):
+            if table.name in ("meta", "session", "session_end", "text"):
                 continue
             owner = table.c.id if table is schema.run else table.c.run
-            query = select(table).where(owner == run)
-            if table is run_end:
-                query = query.where(run_end.c.final)
-            found |= {(table.name, _content(row._asdict())) for row in self._rows(query)}
+            rows = self._rows(select(table).where(owner == run))
+            found |= {(table.name, _content(row._asdict())) for row in rows}
         return frozenset(found)
 
     def _count(self, table: Any, run: str, *conditions: Any) -> int:

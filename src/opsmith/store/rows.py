@@ -174,8 +174,12 @@ def round_end_row(run: str, number: int, solved: Sequence[str]) -> Row:
     return schema.round_end, {"run": run, "number": number, "solved": dumps(solved), "at": time.time()}
 
 
-def run_end_row(run: str, reason: str, final: bool, seconds: float) -> Row:
-    return schema.run_end, {"run": run, "reason": reason, "final": final, "seconds": seconds, "at": time.time()}
+def run_end_row(run: str, reason: str) -> Row:
+    return schema.run_end, {"run": run, "reason": reason, "at": time.time()}
+
+
+def session_end_row(run: str, reason: str, seconds: float) -> Row:
+    return schema.session_end, {"run": run, "reason": reason, "seconds": seconds, "at": time.time()}
 
 
 def task_from_body(body: str) -> Task:

@@ -68,16 +68,16 @@ session = _table(
     _seconds("at"),
     clustered=False,
 )
-run_end = _table(
-    "run_end",
+session_end = _table(
+    "session_end",  # of a session that ended in good order
     _number(),
     _text("run"),
     _text("reason"),
-    Column("final", Boolean, nullable=False),  # False: the same command goes on from here
-    _seconds("seconds"),  # of the session that ended
+    _seconds("seconds"),  # of the session
     _seconds("at"),
     clustered=False,
 )
+run_end = _table("run_end", _key("run"), _text("reason"), _seconds("at"))  # there is nothing left to do
 
 round_ = _table(
     "round",

@@ -1,0 +1,291 @@
+"""What is tried next? Algorithm 1, from the first round without demonstrations to the last; the only place that knows
+the order: select -> compose -> sample -> filter -> experiences -> select ...
+
+The state between rounds is what the store holds and nothing else, so a run that was killed goes on where it was.
+`improve` is what a program calls; `improve_async` the same inside an event loop. Ctrl-C ends `improve` in good order:
+requests in flight are finished and stored, and the result says that the run is not finished; a second one exits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsmith.agents.prompt import Prompt, compose, read_prompt
+from opsmith.errors import OpsmithError, ProviderError, TaskError, VerifierError
+from opsmith.learn.events import Event, OnEvent, RoundEnded, RoundStarted, RunEnded, RunStarted, TaskSolved
+from opsmith.learn.filter import keep, success_rate
+from opsmith.learn.identity import run_info
+from opsmith.learn.interrupt import stop_on_interrupt
+from opsmith.learn.judge import Judge
+from opsmith.learn.result import RunResult, result_of
+from opsmith.learn.sample import Session, sample_round
+from opsmith.learn.select import Past, Step, get_strategy
+from opsmith.learn.start import begin, given_experiences, sample_budget, target_of, timed
+from opsmith.models import ChatModel
+from opsmith.records import Boundary, Candidate, Experience, Task
+from opsmith.settings import Settings
+from opsmith.store import Row, Store
+from opsmith.store.queries import Answer, Tally
+from opsmith.store.rows import (
+    RoundInfo,
+    SampleKey,
+    experience_rows,
+    prompt_rows,
+    round_end_row,
+    round_row,
+    run_end_row,
+)
+from opsmith.verify.pool import Pool
+from opsmith.verify.verifier import canonical
+
+GRACE_S = 20.0  # for requests in flight after Ctrl-C
+
+
+def improve(
+    tasks: Sequence[Task],
+    model: ChatModel,
+    settings: Settings,
+    store: Store | None = None,
+    *,
+    judge: Judge | None = None,
+    on_event: OnEvent | None = None,
+    experiences: Sequence[Experience] = (),
+) -> RunResult:
+    """Run adaptive self-improvement on `tasks` and return what came of it; see `improve_async`.
+
+    Without a store the run is kept in a temporary one; without a judge, in `settings.workers` processes of its own.
+    """
+    with contextlib.ExitStack() as stack:
+        if store is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opsmith-"))
+            store = stack.enter_context(Store.open(Path(folder)))
+        if judge is None:
+            judge = stack.enter_context(Pool(settings.workers))
+        return asyncio.run(_interruptible(tasks, model, settings, store, judge, on_event, experiences))
+
+
+async def _interruptible(
+    tasks: Sequence[Task],
+    model: ChatModel,
+    settings: Settings,
+    store: Store,
+    judge: Judge,
+    on_event: OnEvent | None,
+    experiences: Sequence[Experience],
+) -> RunResult:
+    stop = asyncio.Event()
+    with stop_on_interrupt(stop):
+        return await improve_async(
+            tasks, model, settings, store, judge, on_event=on_event, experiences=experiences, stop=stop
+        )
+
+
+async def improve_async(
+    tasks: Sequence[Task],
+    model: ChatModel,
+    settings: Settings,
+    store: Store,
+    judge: Judge,
+    *,
+    on_event: OnEvent | None = None,
+    experiences: Sequence[Experience] = (),
+    stop: asyncio.Event | None = None,
+) -> RunResult:
+    """Algorithm 1. The same call on the same store goes on where an earlier one was killed, or returns its result.
+
+    `experiences`: where D starts, beside those of `settings.from_run`; tasks solved by them are not tried. `stop`: set
+    it to end in good order. Raises ProviderError, VerifierError, StoreError or TaskError when it cannot go on; what
+    was received by then is in the store.
+    """
+    emit = on_event or _ignore
+    target = target_of(tasks, settings)
+    given, budget = given_experiences(settings, store, experiences), sample_budget(settings, store)
+    info = run_info(tasks, given, budget, model, target, settings)
+    known = store.info(info.id) is not None
+    if store.end(info.id) is not None:
+        return _told(store, info.id, emit)
+    with store.lock(info.id):
+        begin(store, info, tasks, given, settings)
+        solved = {item.task.digest for item in given}
+        done = tuple(task.id for task in tasks if task.digest in solved)
+        emit(RunStarted(info.id, model.name, tuple(task.id for task in tasks), done, known))
+        session = Session(info.id, settings, target, model, judge, store, emit, store.usage(info.id))
+        with timed(store, session):
+            await _Loop(session, tasks, budget, stop or asyncio.Event()).run()
+    return _told(store, info.id, emit)
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where a run is between two rounds."""
+
+    past: tuple[Past, ...]
+    experiences: tuple[Experience, ...]
+    unsolved: tuple[Task, ...]
+    planned: int  # samples of the rounds that have ended
+
+
+class _Loop:
+    """The rounds of one run."""
+
+    def __init__(self, session: Session, tasks: Sequence[Task], budget: int | None, stop: asyncio.Event) -> None:
+        self.session = session
+        self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
+        self.budget = budget
+        self.stop = stop
+        self.strategy = get_strategy(session.settings.selection)
+
+    async def run(self) -> None:
+        """Until there is a reason to end; `session.halt` says so when the same command may go on."""
+        while not self.session.halt:
+            state = self._state()
+            step = self._next(state)
+            if isinstance(step, str):
+                self.session.store.put([run_end_row(self.session.run, step)]).result()
+                return
+            await self._round(state, step)
+
+    def _state(self) -> _State:
+        store, run = self.session.store, self.session.run
+        ended = [(info, solved) for info, solved in store.rounds(run) if solved is not None]
+        past = tuple(Past(info.cycle, len(solved)) for info, solved in ended)
+        experiences = tuple(kept.experience for kept in store.experiences(run))
+        closed = {item.task.digest for item in experiences}
+        faulty = {task for info, _ in ended for task in _faults(store, run, info.number)}
+        unsolved = [task for task in self.tasks.values() if task.digest not in closed and task.id not in faulty]
+        return _State(past, experiences, tuple(unsolved), sum(info.planned for info, _ in ended))
+
+    def _next(self, state: _State) -> Step | str:
+        """What the next round shows, or why there is none."""
+        settings = self.session.settings
+        if not state.unsolved:
+            return "all solved"
+        if settings.max_rounds is not None and len(state.past) >= settings.max_rounds:
+            return "max rounds"
+        if self.budget is not None and state.planned >= self.budget:
+            return "budget spent"
+        step = self.strategy(state.experiences, state.past, settings.levels)
+        return step or "demonstrations used up"
+
+    async def _round(self, state: _State, step: Step) -> None:
+        session = self.session
+        left = None if self.budget is None else self.budget - state.planned
+        keys = plan(session.run, len(state.past), [task.id for task in state.unsolved], session.settings, left)
+        shown = tuple((item.task.id, Candidate(item.source).id) for item in step.demonstrations)
+        attempted = tuple(task.id for task in state.unsolved)
+        info = RoundInfo(len(state.past), step.cycle, step.level, shown, attempted, len(keys))
+        prompts = {task.id: self._prompt(task, step) for task in state.unsolved}
+        texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
+        session.store.put([round_row(session.run, info), *texts]).result()
+        session.on_event(RoundStarted(info, len(session.store.judged(session.run, info.number))))
+        await self._sampled(sample_round(session, keys, self.tasks, prompts))
+        session.store.flush()
+        if session.error is not None:
+            raise session.error
+        if not session.halt:
+            self._end_round(info, prompts)
+
+    def _prompt(self, task: Task, step: Step) -> Prompt:
+        session = self.session
+        window, reserve = session.model.context_window, session.settings.max_tokens
+        prompt = compose(task, step.demonstrations, session.target, window, reserve)
+        if prompt.left_out:
+            names = ", ".join(item.task.id for item in prompt.left_out)
+            session.warn(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")
+        return prompt
+
+    async def _sampled(self, sampling: Coroutine[None, None, None]) -> None:
+        """Run the sampling of a round; after `stop`, wait for what is in flight, but not for ever."""
+        work = asyncio.create_task(sampling)
+        stopped = asyncio.create_task(self.stop.wait())
+        try:
+            await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                self.session.halt = self.session.halt or "interrupted"
+                await asyncio.wait([work], timeout=GRACE_S)
+            work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+        finally:
+            stopped.cancel()
+            work.cancel()
+
+    def _end_round(self, info: RoundInfo, prompts: dict[str, Prompt]) -> None:
+        """Filter what the round found, and close it: a round that is closed is never sampled again."""
+        session, store = self.session, self.session.store
+        tallies = store.tallies(session.run, info.number)
+        unjudged = info.planned - sum(tally.judged for tally in tallies)
+        if unjudged == info.planned:
+            raise _nothing_judged(store, session.run, info.number)
+        found = self._found(info.number, tallies, prompts)
+        rows = [row for item in found for row in item.rows]
+        solved = [item.experience.task.id for item in found]
+        store.put([*rows, round_end_row(session.run, info.number, solved)]).result()
+        for item in found:
+            session.on_event(TaskSolved(item.experience, item.contaminated))
+        session.on_event(RoundEnded(info, tuple(solved), unjudged, session.spent))
+
+    def _found(self, number: int, tallies: Sequence[Tally], prompts: dict[str, Prompt]) -> list[_Found]:
+        answers: dict[str, list[Answer]] = {}
+        for answer in self.session.store.answers(self.session.run, number):
+            answers.setdefault(answer.task, []).append(answer)
+        rates = {task: success_rate(t for t in tallies if t.task == task) for task in answers}
+        return [self._kept(number, answers[task], rates[task], prompts[task]) for task in sorted(answers)]
+
+    def _kept(self, number: int, answers: Sequence[Answer], rate: float, prompt: Prompt) -> _Found:
+        session, task = self.session, self.tasks[answers[0].task]
+        names = {answer.source: canonical(task, answer.source) for answer in answers}
+        comment = getattr(session.target, "comment", "#")
+        best = keep(answers, names.__getitem__, session.settings.seed, comment)
+        experience = Experience(task, best.source, rate, number, session.run)
+        examples = {canonical(task, program) for _, program in read_prompt(prompt.messages).examples}
+        contaminated = names[best.source] in examples
+        return _Found(experience, contaminated, experience_rows(session.run, experience, best.sample, contaminated))
+
+
+@dataclass(frozen=True)
+class _Found:
+    experience: Experience
+    contaminated: bool
+    rows: list[Row]
+
+
+def plan(run: str, number: int, tasks: Sequence[str], settings: Settings, left: int | None = None) -> list[SampleKey]:
+    """The samples of a round, task by task; `left`: how many the budget allows, spread evenly over the tasks."""
+    order = {task: at for at, task in enumerate(tasks)}
+    keys = [
+        SampleKey(run, number, task, temperature, index)
+        for index in range(settings.samples)
+        for temperature in settings.temperatures
+        for task in tasks
+    ]
+    return sorted(keys[:left], key=lambda key: (order[key.task], key.temperature, key.number))
+
+
+def _told(store: Store, run: str, emit: OnEvent) -> RunResult:
+    store.flush()
+    result = result_of(store, run)
+    emit(RunEnded(result))
+    return result
+
+
+def _faults(store: Store, run: str, number: int) -> set[str]:
+    """Tasks that a round showed to be wrong themselves."""
+    return {task for task, charged, _ in store.failures(run, number) if charged == Boundary.TASK.value}
+
+
+def _nothing_judged(store: Store, run: str, number: int) -> OpsmithError:
+    """Why not one sample of a round could be judged; the round stays open, so the same command tries again."""
+    failures = store.failures(run, number)
+    _, charged, message = failures[-1] if failures else ("", Boundary.OURS.value, "no sample was made")
+    kinds: dict[str, type[OpsmithError]] = {Boundary.PROVIDER.value: ProviderError, Boundary.TASK.value: TaskError}
+    return kinds.get(charged, VerifierError)(f"run {run}, round {number}: no sample could be judged; last: {message}")
+
+
+def _ignore(event: Event) -> None:
+    """Nobody watches."""
