@@ -14,7 +14,7 @@ run: .venv/.installed
 	$(BIN)/opsmith run experiments/main.toml
 
 test: .venv/.installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 $(PYTEST_FLAGS)
 
 check: .venv/.installed
 	$(BIN)/ruff check src tests

@@ -1,6 +1,6 @@
 """What all tests share: golden files, rewritten by `pytest --update-golden` and read in review."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,15 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files under tests/golden")
+    parser.addoption("--no-skips", action="store_true", help="a skipped test is a failure (continuous integration)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--no-skips"):
+        report.outcome, report.longrepr = "failed", f"skipped, and --no-skips was given: {report.longrepr}"
+    return report
 
 
 @pytest.fixture
