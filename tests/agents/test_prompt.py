@@ -116,6 +116,11 @@ def test_a_prompt_can_be_read_back_from_its_text_alone() -> None:
     assert STEP.read_task(parts.task, "x").text == ROW_ENERGY.prompt_text
 
 
+def test_the_base_prompts_examples_are_tasks_of_the_target() -> None:
+    for text, program in read_prompt([Message("system", STEP.proposer_prompt())]).examples:
+        assert STEP.check(STEP.read_task(text, "example"), program).errors == ()
+
+
 def test_messages_that_are_no_prompt_hold_nothing() -> None:
     assert read_prompt([Message("system", "be: [kind"), Message("user", "hello")]) == ([], "")
 
