@@ -133,7 +133,7 @@ TABLE: dict[str, list[Row]] = {
         ("program", "step.Accum(", "step.Scan(", TYPE),
         ("program", "b=1", "b=2", TYPE),
         ("program", "return E5", "return E4", TYPE),
-        ("program", "(E0, E1)", "(E0, E0)", AFFINE),
+        ("program", "return E5", "return step.Streamify().apply(E4)", AFFINE),
         ("program", "step.Zip().apply((E0, E1))", "torch.stack([E0, E1])", PARSE),
     ],
     "attn_1": [
@@ -175,7 +175,7 @@ TABLE: dict[str, list[Row]] = {
         ("program", "E2 = step.Bufferize(a=1)", "E2 = step.Bufferize(a=2)", TYPE),
         ("program", "step.Accum(", "step.Scan(", TYPE),
         ("program", "return E6", "return E5", TYPE),
-        ("program", "(E2, E3)", "(E2, E2)", AFFINE),
+        ("program", "return E6", "return step.Streamify().apply(E5)", AFFINE),
     ],
     "bmm_1": [
         ("fn_mul", "input[0] * input[1]", "input[0] + input[1]", MATCH),
@@ -185,7 +185,7 @@ TABLE: dict[str, list[Row]] = {
         ("program", "a=2", "a=1", TYPE),
         ("program", "E3 = step.Repeat(n=N).apply(E2)", "E3 = step.Promote(b=0).apply(E2)", TYPE),
         ("program", "(E0, E5)", "(E5, E0)", TYPE),
-        ("program", "E4 = step.Streamify().apply(E3)", "E4 = step.Streamify().apply(E2)", AFFINE),
+        ("program", "return E8", "return step.Streamify().apply(E7)", AFFINE),
     ],
     "bmm_2": [
         ("fn_mul", "input[0] * input[1]", "input[0] + input[1]", MATCH),
@@ -193,7 +193,7 @@ TABLE: dict[str, list[Row]] = {
         ("fn_sum.init", *START_AT_1),
         ("program", "n=D", "n=N", TYPE),
         ("program", "E5 = step.Bufferize(a=2)", "E5 = step.Bufferize(a=1)", TYPE),
-        ("program", "E6 = step.Repeat(n=N).apply(E5)", "E6 = step.Repeat(n=N).apply(E1)", AFFINE),
+        ("program", "return E9", "return step.Accum(fn=fn_sum, b=1).apply(E8)", AFFINE),
         ("program", "(E4, E7)", "(E4, E4)", AFFINE),
         ("program", "step.Accum(", "step.Scan(", TYPE),
     ],
@@ -225,7 +225,7 @@ TABLE: dict[str, list[Row]] = {
         ("program", "n=M", "n=N", TYPE),
         ("program", "n=M", "n=5", TYPE),
         ("program", "b=1", "b=2", TYPE),
-        ("program", "E3 = step.Repeat(n=M).apply(E2)", "E3 = step.Repeat(n=M).apply(E1)", AFFINE),
+        ("program", "return E6", "return step.Accum(fn=fn_add, b=1).apply(E5)", AFFINE),
         ("program", "E4 = step.Streamify().apply(E3)", "E4 = step.Streamify().apply(E0)", TYPE),
     ],
     "norm_0": [
@@ -295,7 +295,7 @@ TABLE: dict[str, list[Row]] = {
         ("fn_gptjrope", "dim=1", "dim=0", MATCH),  # the halves left apart
         ("fn_gptjrope", "torch.cos(input[0] * theta), torch.sin(", "torch.sin(input[0] * theta), torch.cos(", MATCH),
         ("program", "(E2, E1)", "(E1, E2)", TYPE),
-        ("program", "(E2, E1)", "(E2, E2)", AFFINE),
+        ("program", "return E3", "return step.Map(fn=fn_gptjrope).apply((E2, E1))", AFFINE),
     ],
     "rope_2": [
         *_rotation("fn_neoxrope", halves=True),
