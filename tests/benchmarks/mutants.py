@@ -150,6 +150,7 @@ TABLE: dict[str, list[Row]] = {
         ("program", "step.Scan(", "step.Accum(", TYPE),
         ("program", "(E1, E3)", "(E3, E1)", TYPE),
         ("program", "step.Scan(fn=fn_expmaxdiff, b=1)", "step.Map(fn=fn_expmaxdiff)", TYPE),
+        ("program", "return E7", "return step.Streamify().apply(E6)", AFFINE),
     ],
     "attn_2": [
         ("fn_wssingle", "state[0] * input[1] + input[0]", "state[0] + input[0]", MATCH),
@@ -340,11 +341,11 @@ TABLE: dict[str, list[Row]] = {
         ("fn_score", "sigmoid(hidden", "(hidden", MATCH),
         ("fn_filter", "> 0.5", "< 0.5", MATCH),
         ("fn_filter", "> 0.5", "> 0.9", MATCH),
-        ("fn_filter", "> 0.5", ">= 0.5", MATCH),
         ("fn_filter", *EXCHANGED_MARKS),
         ("program", "step.Map(fn=fn_filter)", "step.Map(fn=fn_score)", TYPE),
         ("program", "a=1", "a=2", TYPE),
         ("program", "fn_filter).apply(E2)", "fn_filter).apply(E1)", TYPE),
+        ("program", "return E3", "return step.Map(fn=fn_filter).apply(E2)", AFFINE),
     ],
     "expert_0": [
         *_update("E11 = step.Map(fn=fn_expert0)", "[E11, E12]", "[E12, E11]"),
@@ -414,7 +415,6 @@ TABLE: dict[str, list[Row]] = {
         *_update("E14 = step.Map(fn=fn_expert0)", "[E14, E15]", "[E15, E14]"),
         ("fn_score", "silu(", "gelu(", MATCH),
         ("fn_filter", "> 0.5", "< 0.5", MATCH),
-        ("fn_filter", "> 0.5", ">= 0.5", MATCH),
         ("fn_filter", *NOT_BINARY),
         ("program", "fn_affinity).apply(E4)", "fn_score).apply(E4)", MATCH),  # the score taken for the affinity
         ("program", "fn_score).apply(E2)", "fn_affinity).apply(E2)", MATCH),
