@@ -244,6 +244,8 @@ TABLE: dict[str, list[Row]] = {
             "E9 = step.Map(fn=fn_sqrt).apply(E8)\nE10 = step.Map(fn=fn_addeps).apply(E9)",
             MATCH,
         ),
+        ("program", "E3 = step.Map(fn=fn_mean)", "E3 = step.Accum(fn=fn_mean, b=1)", TYPE),
+        ("program", "E4 = step.Map(fn=fn_minus).apply((E2, E3))", "E4 = step.Map(fn=fn_minus).apply(E2)", TYPE),
         ("program", "step.Map(fn=fn_mean).apply(E7)", "step.Map(fn=fn_mean).apply(E5)", AFFINE),
         ("program", "(E2, E3)", "(E1, E3)", AFFINE),
         ("program", "E1, E2 = step.Copy().apply(E0)", "E1, E2 = E0, E0", AFFINE),
