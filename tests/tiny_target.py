@@ -14,6 +14,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -51,6 +52,11 @@ class Program:
     words: tuple[str, ...]
 
 
+@lru_cache(maxsize=256)
+def read_yaml(text: str) -> Any:
+    return yaml.safe_load(text)
+
+
 def parse(source: str) -> Program | Diagnostic:
     """The program of a text, or its first mistake."""
     copies: list[tuple[str, str, str]] = []
@@ -73,7 +79,7 @@ class Tiny:
     comment = "\\"
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
-        data = yaml.safe_load(text)
+        data = read_yaml(text)
         if not isinstance(data, dict) or not {"inputs", "want"} <= set(data):
             raise TaskError(f"{path or task_id}: expected a mapping with `inputs` and `want`")
         shown = {name: data[name] for name in ("inputs", "want")}
@@ -93,14 +99,14 @@ class Tiny:
         program = parse(source)
         if isinstance(program, Diagnostic):
             return Checked(Stage.PARSE, errors=(program,))
-        inputs = yaml.safe_load(task.text)["inputs"]
+        inputs = read_yaml(task.text)["inputs"]
         for stage, errors in ((Stage.TYPE, _type_errors(program, inputs)), (Stage.AFFINE, _reuses(program))):
             if errors:
                 return Checked(stage, errors=tuple(errors))
         return Checked(Stage.RUN, program)
 
     def trials(self, task: Task) -> Sequence[Trial]:
-        data = yaml.safe_load(task.text)
+        data = read_yaml(task.text)
         lengths = {len(values) for values in [*data["inputs"].values(), data["want"]]}
         if len(lengths) != 1:
             raise TaskFault(Diagnostic("TASK", "inputs", f"lists of {sorted(lengths)} values", "lists of one length"))
@@ -200,7 +206,7 @@ class TinyPolicy:
         shapes = [TINY.canonical(example).split() for example in self.examples]
         seen = Counter(word for shape in shapes for word in shape if word in BINARY)
         weights = [0.3 + 3.0 * seen[word] / (1 + sum(seen.values())) for word in BINARY]
-        names = list(yaml.safe_load(task.text)["inputs"])
+        names = list(read_yaml(task.text)["inputs"])
         return " ".join(_Draw(names, shapes, weights, rng).expression(0.6 + 0.4 * temperature)) + "\n"
 
 

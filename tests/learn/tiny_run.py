@@ -8,18 +8,19 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from tiny_target import TINY, register, tiny_task  # noqa: E402
+from tiny_target import TINY, TinyPolicy, register, tiny_task  # noqa: E402
 
 from opsmith.agents.prompt import estimate_tokens, read_prompt  # noqa: E402
 from opsmith.errors import ProviderError  # noqa: E402
 from opsmith.learn.events import Event, RoundStarted  # noqa: E402
 from opsmith.learn.loop import improve  # noqa: E402
-from opsmith.models import Reply, Request  # noqa: E402
+from opsmith.models import Message, Reply, Request  # noqa: E402
 from opsmith.records import Task, Usage, Verdict  # noqa: E402
 from opsmith.settings import Settings  # noqa: E402
 from opsmith.store import Store  # noqa: E402
@@ -36,6 +37,14 @@ TASKS = [
     tiny_task("max_0", "x y max x y * +"),
 ]
 SETTINGS = Settings(samples=12, temperatures=(0.4, 1.0), concurrency=4, seed=1)
+
+
+@lru_cache(maxsize=64)
+def fitted(messages: tuple[Message, ...]) -> tuple[Task, TinyPolicy]:
+    """What a prompt asks for, and a policy fitted on its examples."""
+    parts = read_prompt(messages)
+    examples = [(TINY.read_task(text, "example"), program) for text, program in parts.examples]
+    return TINY.read_task(parts.task, "task"), TINY.sampler().fit(examples)
 
 
 class TinyModel:
@@ -61,14 +70,11 @@ class TinyModel:
         if "input_impl:" in request.messages[1].content:
             program = request.messages[1].content.partition("input_impl: |\n")[2].strip()
             return "impl: |\n  " + (TINY.repair(TASKS[0], program) or program).replace("\n", "\n  ")
-        parts = read_prompt(request.messages)
-        examples = [(TINY.read_task(text, "example"), program) for text, program in parts.examples]
         rng = random.Random(request.seed)
         if rng.random() < 0.1:
             return "I cannot write this program!"
-        policy = TINY.sampler().fit(examples)
-        program = policy.sample(TINY.read_task(parts.task, "task"), request.temperature, rng)
-        return f"Here it is.\n```yaml\nimpl: |\n  {program}```\n"
+        task, policy = fitted(request.messages)
+        return f"Here it is.\n```yaml\nimpl: |\n  {policy.sample(task, request.temperature, rng)}```\n"
 
     async def close(self) -> None:
         """Nothing is open."""

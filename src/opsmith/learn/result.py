@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.agents.guardian import Effect
-from opsmith.learn.metrics import Diversity, Score, diversity, mean, score, score_by_group
+from opsmith.learn.metrics import Diversity, Score, diversity, mean, mean_pass_at_k, score, score_by_group
 from opsmith.records import Experience, Task, Usage, to_json
 from opsmith.store import Store
-from opsmith.store.queries import Kept
+from opsmith.store.queries import Kept, Tally
 from opsmith.store.rows import GUARDIAN
 from opsmith.verify.verifier import canonical
 
@@ -65,7 +65,7 @@ class RunResult:
 
     def as_json(self) -> dict[str, Any]:
         """What `opsmith run --json` prints."""
-        names = ("round", "cycle", "level", "demonstrations", "attempted", "newly_solved", "cumulative")
+        names = ("round", "cycle", "level", "demonstrations", "attempted", "cumulative")
         return {
             "run": self.run,
             "model": self.model,
@@ -78,7 +78,10 @@ class RunResult:
             "pass_at_1": self.overall.pass_at_1,
             "pass_at_n": self.overall.pass_at_n,
             "groups": to_json(self.groups),
-            "rounds": [{name: to_json(getattr(item, name)) for name in names} for item in self.rounds],
+            "rounds": [
+                {**{name: getattr(item, name) for name in names}, "newly_solved": len(item.newly_solved)}
+                for item in self.rounds
+            ],
             "per_task": to_json(self.per_task),
             "input_tokens": self.input_tokens,
             "guardian": dict(self.guardian),
@@ -126,6 +129,20 @@ def diversity_of(store: Store, run: str) -> Diversity:
     """Over all samples of a run that held a program. Reads every program: seconds for a large run."""
     tasks = {task.id: task for task in store.tasks(run)}
     return diversity(store.programs(run), lambda task, program: canonical(tasks[task], program))
+
+
+def pass_at_k_of(store: Store, run: str, k: int, number: int = 0) -> float | None:
+    """pass@k over the tasks tried in one round, each at its best temperature; None when one has fewer than k samples.
+
+    Round 0 of a run without experiences measures the agents alone.
+    """
+    best: dict[str, Tally] = {}
+    for tally in store.tallies(run, number):
+        other = best.get(tally.task)
+        if other is None or tally.right * other.judged > other.right * tally.judged:
+            best[tally.task] = tally
+    counts = [(tally.judged, tally.right) for tally in best.values()]
+    return mean_pass_at_k(counts, k) if all(n >= k for n, _ in counts) else None
 
 
 def guardian_effects(store: Store, run: str) -> dict[str, int]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from opsmith.agents import guardian
+from opsmith.agents.guardian import Guarded
 from opsmith.agents.prompt import Prompt
 from opsmith.agents.reply import read_reply
 from opsmith.errors import OpsmithError, ProviderError, VerifierError
@@ -162,27 +163,27 @@ class _Sampling:
         found = read_reply(session.target, task, text)
         if found.source is None:
             return [Judged(None, found.refusal(session.target.verifier))]
-        proposed = Judged(found.source, await self._verdict(task, found.source))
+        proposed = Judged(found.source, _reported(await self._verdict(task, found.source), found.dropped))
         rewritten = await self._guarded(key, task, proposed) if session.settings.agents == "agent" else None
-        if rewritten is None or rewritten.parent is None:
+        if rewritten is None or rewritten.candidate.parent is None:
             return [proposed]
-        verdict = await self._verdict(task, rewritten.source)
-        return [proposed, Judged(rewritten.source, verdict, GUARDIAN, rewritten.parent)]
+        source, parent = rewritten.candidate.source, rewritten.candidate.parent
+        verdict = _reported(await self._verdict(task, source), rewritten.dropped)
+        return [proposed, Judged(source, verdict, GUARDIAN, parent)]
 
-    async def _guarded(self, key: SampleKey, task: Task, proposed: Judged) -> Candidate | None:
+    async def _guarded(self, key: SampleKey, task: Task, proposed: Judged) -> Guarded | None:
         """What the guardian makes of a candidate; None where it is not asked."""
         assert proposed.source is not None
         target, candidate, verdict = self.session.target, Candidate(proposed.source), proposed.verdict
         if self.session.settings.guardian == "static":
             unaffine = verdict.stage is Stage.AFFINE and not verdict.passed
-            return guardian.static(target, task, candidate).candidate if unaffine else None
+            return guardian.static(target, task, candidate) if unaffine else None
         if verdict.stage.value <= Stage.PARSE.value:
             return None  # it is no program
         messages = guardian.request(target, candidate)
         name, rows = prompt_rows(messages)
         self.session.store.put(rows)
-        answer = await self._ask(key, GUARDIAN, messages, name)
-        return guardian.read(target, task, candidate, answer).candidate
+        return guardian.read(target, task, candidate, await self._ask(key, GUARDIAN, messages, name))
 
     async def _ask(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply, from the store or from the model; it is in the store by then."""
@@ -221,3 +222,9 @@ class _Sampling:
         if verdict.outcome is Outcome.UNJUDGED:
             raise UnjudgedError(verdict.charged_to, verdict.message)
         return verdict
+
+
+def _reported(verdict: Verdict, dropped: Sequence[str]) -> Verdict:
+    """The verdict, with a warning for every key of the reply that was not the program."""
+    warnings = tuple(f"reply: key {key!r} was dropped: only a program may come from a reply" for key in dropped)
+    return replace(verdict, warnings=warnings + verdict.warnings) if warnings else verdict

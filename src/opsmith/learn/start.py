@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 
-from opsmith.errors import OpsmithError, UsageError
+from opsmith.errors import OpsmithError, StoreError, UsageError
 from opsmith.learn.identity import commit, plain, surroundings
 from opsmith.learn.sample import Session
 from opsmith.records import Experience, Task
@@ -67,4 +67,6 @@ def timed(store: Store, session: Session) -> Iterator[None]:
         reason = f"{type(error).__name__}: {error}"
         raise
     finally:
-        store.put([session_end_row(session.run, reason, time.monotonic() - start)])
+        written = store.put([session_end_row(session.run, reason, time.monotonic() - start)])
+        with contextlib.suppress(StoreError):  # then it is the error that is on its way already
+            written.result()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row, Select, case, func, select
+from sqlalchemy import Engine, Row, Select, case, exists, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.errors import UsageError
@@ -200,9 +200,9 @@ class Reader:
 
     def unused_replies(self, run: str, number: int) -> dict[str, Reply]:
         """Replies, by request, of samples that have no verdict: a run was killed between the two."""
-        done = select(verdict.c.sample).where(verdict.c.final)
+        judged = exists().where(verdict.c.sample == request.c.sample, verdict.c.final)
         query = select(reply).join(request, request.c.id == reply.c.request)
-        rows = self._rows(query.where(_in_round(run, number), request.c.sample.not_in(done)))
+        rows = self._rows(query.where(request.c.run == run, request.c.round == number, ~judged))
         return {row.request: _reply(row) for row in rows}
 
     def tallies(self, run: str, number: int | None = None) -> list[Tally]:
