@@ -1,11 +1,11 @@
 """What can go wrong outside a candidate, as one small tree; a candidate's own mistakes are `Diagnostic`s in a verdict.
 
-    OpsmithError            one message for a person: where, given, expected, what to try
-    |-- UsageError          a name or option that does not exist                            (exit 2)
-    |-- TaskError           a task file, prompt file or experiment file is wrong            (exit 2)
-    |-- ProviderError       a model server refused or failed after all retries              (exit 3)
-    |-- StoreError          the experience store cannot be read or written                  (exit 4)
-    `-- VerifierError       the verifier itself failed: the candidate stays unjudged        (exit 5)
+OpsmithError            one message for a person: where, given, expected, what to try
+|-- UsageError          a name or option that does not exist                            (exit 2)
+|-- TaskError           a task file, prompt file or experiment file is wrong            (exit 2)
+|-- ProviderError       a model server refused or failed after all retries              (exit 3)
+|-- StoreError          the experience store cannot be read or written                  (exit 4)
+`-- VerifierError       the verifier itself failed: the candidate stays unjudged        (exit 5)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TaskError(OpsmithError):
 
 
 class ProviderError(OpsmithError):
-    """A model server failed. `status` is its HTTP status (None: no answer); `retryable` says a later try may succeed."""
+    """A model server failed. `status` is its HTTP status (None: no answer); `retryable`: a later try may succeed."""
 
     exit_code = 3
 

@@ -50,21 +50,15 @@ def test_two_files_of_one_id_cannot_be_told_apart(suite):
         ids("bmm_0", str(suite / "bmm_0.yaml"))
 
 
-@pytest.mark.parametrize("line", ["target: scripted_target:SCRIPTED", "target: 'scripted_target:SCRIPTED'  # mine"])
-def test_a_file_states_its_target(suite, monkeypatch, line):
-    asked = []
-
-    class Reader:
-        def read_task(self, text, task_id, path):
-            return text, task_id, path
-
-    monkeypatch.setattr(benchmarks, "get_target", lambda name: asked.append(name) or Reader())
+@pytest.mark.parametrize("line", ["target: tiny_target:TINY", "target: 'tiny_target:TINY'  # mine"])
+def test_a_file_states_its_target(suite, line):
     path = suite / "mine.yaml"
-    path.write_text(f"# first\n{line}\ntext: x\n  target: inner\n")
-    assert benchmarks.read_task_file(path) == ("# first\n#\ntext: x\n  target: inner\n", "mine", str(path))
-    path.write_text("text: x\n")
-    benchmarks.read_task_file(path)
-    assert asked == ["scripted_target:SCRIPTED", "step"]
+    path.write_text(f"# first\n{line}\ninputs: {{x: [1, 2]}}\nwant: [2, 4]\n")
+    task = benchmarks.read_task_file(path)
+    assert (task.id, task.target, task.path) == ("mine", "tiny_target:TINY", str(path))
+    path.write_text("# target: tiny\ninputs: {}\n  target: tiny\n")  # no line of its own: STeP
+    with pytest.raises(TaskError, match=r"mine\.yaml:3"):
+        benchmarks.read_task_file(path)
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_its_own(suite):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -50,9 +51,10 @@ def read_task_file(path: Path) -> Task:
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path}: cannot be read: {error}") from error
     stated = _TARGET_LINE.search(text)
-    target = get_target(stated[2] if stated else DEFAULT_TARGET)
+    target = stated[2] if stated else DEFAULT_TARGET
     rest = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
-    return target.read_task(rest, path.stem, str(path))
+    task = get_target(target).read_task(rest, path.stem, str(path))
+    return replace(task, target=target)  # the name that found it here finds it in every process
 
 
 def _resolve_one(name: str) -> Iterable[Path]:

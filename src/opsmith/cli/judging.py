@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -40,5 +41,7 @@ def verify(
     with Pool() as pool:
         for name, verdict in judge_files(resolve(tasks), given, pool):
             verdicts.append(verdict)
+            for warning in verdict.warnings:
+                print(f"{name}: warning: {warning}", file=sys.stderr)
             print(json.dumps(verdict_json(name, verdict)) if as_json else verdict_text(name, verdict), flush=True)
     raise typer.Exit(exit_code(verdicts))

@@ -7,13 +7,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opsmith.agents.reply import read_reply
+from opsmith.agents.reply import ReadReply, read_reply
 from opsmith.benchmarks import read_task_file
 from opsmith.errors import TaskError, UsageError
 from opsmith.records import Boundary, Diagnostic, Outcome, Task, Verdict
 from opsmith.targets import get_target
 from opsmith.verify.pool import Pool
-from opsmith.verify.verifier import unjudged
+from opsmith.verify.verifier import unjudged, with_dropped
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Given:
 
 def judge_files(paths: Iterable[Path], given: Given, pool: Pool) -> Iterator[tuple[str, Verdict]]:
     """(task id, verdict) per file, in order; the work is done in parallel."""
-    waiting = [(path.stem, _submit(path, given, pool)) for path in paths]
-    return ((name, future.result()) for name, future in waiting)
+    waiting = [(path.stem, *_submit(path, given, pool)) for path in paths]
+    return ((name, with_dropped(future.result(), found)) for name, future, found in waiting)
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
@@ -37,25 +37,25 @@ def exit_code(verdicts: Iterable[Verdict]) -> int:
     return max((codes[verdict.outcome] for verdict in verdicts), default=0)
 
 
-def _submit(path: Path, given: Given, pool: Pool) -> Future[Verdict]:
+def _submit(path: Path, given: Given, pool: Pool) -> tuple[Future[Verdict], ReadReply]:
+    """The verdict to come, and where its program was found."""
     try:
         task = read_task_file(path)
     except (TaskError, UsageError) as error:
-        return _done(_bad_file(str(error), error.diagnostics if isinstance(error, TaskError) else ()))
+        findings = error.diagnostics if isinstance(error, TaskError) else ()
+        return _done(_bad_file(str(error), findings)), ReadReply(None)
+    found = _program(task, given)
+    if found.source is not None:
+        return pool.submit(task, _repaired(task, found.source, given)), found
     if given.reply is not None:
-        return _submit_reply(task, given, pool)
-    source = task.impl if given.impl is None else given.impl
-    if source is None:
-        return _done(_bad_file(f"{path}: the file has no impl of its own; try: --impl FILE"))
-    return pool.submit(task, _repaired(task, source, given))
+        return _done(found.refusal(get_target(task.target).verifier)), found
+    return _done(_bad_file(f"{path}: the file has no impl of its own; try: --impl FILE")), found
 
 
-def _submit_reply(task: Task, given: Given, pool: Pool) -> Future[Verdict]:
-    target = get_target(task.target)
-    found = read_reply(target, task, given.reply or "")
-    if found.source is None:
-        return _done(found.refusal(target.verifier))
-    return pool.submit(task, _repaired(task, found.source, given))
+def _program(task: Task, given: Given) -> ReadReply:
+    if given.reply is not None:
+        return read_reply(get_target(task.target), task, given.reply)
+    return ReadReply(task.impl if given.impl is None else given.impl)
 
 
 def _repaired(task: Task, source: str, given: Given) -> str:

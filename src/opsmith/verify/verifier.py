@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opsmith.agents.reply import read_reply
+from opsmith.agents.reply import ReadReply, read_reply
 from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Checked, Target, TaskFault, get_target
 
@@ -35,8 +35,12 @@ def verify_reply(task: Task, reply: str, judge: Judge = verify) -> Verdict:
     found = read_reply(target, task, reply)
     if found.source is None:
         return found.refusal(target.verifier)
+    return with_dropped(judge(task, found.source), found)
+
+
+def with_dropped(verdict: Verdict, found: ReadReply) -> Verdict:
+    """The verdict with a warning for each key that the reply tried to set beside the program."""
     dropped = tuple(f"reply: key {key!r} was dropped: only a program may come from a reply" for key in found.dropped)
-    verdict = judge(task, found.source)
     return replace(verdict, warnings=dropped + verdict.warnings)
 
 

@@ -1,0 +1,92 @@
+"""What is asked of every command: quick help, one message for bad input, exit codes that say who is at fault."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "yaml", "rich"}
+COMMANDS = ["tasks", "models", "runs", "show", "verify", "run", "prompt", "codegen", "cost"]
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import atexit, sys\n"
+        "from opsmith.cli import main\n"
+        "atexit.register(lambda: print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr))\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
+    assert not set(done.stderr.split()) & HEAVY
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(opsmith, command):
+    done = opsmith(command, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: opsmith {command}")
+
+
+def test_version(opsmith):
+    assert opsmith("--version").out == "opsmith 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["verify", "no_such_task"], "no such id, file or folder"),
+        (["verify", "missing.yaml"], "no such file"),
+        (["verify", "bmm_0", "--impl", "missing.txt"], "missing.txt: cannot be read"),
+        (["verify", "bmm_0", "--impl", "a", "--reply", "b"], "expected one of them"),
+        (["verify", "bmm_0", "--nonsense"], "No such option: --nonsense"),
+        (["run", "missing.toml"], "no such experiment file"),
+        (["run", "--model", "no/such"], "no such model; known: embedded"),
+        (["run", "--model", "openai/x"], "OPENAI_API_KEY"),
+        (["run", "--samples", "0"], "--samples: given 0; expected greater than or equal to 1"),
+        (["run", "--agents", "many"], "--agents: given 'many'; expected 'single' or 'agent'"),
+        (["run", "--from", "no_such_run"], "no such run"),
+        (["runs"], "no runs here"),
+        (["show", "some_run"], "no runs here"),
+        (["prompt", "no_such_task"], "no such id"),
+        (["codegen", "missing.yaml"], "no such file"),
+        (["cost", "no_such_task"], "no such id"),
+    ],
+)
+def test_bad_input_ends_in_one_message_and_exit_code_2(opsmith, arguments, words):
+    done = opsmith(*arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_looking_for_runs_makes_no_store(opsmith, tmp_path):
+    assert opsmith("runs").code == 2
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_reader_that_has_gone_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-c", "from opsmith.cli import main; main()", "tasks"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.stderr == ""
+
+
+def test_tasks_lists_both_suites(opsmith):
+    done = opsmith("tasks", "--json")
+    [listed] = [done.lines] if done.out.startswith("{") else [__import__("json").loads(done.out)]
+    assert sum(row["suite"] == "step26" for row in listed) == 26
+    assert {"task": "bmm_0", "group": "bmm", "suite": "step26", "target": "step"}.items() <= listed[3].items()
+    assert "bmm_0" in opsmith("tasks").out
+
+
+def test_models_says_which_keys_are_set_and_shows_none(opsmith, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    out = opsmith("models").out
+    assert "OPENAI_API_KEY: set" in out
+    assert "ANTHROPIC_API_KEY: not set" in out
+    assert "very-secret" not in out

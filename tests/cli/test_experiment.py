@@ -1,0 +1,41 @@
+"""Experiment files: every wrong key or value is named with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from opsmith.errors import TaskError, UsageError
+from opsmith.experiment import read_experiment, resolve_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("samples = 8\n\nsample = 8\n", r"x\.toml:3: unknown key 'sample'; did you mean 'samples'\? known: model, "),
+        ("[settings]\nsamples = 8\n", r"x\.toml:1: unknown key 'settings'"),
+        ("# a comment\nsamples = 0\n", r"x\.toml:2: samples: given 0; expected greater than or equal to 1"),
+        ("temperatures = [0.5, 'hot']\n", r"x\.toml:1: temperatures: given 'hot'; expected a valid number"),
+        ("guardian = 'dynamic'\n", r"x\.toml:1: guardian: given 'dynamic'; expected 'static' or 'llm'"),
+        ("samples = \n", r"x\.toml: not a readable TOML file: Invalid value \(at line 1"),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_line(tmp_path, text, words):
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(TaskError, match=words):
+        read_experiment(tmp_path / "x.toml")
+
+
+def test_options_win_and_options_not_given_do_not(tmp_path):
+    (tmp_path / "x.toml").write_text("samples = 8\nseed = 3\n")
+    settings = resolve_settings(tmp_path / "x.toml", {"samples": 2, "seed": None, "model": None})
+    assert (settings.samples, settings.seed, settings.levels) == (2, 3, 3)
+    with pytest.raises(UsageError, match=r"--from: given 3; expected a valid string"):
+        resolve_settings(None, {"from_run": 3})
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda file: file.stem)
+def test_the_experiments_of_this_repository_are_right_and_open_with_their_command(file):
+    resolve_settings(file, {})
+    assert file.read_text().splitlines()[0] == f"# opsmith run experiments/{file.name}"

@@ -1,0 +1,77 @@
+"""`opsmith run`, `runs`, `show` and `prompt --from`, against a model server on loopback."""
+
+import json
+
+import pytest
+from models.servers import OpenAIServer, refused
+
+pytest.importorskip("openai", reason="the providers extra is not installed")
+
+ANSWERS = {"[1, 2]": "x y +", "[2, 3]": "x x *"}  # by the first input's values
+
+
+def answer(body):
+    """One right answer in three; the square needs the guardian's copies."""
+    program = next(program for values, program in ANSWERS.items() if f"x: {values}" in body["messages"][-1]["content"])
+    return f"impl: |\n  {program if body['seed'] % 3 == 0 else 'x'}\n"
+
+
+@pytest.fixture
+def run(opsmith, tasks):
+    """`run(*options)` on both tiny tasks; `run.server` is the model."""
+    with OpenAIServer(answer) as server:
+
+        def call(*options):
+            model = ["--model", "openai/any", "--base-url", server.url]
+            return opsmith("run", *model, "--tasks", tasks, "--samples", 8, "--temperature", 0.5, *options)
+
+        call.server = server
+        yield call
+
+
+def test_a_run_solves_the_tasks_and_says_so(run, opsmith, tasks):
+    done = run("--json")
+    assert done.code == 0
+    result = json.loads(done.out)
+    assert {"run", "model", "solved", "tasks", "rounds", "per_task", "usage", "wall_s"} <= set(result)
+    assert (result["model"], result["solved"], result["tasks"]) == ("openai/any", 2, 2)
+    assert {"round", "demonstrations", "attempted", "newly_solved", "cumulative"} <= set(result["rounds"][0])
+    assert {"solved", "round", "success_rate", "samples"} <= set(result["per_task"]["sum_0"])
+    assert {"requests", "input_tokens", "output_tokens", "cost_usd"} <= set(result["usage"])
+    assert result["usage"]["requests"] == run.server.count
+    assert "round 0: no demonstrations; 2 tasks, 16 samples" in done.err
+    assert "solved square_0" in done.err
+
+    again = run()
+    assert (again.code, run.server.count) == (0, result["usage"]["requests"])
+    assert "sum_0: 0" in again.out
+    assert "cost    unknown" in again.out
+
+    listed = opsmith("runs")
+    assert result["run"] in listed.out
+    shown = opsmith("show", result["run"])
+    assert "copy x" in shown.out  # the guardian's
+    samples = opsmith("show", result["run"], "sum_0").out.splitlines()
+    passed = next(line.split()[0] for line in samples if "passed" in line)
+    detail = opsmith("show", result["run"][:8], passed).out
+    assert "--- proposer: user ---" in detail
+    assert "--- verdict ---\npassed" in detail
+    assert "examples:" in opsmith("prompt", tasks / "sum_0.yaml", "--from", result["run"]).out
+    assert "no sample of" in opsmith("show", result["run"], "zzz").err
+
+
+def test_options_stand_over_the_experiment_file(run, tasks):
+    (tasks / "short.toml").write_text("samples = 3\nmax_rounds = 1\nseed = 5\n")
+    done = run(tasks / "short.toml", "--json")
+    assert json.loads(done.out)["per_task"]["sum_0"]["samples"] == 8
+    assert json.loads(done.out)["run"].startswith("any-s5-")
+
+
+def test_a_server_that_fails_leaves_nothing_lost(run):
+    run.server._faults = iter([refused("no such key", status=401)])
+    done = run("--concurrency", 1)
+    assert done.code == 3
+    assert "no such key" in done.err
+    assert "Traceback" not in done.err
+    run.server._faults = iter([])
+    assert run().code == 0

@@ -1,0 +1,92 @@
+"""`opsmith verify`, and the commands that take a task and a program: a line per task, an exit code for all."""
+
+import io
+import json
+
+import pytest
+
+FIELDS = {
+    *("task", "candidate", "outcome", "passed", "stage", "charged_to", "errors", "message"),
+    *("max_abs_error", "trials", "seconds"),
+}
+
+
+def test_one_json_line_per_task_and_the_worst_outcome_counts(opsmith, tasks):
+    (tasks / "broken_0.yaml").write_text("target: tiny_target:TINY\nwant: [1]\n")
+    done = opsmith("verify", tasks, "--json")
+    assert done.code == 2
+    assert all(set(line) == FIELDS for line in done.lines)
+    assert [(line["task"], line["outcome"], line["charged_to"]) for line in done.lines] == [
+        ("broken_0", "unjudged", "task"),
+        ("square_0", "unjudged", "task"),
+        ("sum_0", "passed", "candidate"),
+    ]
+    broken, bare, passed = done.lines
+    assert "expected a mapping with `inputs` and `want`" in broken["message"]
+    assert "--impl FILE" in bare["message"]
+    assert (passed["stage"], passed["trials"], passed["max_abs_error"], passed["errors"]) == ("MATCH", 2, 0.0, [])
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "code", "stage"),
+    [
+        ("x y +", [], 0, "MATCH"),
+        ("x y -", [], 1, "MATCH"),
+        ("x z +", [], 1, "TYPE"),
+        ("x y + x + x -", [], 1, "AFFINE"),
+        ("x y + x + x -", ["--insert-copies"], 0, "MATCH"),
+    ],
+)
+def test_a_given_program_is_judged_instead_of_the_files_own(opsmith, tasks, program, options, code, stage):
+    (tasks / "program.txt").write_text(program + "\n")
+    done = opsmith("verify", tasks / "sum_0.yaml", "--impl", tasks / "program.txt", "--json", *options)
+    assert done.code == code
+    assert [line["stage"] for line in done.lines] == [stage]
+
+
+def test_a_program_comes_from_stdin(opsmith, tasks, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x y +\r\n")))
+    done = opsmith("verify", tasks / "sum_0.yaml", "--impl", "-")
+    assert (done.code, done.out) == (0, "sum_0: passed: 2 trials\n")
+
+
+def test_a_reply_gives_its_program_and_nothing_else(opsmith, tasks):
+    reply = tasks / "reply.txt"
+    reply.write_text("Sure!\n```yaml\nwant: [0, 0]\nimpl: |\n  x y *\n```\n")
+    done = opsmith("verify", tasks / "sum_0.yaml", "--reply", reply)
+    assert done.code == 1
+    assert "refused at MATCH" in done.out
+    assert "want" in done.err
+    reply.write_text("I cannot do this.")
+    done = opsmith("verify", tasks / "sum_0.yaml", "--reply", reply, "--json")
+    assert (done.code, done.lines[0]["stage"], done.lines[0]["candidate"]) == (1, "FORMAT", "")
+
+
+def test_bytes_that_are_no_text_are_a_usage_error(opsmith, tasks):
+    (tasks / "program.txt").write_bytes(b"\xff\xfe")
+    done = opsmith("verify", tasks / "sum_0.yaml", "--impl", tasks / "program.txt")
+    assert done.code == 2
+    assert "UTF-8" in done.err
+
+
+def test_prompt_shows_what_would_be_sent(opsmith, tasks):
+    done = opsmith("prompt", tasks / "sum_0.yaml")
+    assert done.code == 0
+    assert done.out.startswith("--- system ---\nlanguage:")
+    assert "--- user ---\ntask:\n  inputs:" in done.out
+    assert "impl: x y +" not in done.out
+    assert "tokens" in done.err
+
+
+def test_codegen_writes_the_script(opsmith, tasks):
+    assert opsmith("codegen", tasks / "sum_0.yaml").out == "# sum_0\nx y +"
+    assert opsmith("codegen", tasks / "sum_0.yaml", "-o", tasks / "script.py").out == ""
+    assert (tasks / "script.py").read_text() == "# sum_0\nx y +"
+    done = opsmith("codegen", tasks / "sum_0.yaml", "-o", tasks / "no" / "script.py")
+    assert (done.code, done.err) == (1, f"opsmith: {tasks / 'no' / 'script.py'}: No such file or directory\n")
+    assert "--impl FILE" in opsmith("codegen", tasks / "square_0.yaml").err
+
+
+def test_cost_prints_the_targets_figures(opsmith, tasks):
+    assert json.loads(opsmith("cost", tasks / "sum_0.yaml", "--json").out) == {"words": 3}
+    assert "words" in opsmith("cost", tasks / "sum_0.yaml").out
