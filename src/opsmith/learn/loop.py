@@ -59,6 +59,7 @@ def improve(
     """Run adaptive self-improvement on `tasks` and return what came of it; see `improve_async`.
 
     Without a store the run is kept in a temporary one; without a judge, in `settings.workers` processes of its own.
+    The model's connections are closed at the end.
     """
     with contextlib.ExitStack() as stack:
         if store is None:
@@ -79,10 +80,13 @@ async def _interruptible(
     experiences: Sequence[Experience],
 ) -> RunResult:
     stop = asyncio.Event()
-    with stop_on_interrupt(stop):
-        return await improve_async(
-            tasks, model, settings, store, judge, on_event=on_event, experiences=experiences, stop=stop
-        )
+    try:
+        with stop_on_interrupt(stop):
+            return await improve_async(
+                tasks, model, settings, store, judge, on_event=on_event, experiences=experiences, stop=stop
+            )
+    finally:
+        await model.close()  # its connections belong to this event loop
 
 
 async def improve_async(
