@@ -3,15 +3,11 @@
 `draw` makes the input data of one seed at one set of sizes, in the declared precision; `widen` raises the same numbers
 to float64; `expected_values` runs the data_transforms on clones. The process's own random state and default dtype are
 left as they were. Data is drawn in this order, with torch's CPU generator seeded once: `global`, inputs, parameters.
-
-    torch.rand, torch.randn   drawn in fp32, then cast            torch.ones, torch.zeros   constant
-    binary                    bernoulli(1/2), cast                randint                   min to max inclusive
-    none (Multihot)           per row: k = randint(min, max + 1), ones at randperm(length)[:k]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -21,11 +17,13 @@ from torch import Tensor
 
 from opsmith.records import content_hash
 from opsmith.targets import TaskFault
-from opsmith.targets.step.authored import Transform, compile_transform, fault, fresh_namespace, run_statements
-from opsmith.targets.step.dims import DimError, symbol
+from opsmith.targets.step.authored import Transform, compile_transform, fault
+from opsmith.targets.step.dims import DimError
 from opsmith.targets.step.fns import BatchedFn, FnTable, Plans
+from opsmith.targets.step.generators import make_tensor
+from opsmith.targets.step.namespace import namespace_of
 from opsmith.targets.step.precision import default_dtype, default_of, own_randomness, torch_dtype, widened
-from opsmith.targets.step.spec import DEFAULT_SIZES, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.types import fields_of, tensor_shape
 
 MARGIN = 1e-3  # the least distance of a discrete decision from its boundary
@@ -54,9 +52,9 @@ def draw(spec: TaskSpec, overrides: Mapping[str, int], seed: int, plans: Plans |
     """
     with own_randomness(seed), default_dtype(default_of(False)):
         before = torch.default_generator.get_state()
-        sizes, names = _names(spec, overrides)
+        sizes, names = namespace_of(spec, overrides)
         random_global = not torch.equal(before, torch.default_generator.get_state())
-        tensors = {entry.name: _tensor(entry, sizes) for entry in (*spec.inputs, *spec.parameters)}
+        tensors = {entry.name: make_tensor(entry, sizes) for entry in (*spec.inputs, *spec.parameters)}
     return _bindings(spec, sizes, names, tensors, False, {} if plans is None else plans, random_global)
 
 
@@ -126,59 +124,10 @@ def seed_of(text: str, attempt: int = 0) -> int:
     return int(content_hash("step data", text, str(attempt))[:15], 16)
 
 
-# -- names
-
-
-class _Context(dict[Any, int]):
-    """`ctx`: symbol -> size; a symbol may be given as its Dim or its name."""
-
-    def __getitem__(self, key: Any) -> int:
-        return super().__getitem__(symbol(key) if isinstance(key, str) else key)
-
-    def __setitem__(self, key: Any, value: int) -> None:
-        super().__setitem__(symbol(key) if isinstance(key, str) else key, value)
-
-
-def _names(spec: TaskSpec, overrides: Mapping[str, int]) -> tuple[dict[str, int], dict[str, Any]]:
-    """Run `global`: the final sizes and the namespace, without input_data."""
-    sizes = {**DEFAULT_SIZES, **spec.sizes, **overrides}
-    symbols = {*sizes, *spec.symbols}
-    ctx = _Context({symbol(name): size for name, size in sizes.items()})
-    names = {"torch": torch, "ctx": ctx, **{name: symbol(name) for name in symbols}}
-    names |= {f"{name}_value": size for name, size in sizes.items()}
-    namespace = dict(fresh_namespace(names))
-
-    def pin() -> None:
-        namespace.update({f"{name}_value": size for name, size in overrides.items()})
-        ctx.update({symbol(name): size for name, size in overrides.items()})
-
-    with torch.no_grad():
-        run_statements(spec.global_code, "global", namespace, pin)
-    final = {name: _final_size(name, sizes, ctx, namespace) for name in sorted(symbols)}
-    namespace |= {f"{name}_value": size for name, size in final.items()}
-    ctx.update({symbol(name): size for name, size in final.items()})
-    return final, namespace
-
-
-def _final_size(name: str, sizes: Mapping[str, int], ctx: Mapping[Any, int], namespace: Mapping[str, Any]) -> int:
-    """What `global` left in ctx or in X_value, whichever it changed."""
-    before = sizes.get(name)
-    for size in (ctx.get(symbol(name)), namespace.get(f"{name}_value")):
-        if size is None or size == before:
-            continue
-        if type(size) is not int or size < 1:
-            raise fault("TASK", "global", f"{name} = {size!r}", "a size of at least 1")
-        return size
-    if before is None:
-        remedy = f"{name}_value = 3 and ctx[{name}] = {name}_value in `global`"
-        raise fault("TASK", f"symbol {name}", "no size", "a size for every symbol", remedy)
-    return before
-
-
 def _rebound(spec: TaskSpec, drawn: Bindings, seed: int, tensors: dict[str, Tensor], plans: Plans) -> Bindings:
     """Wide bindings at the sizes of `drawn`, on these tensors."""
     with own_randomness(seed), default_dtype(default_of(True)):
-        _, names = _names(spec, drawn.sizes)
+        _, names = namespace_of(spec, drawn.sizes)
     return _bindings(spec, drawn.sizes, names, tensors, True, plans, drawn.random_global)
 
 
@@ -193,56 +142,6 @@ def _bindings(
 ) -> Bindings:
     names["input_data"] = MappingProxyType(tensors)
     return Bindings(sizes, tensors, names, wide, FnTable(spec, sizes, names, wide, plans), random_global)
-
-
-# -- tensors
-
-
-def _tensor(entry: TensorSpec, sizes: Mapping[str, int]) -> Tensor:
-    field = fields_of(entry.dtype)[0]
-    try:
-        shape = tensor_shape(field, entry.dims, sizes)
-    except DimError as error:
-        raise fault("TASK", entry.name, str(error), "a whole size for every dim") from None
-    if entry.data_gen is None:
-        return _multihot(entry, shape).to(torch_dtype(field))
-    if entry.data_gen not in _GENERATORS:
-        raise fault("TASK", f"{entry.name}, data_gen", entry.data_gen, f"one of {', '.join(_GENERATORS)}")
-    return _GENERATORS[entry.data_gen](entry, shape).to(torch_dtype(field))
-
-
-def _randint(entry: TensorSpec, shape: Sequence[int]) -> Tensor:
-    low, high = _bounds(entry)
-    return torch.randint(low, high + 1, tuple(shape))
-
-
-def _multihot(entry: TensorSpec, shape: Sequence[int]) -> Tensor:
-    """Rows of `min` to `max` ones, drawn row by row."""
-    low, high = _bounds(entry)
-    length = shape[-1]
-    if not 0 <= low <= high <= length:
-        raise fault("TASK", entry.name, f"min {low}, max {high}", f"0 <= min <= max <= {length}, the Multihot's length")
-    rows = torch.zeros((torch.Size(shape[:-1]).numel(), length))
-    for row in rows:
-        count = int(torch.randint(low, high + 1, (1,)))
-        row[torch.randperm(length)[:count]] = 1
-    return rows.reshape(tuple(shape))
-
-
-def _bounds(entry: TensorSpec) -> tuple[int, int]:
-    if entry.min is None or entry.max is None or entry.min > entry.max:
-        raise fault("TASK", entry.name, f"min {entry.min}, max {entry.max}", "integers min <= max")
-    return entry.min, entry.max
-
-
-_GENERATORS: Mapping[str, Callable[[TensorSpec, Sequence[int]], Tensor]] = {
-    "torch.rand": lambda entry, shape: torch.rand(tuple(shape), dtype=torch.float32),
-    "torch.randn": lambda entry, shape: torch.randn(tuple(shape), dtype=torch.float32),
-    "torch.ones": lambda entry, shape: torch.ones(tuple(shape)),
-    "torch.zeros": lambda entry, shape: torch.zeros(tuple(shape)),
-    "binary": lambda entry, shape: torch.bernoulli(0.5 * torch.ones(tuple(shape))),
-    "randint": _randint,
-}
 
 
 # -- reference

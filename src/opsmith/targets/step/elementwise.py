@@ -19,60 +19,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
-def _words(text: str) -> list[str]:
-    return text.split()
-
+from opsmith.targets.step.elementwise_table import CASTS, FUNCTIONS, METHODS, MODULE_TYPES
 
 NUMBER = -1  # the rank of a Python number, so that max() gives the rank of a result
 
-_UNARY = _words(
-    """abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal square neg sign sgn sin cos tan asin acos atan
-    sinh cosh tanh asinh acosh atanh sigmoid erf erfc floor ceil round trunc frac relu logical_not isnan isinf isfinite
-    zeros_like ones_like absolute negative positive bitwise_not"""
-)
-_BINARY = _words(
-    """maximum minimum fmax fmin add sub subtract mul multiply div divide true_divide floor_divide pow fmod
-    remainder atan2 hypot lt le gt ge eq ne less less_equal greater greater_equal not_equal logical_and logical_or
-    logical_xor bitwise_and bitwise_or bitwise_xor heaviside copysign"""
-)
-_PAIRWISE = ("max", "min")  # elementwise with two tensors only: with a number they reduce
-_FUNCTIONAL = _words(
-    """gelu silu relu sigmoid tanh softplus elu selu celu leaky_relu relu6 hardtanh hardsigmoid hardswish mish
-    logsigmoid softsign tanhshrink"""
-)
-_MODULES = _words(
-    """GELU SiLU ReLU Sigmoid Tanh Softplus ELU SELU CELU LeakyReLU ReLU6 Hardtanh Hardsigmoid Hardswish Mish
-    LogSigmoid Softsign Tanhshrink Identity"""
-)
-_CASTS = ("float", "double", "half", "bfloat16", "int", "long", "bool")
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
-
-
-def _functions() -> dict[Any, str]:
-    """Known functions by identity, with the form of their arguments."""
-    table: dict[Any, str] = {getattr(torch.nn.functional, name): "unary" for name in _FUNCTIONAL}
-    table |= {getattr(torch, name): "unary" for name in _UNARY} | {getattr(torch, name): "binary" for name in _BINARY}
-    table |= {getattr(torch, name): "pairwise" for name in _PAIRWISE}
-    return table | {
-        torch.where: "where",
-        torch.clamp: "clamp",
-        torch.clip: "clamp",
-        torch.stack: "stack",
-        torch.cat: "cat",
-        torch.concat: "cat",
-    }
-
-
-_FUNCTIONS = _functions()
-_METHODS = (
-    {name: "unary" for name in _UNARY if hasattr(Tensor, name)}
-    | {name: "binary" for name in _BINARY if hasattr(Tensor, name)}
-    | dict.fromkeys(_PAIRWISE, "pairwise")
-    | {"clamp": "clamp", "clip": "clamp"}
-)
-_MODULE_TYPES = tuple(getattr(torch.nn, name) for name in _MODULES)
 
 
 class _NotProvenError(Exception):
@@ -236,7 +188,7 @@ class _Walker:
     def _call(self, node: ast.Call) -> int:
         known = self._resolve(node.func)
         if known is not None:
-            form = "unary" if isinstance(known, _MODULE_TYPES) else self._form(known)
+            form = "unary" if isinstance(known, MODULE_TYPES) else self._form(known)
             if getattr(known, "inplace", False):
                 raise _NotProvenError
             return self._apply(form, node.args, node.keywords)
@@ -247,7 +199,7 @@ class _Walker:
     @staticmethod
     def _form(function: Any) -> str:
         try:
-            return _FUNCTIONS[function]
+            return FUNCTIONS[function]
         except (KeyError, TypeError):
             raise _NotProvenError from None
 
@@ -263,12 +215,12 @@ class _Walker:
 
     def _method(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> int:
         rank = self._tensor(args[0])
-        if name in _CASTS and len(args) == 1 and not keywords:
+        if name in CASTS and len(args) == 1 and not keywords:
             return rank
         if name == "to" and len(args) == 2 and not keywords:
             return self._cast(rank, args[1])
-        if name in _METHODS:
-            return self._apply(_METHODS[name], args, keywords)
+        if name in METHODS:
+            return self._apply(METHODS[name], args, keywords)
         raise _NotProvenError
 
     def _cast(self, rank: int, dtype: ast.expr) -> int:

@@ -42,7 +42,7 @@ def wide_limit(output: OutputSpec, value: Tensor, exact: bool) -> Limit:
     if own is not None or exact:
         return Limit(expected, own, expected.dtype)
     coarse = 1.0 if value.dtype == torch.float64 else FACTOR * torch.finfo(value.dtype).eps / WIDE_RTOL
-    allowed = expected.abs() * WIDE_RTOL + (WIDE_SCALE * _scale(expected) + WIDE_FLOOR)
+    allowed = _magnitudes(expected) * WIDE_RTOL + (WIDE_SCALE * _scale(expected) + WIDE_FLOOR)
     return Limit(expected, allowed * coarse, torch.float64)
 
 
@@ -65,7 +65,12 @@ def declared_limit(output: OutputSpec, value: Tensor, rounded: Tensor, moved: Te
 def _own_tolerance(output: OutputSpec, expected: Tensor) -> Tensor | None:
     if output.rtol is None and output.atol is None:
         return None
-    return expected.abs() * (output.rtol or 0.0) + (output.atol or 0.0)
+    return _magnitudes(expected) * (output.rtol or 0.0) + (output.atol or 0.0)
+
+
+def _magnitudes(expected: Tensor) -> Tensor:
+    """Absolute values; infinity has no neighbours and counts as 0."""
+    return torch.where(torch.isfinite(expected), expected.abs(), 0.0)
 
 
 def _distance(x: Tensor, y: Tensor) -> float:

@@ -14,14 +14,15 @@ from functools import cached_property
 
 from torch import Tensor
 
-from opsmith.targets import Trial
+from opsmith.targets import TaskFault, Trial
 from opsmith.targets.step.data import Bindings, Values, draw_with_margins, expected_values, jittered, seed_of
 from opsmith.targets.step.dims import Dim, DimError
 from opsmith.targets.step.fns import Plans
 from opsmith.targets.step.precision import is_floating
+from opsmith.targets.step.slots import holds_multihot
 from opsmith.targets.step.spec import DEFAULT_SIZES, TaskSpec
 from opsmith.targets.step.tolerance import Limit, declared_limit, wide_limit
-from opsmith.targets.step.types import Field, Multihot, element_dims, fields_of, scalar_of
+from opsmith.targets.step.types import Field, element_dims, fields_of, scalar_of
 
 SHAPE_SETS: Mapping[str, Mapping[str, int]] = {
     "base": {},  # the sizes of the task file
@@ -51,8 +52,18 @@ class Draw:
     seed: int  # number within the set
 
     @cached_property
+    def _drawn(self) -> tuple[Bindings, Bindings] | TaskFault:
+        """A fault is kept too: hundreds of draws may lie behind it."""
+        try:
+            return draw_with_margins(self.suite.spec, self.overrides, self.seed_text, self.suite.plans)
+        except TaskFault as finding:
+            return finding
+
+    @property
     def _both(self) -> tuple[Bindings, Bindings]:
-        return draw_with_margins(self.suite.spec, self.overrides, self.seed_text, self.suite.plans)
+        if isinstance(self._drawn, TaskFault):
+            raise self._drawn
+        return self._drawn
 
     @property
     def seed_text(self) -> str:
@@ -212,11 +223,7 @@ def _has_narrow_floats(spec: TaskSpec) -> bool:
 
 
 def _is_discrete(field: Field, value: Tensor) -> bool:
-    if not is_floating(field) or _holds_multihot(field):
+    if not is_floating(field) or holds_multihot(field):
         return True
     ones = value == 1
     return bool((ones | (value == 0)).all()) and bool(ones.any()) and not bool(ones.all())
-
-
-def _holds_multihot(field: Field) -> bool:
-    return isinstance(field, Multihot) or isinstance(getattr(field, "elem", None), Multihot)

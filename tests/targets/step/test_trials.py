@@ -1,0 +1,109 @@
+"""A task is tried at every shape set that differs for it, base first and large last, and nothing is made before it is used."""
+
+import pytest
+import torch
+from authors import output, stream, task
+
+from opsmith.targets import TaskFault
+from opsmith.targets.step import trials as module
+from opsmith.targets.step.trials import shape_sets, trials
+
+ALL = ["base", "unit", "N1", "K1", "D2", "coprime", "wide", "tall", "equal", "tight", "large"]
+DIV3 = task(inputs=(stream("E0", "fp32 [D/4, N]"),), parameters=())
+
+
+def test_the_sets_that_concern_a_task():
+    assert list(shape_sets(task())) == ALL
+    assert shape_sets(task())["unit"] == {"N": 1, "K": 1, "D": 2}
+    assert shape_sets(task())["base"] == {}
+    only_n = task(inputs=(stream("E0", "fp32 [N]"),), parameters=())
+    assert list(shape_sets(only_n)) == ["base", "unit", "coprime", "wide", "tall", "equal", "large"]
+
+
+def test_a_task_file_adds_and_replaces_sets():
+    spec = task(shapes={"large": {"N": 8}, "E1": {"N": 2}, "wide": {}})
+    sets = shape_sets(spec)
+    assert sets["large"] == {"N": 8}
+    assert sets["E1"] == {"N": 2}
+    assert "wide" not in sets
+    assert list(sets)[-1] == "large"
+
+
+def test_built_in_sets_without_a_whole_size_are_left_out():
+    sets = shape_sets(DIV3)
+    assert "coprime" not in sets
+    assert "equal" in sets
+    with pytest.raises(TaskFault, match="D/4 is not an integer: D = 6"):
+        _ = next(t for t in trials(task(inputs=DIV3.inputs, shapes={"odd": {"D": 6}})) if "odd" in t.name).data.bindings
+
+
+def test_order_names_and_precisions():
+    suite = trials(task())
+    names = [trial.name for trial in suite]
+    assert names[:6] == [f"base seed {i} float64" for i in range(5)] + ["base seed 0 declared precision"]
+    assert names[-4:] == [f"large seed {i} float64" for i in range(3)] + ["large seed 0 declared precision"]
+    assert len(set(names)) == len(names) == 6 + 10 * 4
+    wide, declared = suite[0].data, suite[5].data
+    assert wide.bindings.wide
+    assert not declared.bindings.wide
+    assert torch.equal(wide.bindings.input_data["E0"], declared.bindings.input_data["E0"].double())
+
+
+def test_a_float64_task_has_no_second_precision():
+    spec = task(
+        inputs=(stream("E0", "fp64 [N]"),), parameters=(), outputs=(output("S0", "fp64 [N]", "input_data['E0']"),)
+    )
+    assert all("float64" in trial.name for trial in trials(spec))
+
+
+def test_seeds_and_sets_give_different_data_that_never_changes():
+    one, other = trials(task()), trials(task())
+    assert one is not other
+    draws = [trial.data.bindings.input_data["b"][0].item() for trial in one if "float64" in trial.name]
+    assert len(set(draws)) == len(draws)
+    assert draws == [trial.data.bindings.input_data["b"][0].item() for trial in other if "float64" in trial.name]
+
+
+def test_only_what_is_asked_for_is_made(monkeypatch):
+    made = []
+    original = module.draw_with_margins
+    monkeypatch.setattr(module, "draw_with_margins", lambda *args: made.append(args[2]) or original(*args))
+    suite = trials(task())
+    assert made == []
+    for _ in range(2):
+        assert suite[0].data.limits
+        assert suite[5].data.limits
+    assert made == ["base 0"]
+
+
+def test_trials_are_kept_per_task_and_forgotten_in_order():
+    specs = [task() for _ in range(module.TASKS_KEPT + 1)]
+    first = trials(specs[0])
+    assert trials(specs[0]) is first
+    for spec in specs[1:]:
+        trials(spec)
+    assert trials(specs[0]) is not first
+    assert len(module._KEPT) <= module.TASKS_KEPT
+
+
+def test_a_fault_is_found_once(monkeypatch):
+    calls = []
+    original = module.draw_with_margins
+    monkeypatch.setattr(module, "draw_with_margins", lambda *args: calls.append(1) or original(*args))
+    case = trials(task(margins=("torch.zeros(1)",)))[0].data
+    for _ in range(3):
+        with pytest.raises(TaskFault, match="200 draws"):
+            _ = case.bindings
+    assert len(calls) == 1
+
+
+def test_which_outputs_are_compared_exactly():
+    spec = task(
+        outputs=(
+            output("S0", "fp32 [D, N]", "(input_data['E0'] > 0).to(input_data['E0'].dtype)"),
+            output("S1", "fp32 [D, N]", "torch.ones_like(input_data['E0'])"),
+            output("S2", "[fp32, int32] [D, N]", "input_data['E0']", "input_data['E0'].int()"),
+            output("S3", "Multihot(fp32, D) [N]", "torch.ones_like(input_data['E0'])"),
+        )
+    )
+    assert trials(spec).exact == [[True], [False], [False, True], [True]]
