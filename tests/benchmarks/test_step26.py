@@ -37,6 +37,15 @@ def spec_of(task):
     return read_spec_with_warnings(FILES[task].read_text(encoding="utf-8"))
 
 
+def assert_formula(task, spec, wide):
+    """The task's torch text and the NumPy reference agree on these inputs, in float64."""
+    values = [field.numpy() for output in expected_values(spec, wide) for field in output]
+    formula = REFERENCES[task](**{name: tensor.numpy() for name, tensor in wide.input_data.items()})
+    assert len(values) == len(formula)
+    for value, wanted in zip(values, formula, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-10, atol=1e-12)
+
+
 def test_there_are_26_with_a_reference_each():
     assert sorted(REFERENCES) == TASKS
     assert len(TASKS) == 26
@@ -63,11 +72,7 @@ def test_the_oracle_passes_every_trial(task):
 def test_the_reference_is_the_formula(task, shape):
     spec, _ = spec_of(task)
     _, wide = draw_with_margins(spec, dict(zip("MNKD", shape, strict=True)), "formula")
-    values = [field.numpy() for output in expected_values(spec, wide) for field in output]
-    formula = REFERENCES[task](**{name: tensor.numpy() for name, tensor in wide.input_data.items()})
-    assert len(values) == len(formula)
-    for value, wanted in zip(values, formula, strict=True):
-        np.testing.assert_allclose(value, wanted, rtol=1e-10, atol=1e-12)
+    assert_formula(task, spec, wide)
 
 
 @pytest.mark.parametrize("task", TASKS)
