@@ -95,8 +95,8 @@ def watch(console: Console) -> Iterator[events.OnEvent]:
 
         def tell(event: events.Event) -> None:
             board.tell(event)
-            if isinstance(event, events.Warned):
-                live.console.print(f"warning: {event.message}", markup=False)
+            if isinstance(event, (events.RoundEnded, events.Warned)):  # these stay above the display
+                live.console.print(line(board, event), markup=False, highlight=False)
 
         yield tell
 
