@@ -1,6 +1,6 @@
 """YAML text -> values that know their line and column, and the findings made about them.
 
-Built for files of unknown origin: at most 1 MiB and 24 levels, no anchors, aliases or tags, and no exception but
+Built for files of unknown origin: at most 1 MiB, 24 levels and 50,000 values, no anchors, aliases or tags, and no exception but
 TaskError. It does not know what a task is; `ir_read` does.
 """
 
@@ -18,9 +18,11 @@ from opsmith.records import Diagnostic
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 24
+MAX_VALUES = 50_000
 MAX_INT = 2**63
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # what YAML takes for the end of a line
 _OPEN_BLOCK = re.compile(r"^(\s*)(?:- )?[\w]+: [|>][-+]?\s*(?:#.*)?$")
 
@@ -119,11 +121,13 @@ def _is_sound(text: str, findings: Findings) -> bool:
 def _guard(text: str, findings: Findings) -> None:
     """Refuse, before anything is built, what could make a small file large: depth, anchors, aliases, tags."""
     depth = 0
-    for event in yaml.parse(text, _LOADER):
+    for number, event in enumerate(yaml.parse(text, _LOADER)):
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             findings.add(line, column, "file", f"lists and mappings {depth} deep", f"at most {MAX_DEPTH} levels")
+        elif number > MAX_VALUES:
+            findings.add(line, column, "file", f"more than {MAX_VALUES} values", "fewer")
         elif isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             kind = "alias *" if isinstance(event, yaml.AliasEvent) else "anchor &"
             findings.add(line, column, "file", f"the {kind}{event.anchor}", "no anchors or aliases", "write it out")
@@ -162,7 +166,7 @@ def _scalar(node: Any, findings: Findings) -> Any:
         if node.tag == "tag:yaml.org,2002:str":
             node.value.encode()
             return node.value
-        value = yaml.constructor.SafeConstructor().construct_object(node)
+        value = _CONSTRUCTOR.yaml_constructors[node.tag](_CONSTRUCTOR, node)
         if not isinstance(value, int) or abs(value) < MAX_INT:
             return value
     except (ValueError, OverflowError, KeyError, yaml.YAMLError):  # UnicodeEncodeError is a ValueError
