@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from torch import Tensor
 from opsmith.targets import TaskFault
 from opsmith.targets.step.authored import compile_body, fault
 from opsmith.targets.step.elementwise import Proof, prove
+from opsmith.targets.step.forms import Apply, batch_call
 from opsmith.targets.step.precision import default_dtype, default_of
 from opsmith.targets.step.slots import SAMPLE, agree, of_one_kind, slots_of, wrong_count
 from opsmith.targets.step.spec import Fn, TaskSpec
@@ -67,7 +69,10 @@ class BatchedFn:
         self._kept = tuple(namespace["input_data"].values())
         known = plans.get((fn.func_name, wide))
         self._plan = known or Plan(Mode.LOOP, self._prove(namespace))
-        self._prepare_batch_last(namespace)
+        proof = self._plan.proof
+        self._apply_batch: Apply | None = None
+        if proof is not None:
+            self._apply_batch = batch_call(self._body, proof, namespace, self.inputs, self.outputs)
         if known is None:
             with default_dtype(self._default), torch.no_grad():
                 self._plan.mode = self._choose()
@@ -107,23 +112,12 @@ class BatchedFn:
         return results
 
     def _elementwise(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
+        assert self._apply_batch is not None
         try:
-            results = self._last_call(state, input, batch) if self._batch_last else self._apply(state, input)
-            fitted = self._fitted(results, batch)
+            fitted = self._fitted(self._apply_batch(state, input, batch), batch)
         except Exception:
             fitted = None
         return self._fall_back(state, input, batch) if fitted is None else fitted
-
-    def _last_call(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Any]:
-        """The body on batch-last views; results batch-first again."""
-        old = None if state is None else [_last(part) for part in state]
-        results = self._apply_last(old, [_last(part) for part in input])
-        first = [result.movedim(-1, 0) if isinstance(result, Tensor) else result for result in results]
-        # a result made of input_data alone has a last axis of 1
-        return [
-            part.expand(batch, *part.shape[1:]) if isinstance(part, Tensor) and part.shape[0] == 1 else part
-            for part in first
-        ]
 
     def _vmapped(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
         watched = [*(state or ()), *input, *self._kept]
@@ -200,16 +194,6 @@ class BatchedFn:
         inputs, outputs = [slot.rank for slot in self.inputs], [slot.rank for slot in self.outputs]
         return prove(self._body.tree, namespace, outputs if self._init is not None else (), inputs, outputs)
 
-    def _prepare_batch_last(self, namespace: dict[str, Any]) -> None:
-        """Whether views are needed at all, and the body bound to lifted `input_data` where it reads any."""
-        proof = self._plan.proof
-        ranks = {slot.rank for slot in (*self.inputs, *self.outputs)}
-        self._batch_last = proof is not None and (proof.structural or len(ranks) > 1)
-        self._apply_last = self._apply
-        if proof is not None and proof.reads_input_data:
-            lifted = {name: tensor.unsqueeze(-1) for name, tensor in namespace["input_data"].items()}
-            self._apply_last = self._body.bind({**namespace, "input_data": lifted})
-
     def _choose(self) -> Mode:
         """The first mode that agrees with the loop on a small random batch; checks purity on the way."""
         generator = torch.Generator().manual_seed(0)
@@ -224,20 +208,16 @@ class BatchedFn:
         if not agree(again, wanted, exactly=True):
             given = "two results for the same elements"
             raise fault("FN", self.name, given, "a pure function", "draw random numbers as a parameter")
-        for mode in (Mode.ELEMENTWISE, Mode.VMAP):
-            if mode is Mode.ELEMENTWISE and self._plan.proof is None:
-                continue
-            if agree(self._try(mode, state, input), wanted):
+        forms: list[tuple[Mode, Apply]] = [] if self._apply_batch is None else [(Mode.ELEMENTWISE, self._apply_batch)]
+        for mode, apply in [*forms, (Mode.VMAP, partial(batched, self._apply))]:
+            if agree(self._try(apply, state, input), wanted):
                 return mode
         return Mode.LOOP
 
-    def _try(self, mode: Mode, state: list[Tensor] | None, input: list[Tensor]) -> list[Tensor] | None:
-        """The results of a mode on the sample, or None when it does not work."""
+    def _try(self, apply: Apply, state: list[Tensor] | None, input: list[Tensor]) -> list[Tensor] | None:
+        """The results on the sample, or None when it does not work."""
         try:
-            if mode is Mode.VMAP:
-                return self._fitted(batched(self._apply, state, input, SAMPLE), SAMPLE)
-            results = self._last_call(state, input, SAMPLE) if self._batch_last else self._apply(state, input)
-            return self._fitted(results, SAMPLE)
+            return self._fitted(apply(state, input, SAMPLE), SAMPLE)
         except Exception:
             return None
 
@@ -255,8 +235,3 @@ class FnTable(dict[str, BatchedFn]):
         spec, sizes, namespace, wide, plans = self._made
         made = self[name] = BatchedFn(spec.fn_table[name], sizes, namespace, wide, plans)
         return made
-
-
-def _last(tensor: Tensor) -> Tensor:
-    """A batch-last view of a batch-first tensor."""
-    return tensor if tensor.dim() == 1 else tensor.movedim(0, -1)
