@@ -1,5 +1,6 @@
 """What is asked of every command: quick help, one message for bad input, exit codes that say who is at fault."""
 
+import json
 import os
 import subprocess
 import sys
@@ -77,8 +78,7 @@ def test_a_reader_that_has_gone_is_no_error():
 
 
 def test_tasks_lists_both_suites(opsmith):
-    done = opsmith("tasks", "--json")
-    [listed] = [done.lines] if done.out.startswith("{") else [__import__("json").loads(done.out)]
+    listed = json.loads(opsmith("tasks", "--json").out)
     assert sum(row["suite"] == "step26" for row in listed) == 26
     assert {"task": "bmm_0", "group": "bmm", "suite": "step26", "target": "step"}.items() <= listed[3].items()
     assert "bmm_0" in opsmith("tasks").out

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.targets import Checked, TaskFault, Trial, TrialResult
 
@@ -87,6 +89,9 @@ class Scripted:
     def _print(self, trial: Trial) -> TrialResult:
         os.write(1, b"noise")
         return self._right(trial)
+
+    def _threads(self, trial: Trial, expected: str) -> TrialResult:
+        return self._right(trial) if torch.get_num_threads() == int(expected) else self._wrong(Trial("", 1))
 
     def _environment(self, trial: Trial, name: str) -> TrialResult:
         return self._wrong(Trial("", 1)) if name in os.environ else self._right(trial)

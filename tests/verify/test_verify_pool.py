@@ -59,6 +59,10 @@ def test_a_hostile_exception_is_ours_and_not_the_candidates(pool, source):
     assert survives(pool)
 
 
+def test_a_worker_computes_in_one_thread(pool):
+    assert pool.verify(TASK, "threads 1").passed
+
+
 def test_what_a_worker_prints_is_lost_and_keys_are_kept_from_it(capfd, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "sk-1")
     with Pool(1) as pool:
@@ -99,8 +103,9 @@ def test_closing_does_not_wait_for_what_is_running():
         pool.submit(TASK, "right")
 
 
-def test_a_pool_that_cannot_start_says_why(monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+@pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])
+def test_a_pool_that_cannot_start_says_why(monkeypatch, python):
+    monkeypatch.setattr(sys, "executable", python)
     with Pool(1) as pool, pytest.raises(VerifierError, match="no worker process can be started"):
         pool.verify(TASK, "right")
 

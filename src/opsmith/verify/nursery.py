@@ -93,15 +93,7 @@ class Nursery:
             raise VerifierError("verifier: the pool of workers is closed")
         ours, theirs = socket.socketpair()
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "opsmith.verify.worker", str(theirs.fileno())],
-                env=_environment(),
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C is for the parent, which closes the pool
-            )
+            process = _popen(theirs.fileno())
         if len(ours.recv(NUMBER.size)) < NUMBER.size:
             ours.close()
             last = process.communicate()[1].decode(errors="replace").strip().rpartition("\n")[2]
@@ -115,6 +107,21 @@ class Nursery:
         if self._process is not None:
             self._process.communicate()
         self._control = self._process = None
+
+
+def _popen(control: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "opsmith.verify.worker", str(control)],
+            env=_environment(),
+            pass_fds=[control],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the parent, which closes the pool
+        )
+    except OSError as error:
+        raise VerifierError(f"verifier: no worker process can be started: {error}") from error
 
 
 def _environment() -> dict[str, str]:
