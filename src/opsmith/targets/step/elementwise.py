@@ -3,9 +3,9 @@
 The proof is a walk over the syntax tree that knows the rank of every value. A body is proven when it is straight-line
 code of elementwise torch functions, arithmetic and comparisons, indexing and slicing of the first axis, stack and cat
 along the first axis. Called with every tensor in *batch-last* form (element axes, then the batch axis), each of these
-does to every element what it does to one: broadcasting aligns axes from the right, so that a scalar of shape [B] meets a
-Buffer of shape [D, B] as () meets [D]. A proven body writes nothing in place, draws no random numbers and reads no data
-to decide where it goes on. `forms` says how a batch is handed in.
+does to every element what it does to one: broadcasting aligns axes from the right, so that a scalar of shape [B] meets
+a Buffer of shape [D, B] as () meets [D]. A proven body writes nothing in place, draws no random numbers and reads no
+data to decide where it goes on. `forms` says how a batch is handed in.
 
 What is not proven is not wrong: it runs under vmap or in a loop (see `fns`).
 """

@@ -209,7 +209,8 @@ class BatchedFn:
             given = "two results for the same elements"
             raise fault("FN", self.name, given, "a pure function", "draw random numbers as a parameter")
         forms: list[tuple[Mode, Apply]] = [] if self._apply_batch is None else [(Mode.ELEMENTWISE, self._apply_batch)]
-        for mode, apply in [*forms, (Mode.VMAP, partial(batched, self._apply))]:
+        forms.append((Mode.VMAP, partial(batched, self._apply)))
+        for mode, apply in forms:
             if agree(self._try(apply, state, input), wanted):
                 return mode
         return Mode.LOOP
