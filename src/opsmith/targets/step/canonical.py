@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 
-from opsmith.targets.step.program import BUILTINS, dedent
+from opsmith.targets.step.program import dedent
+from opsmith.targets.step.values import BUILTINS
 
 
 def canonical(source: str) -> str:

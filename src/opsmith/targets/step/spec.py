@@ -88,9 +88,10 @@ class TaskSpec:
     def symbols(self) -> frozenset[str]:
         """Every symbol that occurs in a dim or a type of the file."""
         found: set[str] = set()
-        for entry in (*self.inputs, *self.parameters, *self.outputs):
-            found |= symbols_of(entry.dtype)
-            found.update(name for dim in entry.dims for name in dim.symbols)
+        streams = [entry.type for entry in (*self.inputs, *self.parameters)] + [output.type for output in self.outputs]
+        for stream in streams:
+            found |= symbols_of(stream.dtype)
+            found.update(name for dim in stream.dims for name in dim.symbols)
         for fn in self.fns:
             found |= symbols_of(fn.input_dtype) | symbols_of(fn.output_dtype)
         return frozenset(found)
