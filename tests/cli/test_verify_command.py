@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("warm")
+
 FIELDS = {
     *("task", "candidate", "outcome", "passed", "stage", "charged_to", "errors", "message"),
     *("max_abs_error", "trials", "seconds"),
