@@ -342,6 +342,7 @@ TABLE: dict[str, list[Row]] = {
         ("fn_score", "silu(", "torch.nn.functional.gelu(", MATCH),
         ("fn_score", "sigmoid(hidden", "(hidden", MATCH),
         ("fn_filter", "> 0.5", "< 0.5", MATCH),
+        ("fn_filter", "> 0.5", ">= 0.5", MATCH),
         ("fn_filter", "> 0.5", "> 0.9", MATCH),
         ("fn_filter", *EXCHANGED_MARKS),
         ("program", "step.Map(fn=fn_filter)", "step.Map(fn=fn_score)", TYPE),
@@ -417,6 +418,7 @@ TABLE: dict[str, list[Row]] = {
         *_update("E14 = step.Map(fn=fn_expert0)", "[E14, E15]", "[E15, E14]"),
         ("fn_score", "silu(", "gelu(", MATCH),
         ("fn_filter", "> 0.5", "< 0.5", MATCH),
+        ("fn_filter", "> 0.5", ">= 0.5", MATCH),
         ("fn_filter", *NOT_BINARY),
         ("program", "fn_affinity).apply(E4)", "fn_score).apply(E4)", MATCH),  # the score taken for the affinity
         ("program", "fn_score).apply(E2)", "fn_affinity).apply(E2)", MATCH),

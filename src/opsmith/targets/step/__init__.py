@@ -62,7 +62,7 @@ class StepTarget:
         """Raises TaskError with line and column."""
         spec = read_spec(text, path or task_id)
         bare = replace(spec, impl=None, test_name="")
-        shown = write_spec(replace(bare, shapes={}, margins=()))
+        shown = write_spec(replace(bare, shapes={}, margins=(), cases=()))
         return Task(task_id, self.name, write_spec(bare), spec.impl, group_of(task_id), path, shown)
 
     def proposer_prompt(self) -> str:

@@ -119,6 +119,28 @@ def draw_with_margins(
     )
 
 
+def draw_case(spec: TaskSpec, at: int, plans: Plans | None = None) -> tuple[Bindings, Bindings]:
+    """Hand-made input number `at`: a base draw changed by that text: (declared, wide). Raises TaskFault."""
+    plans = {} if plans is None else plans
+    label, seed_text = f"cases[{at}]", f"case {at}"
+    drawn, _ = draw_with_margins(spec, {}, seed_text, plans)
+    namespace = _reference_namespace(drawn)
+    with default_dtype(default_of(False)), torch.no_grad():
+        holds = compile_transform(spec.cases[at], label).run(namespace)
+    tensors = namespace["input_data"]
+    changed = {name for name, tensor in drawn.input_data.items() if not _is_like(tensors.get(name), tensor)}
+    if changed or tensors.keys() != drawn.input_data.keys():
+        raise fault("TASK", label, f"other shapes or dtypes of {sorted(changed)}", "the tensors of the draw, changed")
+    if not bool(torch.as_tensor(holds).all()):
+        raise fault("TASK", label, "data without the property", "a last expression that is true", text=spec.cases[at])
+    made = _bindings(spec, drawn.sizes, dict(drawn.namespace), tensors, False, plans, drawn.random_global)
+    return made, widen(spec, made, seed_of(seed_text), plans)
+
+
+def _is_like(tensor: Any, other: Tensor) -> bool:
+    return isinstance(tensor, Tensor) and tensor.shape == other.shape and tensor.dtype == other.dtype
+
+
 def seed_of(text: str, attempt: int = 0) -> int:
     """A seed for torch's generators, the same on every machine."""
     return int(content_hash("step data", text, str(attempt))[:15], 16)

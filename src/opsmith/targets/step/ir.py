@@ -2,7 +2,7 @@
 
 Reads a YAML text into a `TaskSpec` and writes one back; `read_spec(write_spec(spec)) == spec` for every spec that was
 read, and writing is a fixed point. Nothing of the file is executed. Keys of ours, all optional: `shapes` (name ->
-{symbol: size}), `margins` (texts), `target` (a name), and an output's `rtol` and `atol`.
+{symbol: size}), `margins` and `cases` (texts), `target` (a name), and an output's `rtol` and `atol`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,19 @@ from opsmith.targets.step.spec import OutputSpec, TaskSpec, TensorSpec
 __all__ = ["read_spec", "read_spec_with_warnings", "sizes_with", "write_spec"]
 
 TARGET = "step"
-TOP_KEYS = ("test_name", "global", "inputs", "parameters", "fns", "outputs", "shapes", "margins", "target", "impl")
+TOP_KEYS = (
+    "test_name",
+    "global",
+    "inputs",
+    "parameters",
+    "fns",
+    "outputs",
+    "shapes",
+    "margins",
+    "cases",
+    "target",
+    "impl",
+)
 
 
 def read_spec(text: str, where: str = "") -> TaskSpec:
@@ -82,6 +94,7 @@ def _read(top: Entry) -> TaskSpec:
         sizes=sizes,
         shapes=shapes,
         margins=top.values("margins"),
+        cases=top.values("cases"),
         extra=top.names.extra,
     )
 

@@ -55,6 +55,7 @@ def write_spec(spec: TaskSpec) -> str:
     rows += _section("outputs", ((output.name, _output(output)) for output in spec.outputs), spec.extra)
     rows += _shapes(spec.shapes)
     rows += _codes("margins", spec.margins)
+    rows += _codes("cases", spec.cases)
     rows += _plain_yaml(extra)
     rows += _code("impl", spec.impl or "")
     return "\n".join(rows) + "\n"

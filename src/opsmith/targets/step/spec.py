@@ -78,6 +78,7 @@ class TaskSpec:
     sizes: Mapping[str, int] = field(default_factory=dict)  # base size of every symbol, `global`'s assignments included
     shapes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets added or overridden by the file
     margins: tuple[str, ...] = ()  # PyTorch texts: distances of discrete decisions that data must keep
+    cases: tuple[str, ...] = ()  # hand-made inputs: texts that change a base draw and end in a property that must hold
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -15,7 +15,7 @@ from functools import cached_property
 from torch import Tensor
 
 from opsmith.targets import TaskFault, Trial
-from opsmith.targets.step.data import Bindings, Values, draw_with_margins, expected_values, jittered, seed_of
+from opsmith.targets.step.data import Bindings, Values, draw_case, draw_with_margins, expected_values, jittered, seed_of
 from opsmith.targets.step.dims import Dim, DimError
 from opsmith.targets.step.fns import Plans
 from opsmith.targets.step.precision import is_floating
@@ -49,12 +49,15 @@ class Draw:
     suite: Suite
     shape_set: str
     overrides: Mapping[str, int]
-    seed: int  # number within the set
+    seed: int  # number within the set; of a hand-made case its place in the file
+    is_case: bool = False
 
     @cached_property
     def _drawn(self) -> tuple[Bindings, Bindings] | TaskFault:
         """A fault is kept too: hundreds of draws may lie behind it."""
         try:
+            if self.is_case:
+                return draw_case(self.suite.spec, self.seed, self.suite.plans)
             return draw_with_margins(self.suite.spec, self.overrides, self.seed_text, self.suite.plans)
         except TaskFault as finding:
             return finding
@@ -156,6 +159,16 @@ class Suite(Sequence[Trial]):
                 yield Trial(f"{name} seed {draw.seed} float64", Case(draw, True))
             if both:
                 yield Trial(f"{name} seed 0 declared precision", Case(draws[0], False))
+            if name == "base":
+                yield from self._cases(both)
+
+    def _cases(self, both: bool) -> Iterator[Trial]:
+        """The hand-made inputs of the file, at the base shape."""
+        for at in range(len(self.spec.cases)):
+            draw = Draw(self, "case", {}, at, is_case=True)
+            yield Trial(f"case {at} float64", Case(draw, True))
+            if both:
+                yield Trial(f"case {at} declared precision", Case(draw, False))
 
 
 def trials(spec: TaskSpec) -> Sequence[Trial]:
