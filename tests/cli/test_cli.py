@@ -47,7 +47,7 @@ def test_version(opsmith):
         (["run", "--model", "openai/x"], "OPENAI_API_KEY"),
         (["run", "--samples", "0"], "--samples: given 0; expected greater than or equal to 1"),
         (["run", "--agents", "many"], "--agents: given 'many'; expected 'single' or 'agent'"),
-        (["run", "--from", "no_such_run"], "no such run"),
+        (["run", "--model", "openai/x", "--base-url", "http://localhost:1/v1", "--from", "none"], "no such run"),
         (["runs"], "no runs here"),
         (["show", "some_run"], "no runs here"),
         (["prompt", "no_such_task"], "no such id"),

@@ -68,7 +68,7 @@ def codegen(
 
 def cost(task: TaskName, impl: Impl = None, as_json: AsJson = False) -> None:
     """Print a program's cost figures."""
-    from opsmith.report.tables import figures_table, output
+    from opsmith.report.tables import figures_tables, output
     from opsmith.verify.pool import Pool
 
     wanted, source = _task_and_program(task, impl)
@@ -77,7 +77,7 @@ def cost(task: TaskName, impl: Impl = None, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps(figures))
     else:
-        output().print(figures_table(figures, title=wanted.id))
+        output().print(*figures_tables(figures, title=wanted.id))
 
 
 def _task_and_program(name: str, impl: Path | None) -> tuple[Task, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import NoneType
 from typing import Any
 
 from rich import box
@@ -66,12 +67,32 @@ def runs_table(runs: Iterable[RunSummary]) -> Table:
     return made
 
 
-def figures_table(figures: Mapping[str, Any], title: str) -> Table:
-    """A target's cost figures, one per row."""
+def figures_tables(figures: Mapping[str, Any], title: str) -> Iterator[Table]:
+    """A target's cost figures: lists of records as tables of their own, then all others, one per row."""
+    parts = {name: value for name, value in figures.items() if isinstance(value, list) and value}
+    for name, rows in parts.items():
+        yield _records_table(rows, name)
     made = table("figure", "value", right=("value",), title=title)
     for name, value in figures.items():
-        made.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+        if name not in parts:
+            made.add_row(name, _cell(value))
+    yield made
+
+
+def _records_table(rows: Sequence[Any], title: str) -> Table:
+    records = [row if isinstance(row, Mapping) else {title: row} for row in rows]
+    columns = list(dict.fromkeys(key for record in records for key in record))
+    numbers = [key for key in columns if all(isinstance(record.get(key), (int, float, NoneType)) for record in records)]
+    made = table(*columns, right=numbers, title=title)
+    for record in records:
+        made.add_row(*(_cell(record.get(key)) for key in columns))
     return made
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
 def cost(usage: Usage) -> str:
