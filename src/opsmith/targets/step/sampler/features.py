@@ -1,0 +1,196 @@
+"""What can be said of a move in a state, as short texts that mean the same in every task.
+
+Features come in groups; each group is a pure function of a small key, so that its weights are summed once and then
+looked up. `static` groups of a move never change while the program grows, `dynamic` ones do. `prior_cost` is the part
+that is not learned: how much is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from opsmith.targets.step.sampler.orders import HAND_ON, by_body, by_name
+from opsmith.targets.step.sampler.problem import FnView
+from opsmith.targets.step.sampler.records import Move, Origin, State
+
+Group = tuple[Any, ...]  # a function's name and its arguments
+
+
+def static_groups(state: State, move: Move) -> Iterator[Group]:
+    """The groups that depend on the move and its arguments' origins alone."""
+    if move.fn is None:
+        for slot, (args, plan) in enumerate(move.outputs):
+            yield ("plan", plan)
+            for arg in args:
+                yield ("returned", state.streams[arg].origin, min(slot, 1))
+        return
+    op = move.plan.op
+    yield ("plan", move.plan)
+    yield ("fn", op, move.fn)
+    worker = move.fn
+    data = move.args
+    if op == "Expert":
+        yield ("branch", move.branch, move.family)
+        yield ("index", state.streams[move.args[-1]].origin)
+        data = move.args[:-1]
+    for slot, arg in enumerate(data):
+        yield ("argument", state.streams[arg].origin, op, worker, slot, len(data))
+    if len(data) > 1:
+        yield ("pattern", op, all(a < b for a, b in zip(data, data[1:], strict=False)), len(set(data)) < len(data))
+
+
+def dynamic_groups(state: State, move: Move) -> Iterator[Group]:
+    """The groups that depend on what else has been made."""
+    inputs = state.inputs
+    newest = len(state.streams) - 1
+    unused_fns = state.fn_uses.count(0)
+    loose = sum(1 for uses in state.uses[inputs:] if not uses)
+    if move.fn is None:
+        returned = {arg for args, _ in move.outputs for arg in args}
+        dangling = sum(1 for arg in range(inputs, newest + 1) if not state.uses[arg] and arg not in returned)
+        idle = sum(1 for arg in range(inputs) if not state.uses[arg] and arg not in returned)
+        dup = len(returned) < sum(len(args) for args, _ in move.outputs)
+        yield ("stop", min(idle, 2), min(unused_fns, 4), min(dangling, 2), newest in returned, dup)
+        return
+    uses = state.uses
+    args = set(move.args)
+    again_in = sum(1 for arg in args if arg < inputs and uses[arg])
+    again_made = sum(1 for arg in args if arg >= inputs and uses[arg])
+    loose -= sum(1 for arg in args if arg >= inputs and not uses[arg])
+    used = state.fn_uses[move.fn.index]
+    first = not used and 0 not in state.fn_uses[: move.fn.index]
+    unused = state.unused & ~(1 << move.fn.index)
+    op = move.plan.op
+    fresh = 2 if newest < inputs else int(newest in args)
+    yield ("growth", op, min(used, 2), min(unused_fns, 3), fresh, min(again_in, 2), min(again_made, 2), min(loose, 3))
+    yield ("outlook", bool(move.plan.feeds & unused), unused != 0, first)
+    if newest >= inputs:
+        yield ("sequence", state.streams[-1].origin, op, move.fn)
+
+
+def prior_cost(state: State, move: Move) -> float:
+    """What the move spends: coercions, streams and fns used again, and at the end what was left unused."""
+    inputs = state.inputs
+    if move.fn is None:
+        returned = {arg for args, _ in move.outputs for arg in args}
+        cost = sum(plan.cost for _, plan in move.outputs)
+        cost += 2.0 * sum(1 for arg in range(inputs) if not state.uses[arg] and arg not in returned)
+        cost += 1.0 * state.fn_uses.count(0)
+        cost += 1.0 * sum(1 for a in range(inputs, len(state.streams)) if not state.uses[a] and a not in returned)
+        return cost
+    again = sum(1 for arg in set(move.args) if state.uses[arg])
+    return move.plan.cost + 0.5 * again + 1.0 * min(state.fn_uses[move.fn.index], 2)
+
+
+# -------------------------------------------------------------------- the texts of a group
+def texts(group: Group) -> list[str]:
+    """The features of one group."""
+    return list(_TEXTS[group[0]](*group[1:]))
+
+
+def _plan(plan: Any) -> Iterator[str]:
+    yield from plan.features
+
+
+def _fn(op: str, fn: FnView) -> Iterator[str]:
+    yield f"fn:{op}:{fn.meaning}"
+    for word in fn.words:
+        yield f"word:{op}:{word}"
+
+
+def _label(origin: Origin) -> str:
+    return "Input" if origin.fn is None else f"{origin.op}/{origin.fn.meaning}"
+
+
+def _short(origin: Origin) -> str:
+    return "Input" if origin.fn is None else origin.op
+
+
+def _argument(origin: Origin, op: str, fn: FnView, slot: int, count: int) -> Iterator[str]:
+    place = f"{slot}/{count}"
+    yield f"arg:{_short(origin)}>{op}@{place}"
+    yield f"arg:{_label(origin)}>{op}/{fn.meaning}@{place}"
+    yield f"arg:{_short(origin)}>{op}/{fn.meaning}@{place}"
+    if origin.fn is None:
+        yield f"arg:Input{min(origin.index, 2)}@{place}"
+        yield from (f"argword:Input>{word}@{place}" for word in fn.words[:4])
+        return
+    if origin.fn is fn:
+        yield f"arg:self>{op}"
+    yield f"arg:order:{(origin.fn.index < fn.index)}"
+    yield f"arg:next:{origin.fn.index + 1 == fn.index}"
+    for before in origin.fn.words[:4]:
+        for word in fn.words[:4]:
+            yield f"argword:{before}>{word}@{place}"
+
+
+def _returned(origin: Origin, slot: int) -> Iterator[str]:
+    yield f"return:{_short(origin)}@{slot}"
+    yield f"return:{_label(origin)}"
+    if origin.fn is not None:
+        yield from (f"returnword:{word}" for word in origin.fn.words[:4])
+
+
+def _index(origin: Origin) -> Iterator[str]:
+    yield f"index:{_short(origin)}"
+
+
+def _branch(branch: tuple[int, ...], family: tuple[FnView, ...]) -> Iterator[str]:
+    members = {fn.index: fn for fn in family}
+    fns = [members[place] for place in branch if place != HAND_ON]
+    yield f"branch:handed on:{min(branch.count(HAND_ON), 2)}"
+    yield f"branch:again:{len(set(fns)) < len(fns)}"
+    yield f"branch:left out:{min(len(family) - len(set(fns)), 2)}"
+    yield f"branch:declared:{fns == sorted(fns, key=lambda fn: fn.index)}"
+    yield f"branch:name:{fns == sorted(fns, key=by_name)}"
+    yield f"branch:body:{fns == sorted(fns, key=by_body)}"
+
+
+def _pattern(op: str, ascending: bool, same: bool) -> Iterator[str]:
+    yield f"pattern:{op}:{'same' if same else ascending}"
+
+
+def _stop(idle: int, unused: int, dangling: int, newest: bool, dup: bool) -> Iterator[str]:
+    yield "stop"
+    yield f"stop:idle:{idle}"
+    yield f"stop:unused:{unused}"
+    yield f"stop:dangling:{dangling}"
+    yield f"stop:newest:{newest}"
+    yield f"stop:dup:{dup}"
+    yield f"stop:all:{idle == 0 and unused == 0 and dangling == 0}"
+
+
+def _growth(op: str, used: int, left: int, fresh: int, again_in: int, again_made: int, loose: int) -> Iterator[str]:
+    yield f"used:{used}:{min(left, 1)}"
+    yield f"left:{left}"
+    yield f"fresh:{fresh}"
+    yield f"again:{again_in}:{again_made}"
+    yield f"again:{again_in}:{again_made}:fresh:{fresh}"
+    yield f"loose:{loose}"
+    yield f"used:{op}:{used}:fresh:{fresh}"
+
+
+def _outlook(feeds: bool, left: bool, first: bool) -> Iterator[str]:
+    yield f"feeds:{feeds if left else 'none left'}"
+    yield f"first:{first}"
+
+
+def _sequence(last: Origin, op: str, fn: FnView) -> Iterator[str]:
+    yield f"then:{_short(last)}>{op}"
+    yield f"then:{_label(last)}>{op}/{fn.meaning}"
+
+
+_TEXTS: dict[str, Any] = {
+    "plan": _plan,
+    "fn": _fn,
+    "argument": _argument,
+    "returned": _returned,
+    "index": _index,
+    "branch": _branch,
+    "pattern": _pattern,
+    "stop": _stop,
+    "growth": _growth,
+    "outlook": _outlook,
+    "sequence": _sequence,
+}

@@ -1,0 +1,107 @@
+"""Which weights make the observed choices likely? A conditional logit, fitted by MAP from zero.
+
+A decision is a set of candidates, each a bag of feature numbers and a fixed offset, and the one that was chosen. The
+objective is concave, so the result does not depend on how it is climbed; L-BFGS with backtracking climbs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.int64]
+MEMORY = 8  # of L-BFGS
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`features` of all candidates in a row; candidate i owns features[starts[i]:starts[i + 1]] (none is empty)."""
+
+    features: Index
+    starts: Index  # one per candidate
+    offsets: Vector
+    chosen: int
+    weight: float = 1.0
+
+
+def fit(decisions: Sequence[Decision], size: int, precision: float, steps: int = 60) -> Vector:
+    """The weights, under a normal prior with mean 0 and the given precision."""
+    weights = np.zeros(size)
+    if not decisions or not size:
+        return weights
+    return _climb(_objective(decisions, size, precision), weights, steps)
+
+
+def _objective(decisions: Sequence[Decision], size: int, precision: float) -> Callable[[Vector], tuple[float, Vector]]:
+    """w -> (negative log posterior, gradient), over all decisions at once."""
+    counts = np.array([len(decision.starts) for decision in decisions])
+    features = np.concatenate([decision.features for decision in decisions])
+    bases = np.cumsum([0] + [len(decision.features) for decision in decisions[:-1]])
+    starts = np.concatenate([d.starts + base for d, base in zip(decisions, bases, strict=True)])
+    offsets = np.concatenate([decision.offsets for decision in decisions])
+    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    chosen = firsts + np.array([decision.chosen for decision in decisions])
+    importance = np.array([decision.weight for decision in decisions])
+    spread = np.repeat(importance, counts)
+    lengths = np.diff(np.append(starts, len(features)))
+    target = np.zeros(len(offsets))
+    target[chosen] = importance
+    owner = np.repeat(np.arange(len(offsets)), lengths)
+
+    def evaluate(weights: Vector) -> tuple[float, Vector]:
+        scores = np.add.reduceat(weights[features], starts) + offsets
+        scores -= np.repeat(np.maximum.reduceat(scores, firsts), counts)
+        mass = np.exp(scores)
+        total = np.add.reduceat(mass, firsts)
+        loss = float(importance @ np.log(total) - importance @ scores[chosen])
+        error = spread * mass / np.repeat(total, counts) - target
+        gradient = np.bincount(features, weights=error[owner], minlength=size) + precision * weights
+        return loss + 0.5 * precision * float(weights @ weights), gradient
+
+    return evaluate
+
+
+def _climb(evaluate: Callable[[Vector], tuple[float, Vector]], weights: Vector, steps: int) -> Vector:
+    value, gradient = evaluate(weights)
+    pairs: list[tuple[Vector, Vector]] = []
+    for _ in range(steps):
+        direction = _direction(gradient, pairs)
+        slope = float(gradient @ direction)
+        if slope > -1e-7:
+            break
+        rate = 1.0 if pairs else 1.0 / (1.0 + float(np.abs(gradient).max()))
+        for _ in range(20):
+            tried = weights + rate * direction
+            after, new = evaluate(tried)
+            if after <= value + 1e-4 * rate * slope:
+                break
+            rate *= 0.5
+        else:
+            break
+        if float((new - gradient) @ (tried - weights)) > 1e-12:
+            pairs = [*pairs[-(MEMORY - 1) :], (tried - weights, new - gradient)]
+        done = value - after < 1e-6 * max(1.0, abs(value))
+        weights, value, gradient = tried, after, new
+        if done:
+            break
+    return weights
+
+
+def _direction(gradient: Vector, pairs: Sequence[tuple[Vector, Vector]]) -> Vector:
+    """The two-loop recursion."""
+    direction = -gradient
+    factors = []
+    for step, change in reversed(pairs):
+        factor = float(step @ direction) / float(step @ change)
+        factors.append(factor)
+        direction = direction - factor * change
+    if pairs:
+        step, change = pairs[-1]
+        direction = direction * (float(step @ change) / float(change @ change))
+    for (step, change), factor in zip(pairs, reversed(factors), strict=True):
+        direction = direction + (factor - float(change @ direction) / float(step @ change)) * step
+    return direction
