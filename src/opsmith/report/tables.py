@@ -48,6 +48,25 @@ def models_table(models: Iterable[ModelInfo]) -> Table:
     return made
 
 
+def bench_table(rows: Mapping[str, Mapping[str, Any]], medians: Mapping[str, Any]) -> Table:
+    """Milliseconds per task, and the medians over the tasks."""
+    numbers = ("trial at base [ms]", "check [ms]", "trials", "all trials [ms]")
+    made = table("task", *numbers, right=numbers)
+    for name, row in rows.items():
+        times = [f"{1e3 * row[key]:.3f}" for key in ("trial", "check")]
+        made.add_row(name, *times, str(row["trials"]), f"{1e3 * row['candidate']:.1f}")
+    made.add_section()
+    made.add_row(
+        "median", f"{medians['trial_ms']:.3f}", f"{medians['check_ms']:.3f}", "", f"{medians['candidate_ms']:.1f}"
+    )
+    if medians["refusal_ms"] is not None:
+        made.caption = (
+            f"a refusal before it runs: median {medians['refusal_ms']:.3f} ms, "
+            f"worst {medians['worst_refusal_ms']:.3f} ms of {medians['refusals']}"
+        )
+    return made
+
+
 def runs_table(runs: Iterable[RunSummary]) -> Table:
     numbers = ("solved", "rounds", "samples", "tokens", "cost", "time")
     made = table("run", "started", "model", "state", *numbers, right=numbers)

@@ -57,12 +57,19 @@ class Pool:
 
     def cost(self, task: Task, source: str) -> dict[str, Any]:
         """The figures of the target's cost model, for which authors' fns are run. Raises UsageError, VerifierError."""
+        return self._figures("cost", task, source)
+
+    def timings(self, task: Task, source: str) -> dict[str, Any]:
+        """How long verdicts on this task take (`bench.timings`). Raises UsageError, VerifierError."""
+        return self._figures("timings", task, source)
+
+    def _figures(self, what: str, task: Task, source: str) -> dict[str, Any]:
         try:
-            answer = self._ask(dict, "cost", task, source)
+            answer = self._ask(dict, what, task, source)
         except _WorkerLostError as lost:
-            raise VerifierError(f"cost of task {task.id}: {lost}") from lost
+            raise VerifierError(f"{what} of task {task.id}: {lost}") from lost
         if "problem" in answer:
-            raise UsageError(f"cost of task {task.id}: {answer['problem']}")
+            raise UsageError(f"{what} of task {task.id}: {answer['problem']}")
         return cast(dict[str, Any], answer["figures"])
 
     def close(self) -> None:

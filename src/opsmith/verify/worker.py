@@ -27,6 +27,7 @@ from typing import Any, cast
 from opsmith.errors import OpsmithError
 from opsmith.records import Boundary, Task, Verdict, to_json
 from opsmith.targets import TaskFault, get_target
+from opsmith.verify.bench import timings
 from opsmith.verify.verifier import describe, unjudged, verify
 
 NUMBER = struct.Struct("!i")  # every control message and every answer to one
@@ -113,17 +114,29 @@ def _verify(task: Task, source: str) -> Verdict:
         return unjudged(source, Boundary.OURS, describe(error))
 
 
-def _cost(task: Task, source: str) -> dict[str, Any]:
-    """The target's cost figures, or why there are none."""
-    try:
-        return {"figures": dict(get_target(task.target).cost(task, source))}
-    except (OpsmithError, TaskFault) as error:
-        return {"problem": str(error)}
-    except Exception as error:
-        return {"problem": describe(error).given}
+def _figures(task: Task, source: str) -> dict[str, Any]:
+    return dict(get_target(task.target).cost(task, source))
 
 
-_ANSWERS: dict[str, Callable[[Task, str], dict[str, Any]]] = {"verify": _verdict, "cost": _cost}
+def _or_problem(measure: Callable[[Task, str], dict[str, Any]]) -> Callable[[Task, str], dict[str, Any]]:
+    """Figures about a program, or why there are none."""
+
+    def answer(task: Task, source: str) -> dict[str, Any]:
+        try:
+            return {"figures": measure(task, source)}
+        except (OpsmithError, TaskFault) as error:
+            return {"problem": str(error)}
+        except Exception as error:
+            return {"problem": describe(error).given}
+
+    return answer
+
+
+_ANSWERS: dict[str, Callable[[Task, str], dict[str, Any]]] = {
+    "verify": _verdict,
+    "cost": _or_problem(_figures),
+    "timings": _or_problem(timings),
+}
 
 
 if __name__ == "__main__":

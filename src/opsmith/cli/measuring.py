@@ -1,0 +1,44 @@
+"""`opsmith bench`: measurements, each a command; never a timed test."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from opsmith.cli.options import AsJson
+
+bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.add_typer(bench, name="bench")
+
+
+@bench.callback()
+def _bench() -> None:
+    """Measure how long things take."""
+
+
+@bench.command()
+def verify(
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Time verdicts in a warm worker.
+
+    One core; a row per task on its own program, and the medians.
+    """
+    from opsmith.benchmarks import load_tasks
+    from opsmith.report.tables import bench_table, output
+    from opsmith.verify.bench import summary
+    from opsmith.verify.pool import Pool
+
+    with Pool(1) as pool:
+        rows = {task.id: pool.timings(task, task.impl) for task in load_tasks(tuple(tasks or ())) if task.impl}
+    if as_json:
+        print(json.dumps({"summary": summary(rows), "tasks": rows}))
+    else:
+        output().print(bench_table(rows, summary(rows)))
