@@ -32,7 +32,18 @@ from opsmith.targets.step.types import Field, Multihot, fields_of, scalar_of
 SEED = 42
 OWN_NAMES = frozenset(
     {"IMPL", "SHAPE", "SHAPES", "body", "check_data", "check_program", "check_shape", "clones", "ctx", "distances"}
-    | {"draw", "input_data", "input_dtype", "output_type", "prepare", "pytest_generate_tests", "reference", "step"}
+    | {
+        "_",
+        "draw",
+        "functions",
+        "input_data",
+        "input_dtype",
+        "output_type",
+        "prepare",
+        "pytest_generate_tests",
+        "reference",
+        "step",
+    }
     | {"test", "test_shapes", "tolerance", "torch"}
 )
 _TORCH = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"} | {
@@ -111,7 +122,7 @@ def _sizes(spec: TaskSpec) -> str:
     symbols = list(spec.sizes)
     sets = {name: sizes_with(spec, sizes) for name, sizes in shape_sets(spec).items()}
     rows = ["SHAPES = {  # sizes by shape set; the base set first"]
-    rows += [f"    {name!r}: {_sizes_code(sizes, symbols)}," for name, sizes in sets.items()]
+    rows += [f'    "{name}": {_sizes_code(sizes, symbols)},' for name, sizes in sets.items()]
     rows += ["}", 'SHAPE = globals().get("SHAPE", "base")  # step.rerun sets another one', ""]
     rows += [f'{name} = step.Dim("{name}", SHAPES[SHAPE]["{name}"])' for name in symbols]
     rows += [_pin(name) for name in symbols]
@@ -166,8 +177,8 @@ def _draw(tensor: TensorSpec) -> str:
         "torch.ones": f"torch.ones({shape})",
         "torch.zeros": f"torch.zeros({shape})",
         "binary": f"torch.bernoulli(0.5 * torch.ones({shape}))",
-        "randint": f"torch.randint({tensor.min}, {tensor.max} + 1, ({shape},))",
-        None: f"step.multihot(({shape},), min={tensor.min}, max={tensor.max})",
+        "randint": f"torch.randint({tensor.min}, {tensor.max} + 1, [{shape}])",
+        None: f"step.multihot([{shape}], min={tensor.min}, max={tensor.max})",
     }[tensor.data_gen]
     return drawn if dtype == "float32" and tensor.data_gen != "randint" else f"{drawn}.to(torch.{dtype})"
 
@@ -206,16 +217,14 @@ return {name: tensor.clone() for name, tensor in input_data.items()}
 
 def _streams(spec: TaskSpec) -> str:
     """`clones` and `prepare`."""
-    rows = ['"""The input streams, on clones."""', "data = clones()"]
-    rows += [
-        f'{tensor.name} = step.Stream("{tensor.name}", input_dtype["{tensor.name}"], '
-        f'{dims_code(tensor.dims)}, [data["{tensor.name}"]], ctx)'
+    streams = [
+        f'    step.Stream("{tensor.name}", input_dtype["{tensor.name}"], {dims_code(tensor.dims)}, '
+        f'[input_data["{tensor.name}"].clone()], ctx),'
         for tensor in spec.inputs
     ]
-    names = ", ".join(tensor.name for tensor in spec.inputs)
-    rows.append(f"return {names}," if len(spec.inputs) == 1 else f"return {names}")
+    body = "\n".join(['"""The input streams, on clones."""', "return [", *streams, "]"]) + "\n"
     clones = "" if spec.margins else function_text("clones", (), _CLONES) + "\n\n"
-    return clones + function_text("prepare", (), "\n".join(rows) + "\n")
+    return clones + function_text("prepare", (), body)
 
 
 def _value_names(output: OutputSpec) -> list[str]:
@@ -257,12 +266,12 @@ def _body(spec: TaskSpec, program: str) -> str:
 
 def _checks(spec: TaskSpec) -> str:
     types = [f'    "{out.name}": ({type_code(out.dtype)}, {dims_code(out.dims)}),' for out in spec.outputs]
-    fns = ", ".join(f'"{fn.func_name}": {fn.func_name}' for fn in spec.fns)
+    fns = [f'    "{fn.func_name}": {fn.func_name},' for fn in spec.fns]
     tolerances = [f'    "{out.name}": {_tolerances(out)},' for out in spec.outputs]
-    return "\n".join(
-        ["output_type = {", *types, "}", "tolerance = {  # per field; none: the defaults of torch.testing.assert_close",
-         *tolerances, "}", "", "", _CHECKS.replace("FNS", f"{{{fns}}}").rstrip("\n")]
-    )  # fmt: skip
+    rows = ["functions = {", *fns, "}"] if fns else ["functions = {}"]
+    rows += ["output_type = {", *types, "}"]
+    rows += ["tolerance = {  # per field; none: the defaults of torch.testing.assert_close", *tolerances, "}"]
+    return "\n".join([*rows, "", "", _CHECKS.rstrip("\n")])
 
 
 def _tolerances(output: OutputSpec) -> str:
@@ -281,7 +290,7 @@ def _field_tolerance(field: Field) -> str:
 _CHECKS = '''
 def check_program(impl):
     """The text is a well-typed, affine program of the language."""
-    step.check_program(impl, prepare(), output_type, FNS)
+    step.check_program(impl, prepare(), output_type, functions)
 
 
 def check_shape(*results):

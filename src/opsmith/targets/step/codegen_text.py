@@ -132,7 +132,14 @@ def pinned_global(text: str, pins: Mapping[str, str]) -> str:
         stored = _stored(statement)
         rows = [row for place, row in pins.items() if place in stored]
         after.setdefault(statement.end_lineno or 1, []).extend(rows)
-    return "\n".join(row for number, line in enumerate(lines, 1) for row in (line, *after.get(number, ()))) + "\n"
+    return (
+        "\n".join(row for number, line in enumerate(lines, 1) for row in (line, *_missing(after, number, line))) + "\n"
+    )
+
+
+def _missing(after: Mapping[int, Sequence[str]], number: int, line: str) -> list[str]:
+    """The rows to come after a line that does not say the same itself."""
+    return [row for row in after.get(number, ()) if row != line.strip()]
 
 
 def _stored(statement: ast.stmt) -> set[str]:

@@ -1,7 +1,7 @@
 """YAML text -> values that know their line and column, and the findings made about them.
 
-Built for files of unknown origin: at most 1 MiB, 24 levels and 50,000 values, no anchors, aliases or tags, and no exception but
-TaskError. It does not know what a task is; `ir_read` does.
+Built for files of unknown origin: at most 1 MiB, 24 levels and 50,000 values, no anchors, aliases or tags, and no
+exception but TaskError. It does not know what a task is; `ir` does.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ def _is_sound(text: str, findings: Findings) -> bool:
 def _guard(text: str, findings: Findings) -> None:
     """Refuse, before anything is built, what could make a small file large: depth, anchors, aliases, tags."""
     depth = 0
+    event: Any
     for number, event in enumerate(yaml.parse(text, _LOADER)):
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
