@@ -1,0 +1,102 @@
+"""The embedded model's work: a prompt's text in, replies out, in whatever process it runs.
+
+`python -m opsmith.models.sampling TARGET NOISE` answers JSON lines on stdin with JSON lines on stdout until stdin ends.
+A reply depends on nothing but the request: what is kept between requests are pure functions of their texts.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from opsmith.agents.prompt import PromptParts, read_prompt, yaml_block
+from opsmith.errors import OpsmithError, UsageError
+from opsmith.models import Message
+from opsmith.models.noise import spoiled
+from opsmith.records import Task, content_hash
+from opsmith.targets import Policy, Target, get_target
+
+NO_TASK = "I sample programs for the task under `task:` of a YAML message, and this message holds none."
+
+Examples = tuple[tuple[str, str], ...]  # (task text, program)
+
+
+class Session:
+    """A target's sampler, asked by prompts. Raises UsageError for a target without one."""
+
+    def __init__(self, target: Target, noise: float) -> None:
+        sampler = target.sampler()
+        if sampler is None:
+            raise UsageError(f"model 'embedded': target {target.name!r} has no sampler; try another model")
+        self._target, self._sampler, self._noise = target, sampler, noise
+        self._task: Callable[[str], Task] = lru_cache(maxsize=256)(self._read_task)
+        self._policy: Callable[[Examples], Policy] = lru_cache(maxsize=16)(self._fit)
+
+    def replies(self, messages: Sequence[Message], temperature: float, seed: int, n: int) -> list[str]:
+        """`n` replies, each from a random generator of its own."""
+        parts = [_read(message.content) for message in messages]
+        text = next((part.task for part in reversed(parts) if part.task), "")
+        if not text:
+            return [_untouched(messages)] * n
+        policy = self._policy(tuple(example for part in parts for example in part.examples))
+        seeds = [content_hash(str(seed), str(i)) for i in range(n)]
+        return [self._reply(policy, self._task(text), temperature, random.Random(name)) for name in seeds]
+
+    def _reply(self, policy: Policy, task: Task, temperature: float, rng: random.Random) -> str:
+        program = policy.sample(task, temperature, rng)
+        return spoiled(program, rng) if self._noise and rng.random() < self._noise else fenced(program)
+
+    def _fit(self, examples: Examples) -> Policy:
+        """A policy fitted on the examples; one that the target cannot read teaches nothing."""
+        pairs = []
+        for text, program in examples:
+            try:
+                pairs.append((self._task(text), program))
+            except OpsmithError:
+                continue
+        return self._sampler.fit(pairs)
+
+    def _read_task(self, text: str) -> Task:
+        return self._target.read_task(text, "prompt")
+
+
+@lru_cache(maxsize=256)
+def _read(content: str) -> PromptParts:
+    return read_prompt([Message("user", content)])
+
+
+def _untouched(messages: Sequence[Message]) -> str:
+    """A guardian's request names no task; the sampler repairs nothing, so the program comes back as it is."""
+    data = yaml.safe_load(messages[-1].content) if messages[-1].content.startswith("input_impl:") else None
+    return fenced(data["input_impl"]) if isinstance(data, dict) and isinstance(data["input_impl"], str) else NO_TASK
+
+
+def fenced(program: str) -> str:
+    """A program as a model would answer."""
+    return f"```yaml\nimpl: {yaml_block(program)}\n```\n"
+
+
+def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request, or why there is none."""
+    messages = [Message(role, content) for role, content in request["messages"]]
+    try:
+        return {"texts": session.replies(messages, request["temperature"], request["seed"], request["n"])}
+    except OpsmithError as error:
+        return {"problem": str(error)}
+
+
+def main(target: str, noise: str) -> None:
+    """Answer requests until stdin ends."""
+    session = Session(get_target(target), float(noise))
+    for line in sys.stdin:
+        print(json.dumps(answer(session, json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
