@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    **dict.fromkeys(["improve", "load_task", "verify_many", "verify_reply"], "opsmith.api"),
+    **dict.fromkeys(["improve", "load_task", "verify", "verify_many", "verify_reply"], "opsmith.api"),
     **dict.fromkeys(["Boundary", "Diagnostic", "Outcome", "Stage", "Task", "Verdict"], "opsmith.records"),
     "Settings": "opsmith.settings",
 }
@@ -43,8 +43,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "verify":
-        return import_module("opsmith.verify")  # a callable package: see its first lines
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'opsmith' has no attribute {name!r}")

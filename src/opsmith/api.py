@@ -16,8 +16,8 @@ from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
 from opsmith.records import Experience, Task, Verdict
 from opsmith.targets import get_target
-from opsmith.verify import verifier
-from opsmith.verify.pool import Pool
+from opsmith.verification import verifier
+from opsmith.verification.pool import Pool
 
 if TYPE_CHECKING:
     from opsmith.learn.events import OnEvent

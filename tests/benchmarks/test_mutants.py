@@ -10,7 +10,7 @@ from benchmarks.mutants import AFFINE, MATCH, TABLE, TYPE, mutants
 from opsmith.benchmarks import task_files
 from opsmith.records import Boundary, Outcome
 from opsmith.targets import get_target
-from opsmith.verify.verifier import verify
+from opsmith.verification.verifier import verify
 
 FILES = {path.stem: path for path in task_files("step26")}
 MUTANTS = list(mutants())

@@ -11,7 +11,7 @@ from opsmith.targets import get_target
 from opsmith.targets.step.data import draw_case, draw_with_margins, expected_values
 from opsmith.targets.step.ir import read_spec_with_warnings
 from opsmith.targets.step.trials import shape_sets
-from opsmith.verify.verifier import verify
+from opsmith.verification.verifier import verify
 
 FILES = {path.stem: path for path in task_files("step26")}
 TASKS = sorted(FILES)

@@ -9,7 +9,7 @@ import yaml
 from opsmith.benchmarks import read_task_file, task_files
 from opsmith.targets.step.ir import read_spec_with_warnings
 from opsmith.targets.step.types import fields_of
-from opsmith.verify.verifier import verify
+from opsmith.verification.verifier import verify
 
 FILES = {path.stem: path for path in task_files("step_extra")}
 PRIMITIVES = (

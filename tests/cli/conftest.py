@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opsmith.cli import app
-from opsmith.verify.pool import Pool
+from opsmith.verification.pool import Pool
 
 SUM = "target: tiny_target:TINY\ninputs: {x: [1, 2], y: [3, 5]}\nwant: [4, 7]\n"
 SQUARE = "target: tiny_target:TINY\ninputs: {x: [2, 3]}\nwant: [4, 9]\n"
@@ -52,7 +52,7 @@ def shared_pool() -> Iterator[Pool]:
 @pytest.fixture
 def warm(monkeypatch, shared_pool) -> None:
     """Commands find workers that run already: starting them is most of a command's time."""
-    monkeypatch.setattr("opsmith.verify.pool.Pool", lambda *_: nullcontext(shared_pool))
+    monkeypatch.setattr("opsmith.verification.pool.Pool", lambda *_: nullcontext(shared_pool))
 
 
 @pytest.fixture

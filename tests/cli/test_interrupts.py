@@ -17,7 +17,7 @@ TESTS = Path(__file__).parents[1]
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from opsmith.cli import main; main()", *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "verify")])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "verification")])}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 

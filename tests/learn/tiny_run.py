@@ -24,7 +24,7 @@ from opsmith.models import Message, Reply, Request  # noqa: E402
 from opsmith.records import Task, Usage, Verdict  # noqa: E402
 from opsmith.settings import Settings  # noqa: E402
 from opsmith.store import Store  # noqa: E402
-from opsmith.verify.verifier import verify  # noqa: E402
+from opsmith.verification.verifier import verify  # noqa: E402
 
 register()
 

@@ -31,8 +31,8 @@ def verify(
     """
     from opsmith.benchmarks import resolve
     from opsmith.report.verdicts import verdict_json, verdict_text
-    from opsmith.verify.files import Given, exit_code, judge_files
-    from opsmith.verify.pool import Pool
+    from opsmith.verification.files import Given, exit_code, judge_files
+    from opsmith.verification.pool import Pool
 
     if impl and reply:
         raise typer.BadParameter("given both --impl and --reply; expected one of them")

@@ -33,8 +33,8 @@ def verify(
     """
     from opsmith.benchmarks import load_tasks
     from opsmith.report.tables import bench_table, output
-    from opsmith.verify.bench import summary
-    from opsmith.verify.pool import Pool
+    from opsmith.verification.bench import summary
+    from opsmith.verification.pool import Pool
 
     with Pool(1) as pool:
         rows = {task.id: pool.timings(task, task.impl) for task in load_tasks(tuple(tasks or ())) if task.impl}

@@ -69,7 +69,7 @@ def codegen(
 def cost(task: TaskName, impl: Impl = None, as_json: AsJson = False) -> None:
     """Print a program's cost figures."""
     from opsmith.report.tables import figures_tables, output
-    from opsmith.verify.pool import Pool
+    from opsmith.verification.pool import Pool
 
     wanted, source = _task_and_program(task, impl)
     with Pool(1) as pool:

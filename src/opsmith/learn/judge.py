@@ -13,7 +13,7 @@ IMPORT = "import"  # the origin of a hand-written experience
 
 
 class Judge(Protocol):
-    """`opsmith.verify.pool.Pool` is one."""
+    """`opsmith.verification.pool.Pool` is one."""
 
     async def judge(self, task: Task, source: str) -> Verdict: ...
 

@@ -40,8 +40,8 @@ from opsmith.store.rows import (
     round_row,
     run_end_row,
 )
-from opsmith.verify.pool import Pool
-from opsmith.verify.verifier import canonical
+from opsmith.verification.pool import Pool
+from opsmith.verification.verifier import canonical
 
 GRACE_S = 20.0  # for requests in flight after Ctrl-C
 

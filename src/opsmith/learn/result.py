@@ -12,7 +12,7 @@ from opsmith.records import Experience, Task, Usage, to_json
 from opsmith.store import Store
 from opsmith.store.queries import Kept, Tally
 from opsmith.store.rows import GUARDIAN
-from opsmith.verify.verifier import canonical
+from opsmith.verification.verifier import canonical
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,7 @@ class Trace:
         if node.op in ("Copy", "Identity"):
             return {number: list(data[node.operands[0]]) for number in node.results}
         values = self._graph.values
-        state = run._Run(
+        state = run.Execution(
             self._graph,
             cast(run.Bindings, _Bindings(sizes, self._fns)),
             {**sizes, **self._dynamic},
@@ -265,7 +265,7 @@ class Trace:
         )
         try:
             with torch.no_grad():
-                run._step(state, node)
+                run.perform(state, node)
         except (run.RunError, TaskFault) as error:
             raise StepError([error.diagnostic]) from error
         self._dynamic.update({name: size for name, size in state.sizes.items() if name.startswith("?")})

@@ -14,7 +14,7 @@ from opsmith.targets.step import STEP
 from opsmith.targets.step.affine_only import affine_errors
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.ops import KEYWORDS
-from opsmith.verify.verifier import verify
+from opsmith.verification.verifier import verify
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"
 PROPOSER = yaml.safe_load(STEP.proposer_prompt())

@@ -17,7 +17,7 @@ from opsmith.targets.step.types import DType, Tuple
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./*]*", re.ASCII)
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-_RESOLVER = yaml.resolver.Resolver()
+_RESOLVER: Any = yaml.resolver.Resolver()
 _STR = "tag:yaml.org,2002:str"
 
 

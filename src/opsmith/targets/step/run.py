@@ -58,8 +58,8 @@ class _Route:
 
 
 @dataclass
-class _Run:
-    """The state of one execution. `data` is by value number; `left` counts the reads still to come."""
+class Execution:
+    """One run of a graph. `data` is by value number; `left` counts the reads still to come."""
 
     graph: Graph
     bindings: Bindings
@@ -92,9 +92,9 @@ def execute(graph: Graph, bindings: Bindings, io_elements: int) -> list[Data]:
     _check_work(graph, sizes, max(WORK_FLOOR, WORK_FACTOR * io_elements))
     data = {graph.values[i]: [bindings.input_data[name]] for i, name in enumerate(graph.inputs)}
     nodes, reads = graph.schedule
-    run = _Run(graph, bindings, sizes, data, dict(reads))
+    run = Execution(graph, bindings, sizes, data, dict(reads))
     for node in nodes:
-        _step(run, node)
+        perform(run, node)
     return [run.data[graph.values[stream]] for stream in graph.outputs]
 
 
@@ -113,7 +113,8 @@ def elements(kind: StreamType, sizes: Mapping[str, int]) -> int:
     return sum(math.prod(tensor_shape(part, kind.dims, sizes)) for part in fields_of(kind.dtype))
 
 
-def _step(run: _Run, node: Node) -> None:
+def perform(run: Execution, node: Node) -> None:
+    """Execute one application: its results are in `run.data` as long as something reads them."""
     results = _KERNELS[node.op](run, node)
     for stream, tensors in zip(node.results, results, strict=True):
         _check_shape(run, node, stream, tensors)
@@ -122,7 +123,7 @@ def _step(run: _Run, node: Node) -> None:
             run.data[value] = tensors
 
 
-def _check_shape(run: _Run, node: Node, stream: int, tensors: Data) -> None:
+def _check_shape(run: Execution, node: Node, stream: int, tensors: Data) -> None:
     kind = run.graph.types[stream]
     axes = run.shape(stream)
     for part, tensor in zip(fields_of(kind.dtype), tensors, strict=True):
@@ -135,7 +136,7 @@ def _fault(node: Node, given: str, expected: str, remedy: str) -> Diagnostic:
 
 
 # -------------------------------------------------------------------- kernels: tensors in, tensors out
-def _map(run: _Run, node: Node) -> list[Data]:
+def _map(run: Execution, node: Node) -> list[Data]:
     fields = [tensor for stream in node.operands for tensor in run.take(stream)]
     axes = run.shape(node.results[0])
     batch = math.prod(axes)
@@ -143,17 +144,17 @@ def _map(run: _Run, node: Node) -> list[Data]:
     return [[tensor.reshape(*axes, *tensor.shape[1:]) for tensor in _fn(run, node)(None, flat, batch)]]
 
 
-def _fn(run: _Run, node: Node) -> BatchedFn:
+def _fn(run: Execution, node: Node) -> BatchedFn:
     if node.fn is None:
         raise AssertionError(f"{node.op} without a fn")
     return run.bindings.fns[node.fn.func_name]
 
 
-def _zip(run: _Run, node: Node) -> list[Data]:
+def _zip(run: Execution, node: Node) -> list[Data]:
     return [[tensor for stream in node.operands for tensor in run.take(stream)]]
 
 
-def _reduce(run: _Run, node: Node, *, emit_all: bool) -> list[Data]:
+def _reduce(run: Execution, node: Node, *, emit_all: bool) -> list[Data]:
     """Accum and Scan: the outer indices are a batch, the inner ones are taken in stream order."""
     axes = run.shape(node.operands[0])
     kept = len(axes) - node.ints[0]
@@ -174,21 +175,21 @@ def _reduce(run: _Run, node: Node, *, emit_all: bool) -> list[Data]:
     return [[tensor.reshape(*axes, *tensor.shape[2:]) for tensor in stacked]]
 
 
-def _accum(run: _Run, node: Node) -> list[Data]:
+def _accum(run: Execution, node: Node) -> list[Data]:
     return _reduce(run, node, emit_all=False)
 
 
-def _scan(run: _Run, node: Node) -> list[Data]:
+def _scan(run: Execution, node: Node) -> list[Data]:
     return _reduce(run, node, emit_all=True)
 
 
-def _reshaped(run: _Run, node: Node) -> list[Data]:
+def _reshaped(run: Execution, node: Node) -> list[Data]:
     """Promote, Flatten and Reshape change stream axes only; explicit sizes, so that empty streams work too."""
     before, axes = len(run.graph.types[node.operands[0]].dims), run.shape(node.results[0])
     return [[tensor.reshape(*axes, *tensor.shape[before:]) for tensor in run.take(node.operands[0])]]
 
 
-def _repeat(run: _Run, node: Node) -> list[Data]:
+def _repeat(run: Execution, node: Node) -> list[Data]:
     axes = run.shape(node.results[0])
     data = run.take(node.operands[0])
     for reference in node.operands[1:]:
@@ -197,12 +198,12 @@ def _repeat(run: _Run, node: Node) -> list[Data]:
     return [[tensor.unsqueeze(rank).expand(*axes, *tensor.shape[rank:]) for tensor in data]]
 
 
-def _unchanged(run: _Run, node: Node) -> list[Data]:
+def _unchanged(run: Execution, node: Node) -> list[Data]:
     """Bufferize and Streamify move the border between stream and element axes; the tensors stay."""
     return [run.take(node.operands[0])]
 
 
-def _partition(run: _Run, node: Node) -> list[Data]:
+def _partition(run: Execution, node: Node) -> list[Data]:
     outer = len(run.graph.types[node.operands[1]].dims)
     data, index = run.take(node.operands[0]), run.take(node.operands[1])[0]
     flat_index = index.reshape(-1, index.shape[-1]) if index.numel() else index.reshape(0, index.shape[-1])
@@ -225,7 +226,7 @@ def _check_index(node: Node, index: Tensor) -> None:
     raise RunError(_fault(node, given, "0 or 1", "threshold the scores in the fn that makes the index"))
 
 
-def _merge(run: _Run, node: Node) -> list[Data]:
+def _merge(run: Execution, node: Node) -> list[Data]:
     route = run.routes[node.partition if node.partition is not None else -1]
     *items, index_stream = node.operands
     index = run.take(index_stream)[0]
@@ -241,7 +242,9 @@ def _merge(run: _Run, node: Node) -> list[Data]:
     return [[tensor.reshape(*axes, *tensor.shape[2:]) for tensor in state]]
 
 
-def _merge_expert(run: _Run, fn: BatchedFn, state: Data, stream: int, chosen: Tensor, inner: int, rank: int) -> None:
+def _merge_expert(
+    run: Execution, fn: BatchedFn, state: Data, stream: int, chosen: Tensor, inner: int, rank: int
+) -> None:
     """Feed one expert's items into the states of the positions that selected it."""
     batch = len(chosen) * inner
     items = [tensor.reshape(batch, *tensor.shape[rank:]) for tensor in run.take(stream)]
@@ -260,7 +263,7 @@ def _compare_index(node: Node, given: Tensor, expected: Tensor) -> None:
         raise RunError(_fault(node, given_text, "the same index", "Copy the index, use one half in each"))
 
 
-_KERNELS: dict[str, Callable[[_Run, Node], Sequence[Data]]] = {
+_KERNELS: dict[str, Callable[[Execution, Node], Sequence[Data]]] = {
     "Map": _map,
     "Zip": _zip,
     "Accum": _accum,

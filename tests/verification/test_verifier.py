@@ -7,7 +7,7 @@ import pytest
 from scripted_target import TASK
 
 from opsmith.records import Boundary, Candidate, Outcome, Stage
-from opsmith.verify.verifier import verify, verify_many
+from opsmith.verification.verifier import verify, verify_many
 
 
 def test_a_right_program_passes_every_trial():

@@ -10,8 +10,8 @@ from scripted_target import TASK
 
 from opsmith.errors import VerifierError
 from opsmith.records import Boundary, Outcome
-from opsmith.verify.pool import Pool
-from opsmith.verify.verifier import verify, verify_many
+from opsmith.verification.pool import Pool
+from opsmith.verification.verifier import verify, verify_many
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_it_works_from_a_script_without_a_main_guard(tmp_path):
     script.write_text(
         f"import sys; sys.path.append({str(Path(__file__).parent)!r})\n"
         "from scripted_target import TASK\n"
-        "from opsmith.verify.pool import Pool\n"
+        "from opsmith.verification.pool import Pool\n"
         "pool = Pool(1)\n"
         "print(pool.verify(TASK, 'right').message)\n"
     )

@@ -17,7 +17,7 @@ from typing import Any
 
 from opsmith.errors import VerifierError
 from opsmith.records import Task, to_json
-from opsmith.verify.worker import NUMBER
+from opsmith.verification.worker import NUMBER
 
 _LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
@@ -112,7 +112,7 @@ class Nursery:
 def _popen(control: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "opsmith.verify.worker", str(control)],
+            [sys.executable, "-P", "-m", "opsmith.verification.worker", str(control)],
             env=_environment(),
             pass_fds=[control],
             stdin=subprocess.DEVNULL,

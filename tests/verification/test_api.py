@@ -1,4 +1,4 @@
-"""The package as a library: light to import, `opsmith.verify` a function before and after its package is loaded."""
+"""The package as a library: light to import, and its few public functions."""
 
 import subprocess
 import sys
@@ -9,6 +9,7 @@ from scripted_target import TASK
 
 import opsmith
 from opsmith.errors import UsageError
+from opsmith.verification import verifier
 
 HEAVY = {"torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "rich", "typer", "yaml"}
 
@@ -20,7 +21,8 @@ def imported_by(statement: str) -> set[str]:
 
 def test_import_opsmith_imports_nothing_heavy():
     assert not imported_by("import opsmith") & HEAVY
-    assert not imported_by("import opsmith; opsmith.Verdict, opsmith.verify") & HEAVY
+    assert not imported_by("import opsmith; opsmith.Verdict, opsmith.Stage") & HEAVY
+    assert not imported_by("import opsmith; opsmith.verify") & {"torch", "numpy", "openai", "anthropic"}
 
 
 def test_every_public_name_is_there():
@@ -29,12 +31,12 @@ def test_every_public_name_is_there():
         _ = opsmith.nothing
 
 
-def test_verify_is_a_function_and_a_package():
+def test_verify_judges_in_a_worker_as_the_verifier_does_here():
     verdict = opsmith.verify(TASK, "right")
     assert verdict.passed
     assert verdict.stage is opsmith.Stage.MATCH
     assert verdict.message == "passed: 3 trials"
-    assert opsmith.verify.verifier.verify(TASK, "right") == verdict
+    assert verifier.verify(TASK, "right") == verdict
 
 
 def test_verify_many_gives_a_verdict_each():

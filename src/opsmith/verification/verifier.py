@@ -2,7 +2,7 @@
 
 `verify` never raises: a mistake of the candidate is a refusal, a mistake of the task's author leaves it unjudged and
 is charged to TASK, and whatever else breaks leaves it unjudged and is charged to OURS. It executes code of the task's
-author, so everything but tests calls it through `opsmith.verify.pool`, which keeps that code in worker processes.
+author, so everything but tests calls it through `opsmith.verification.pool`, which keeps that code in worker processes.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from opsmith.benchmarks import read_task_file
 from opsmith.errors import TaskError, UsageError
 from opsmith.records import Boundary, Diagnostic, Outcome, Task, Verdict
 from opsmith.targets import get_target
-from opsmith.verify.pool import Pool
-from opsmith.verify.verifier import unjudged, with_dropped
+from opsmith.verification.pool import Pool
+from opsmith.verification.verifier import unjudged, with_dropped
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from typing import Any, TypeVar, cast
 
 from opsmith.errors import UsageError, VerifierError
 from opsmith.records import Boundary, Diagnostic, Task, Verdict, verdict_from_json
-from opsmith.verify.nursery import Nursery, Worker
-from opsmith.verify.verifier import unjudged
+from opsmith.verification.nursery import Nursery, Worker
+from opsmith.verification.verifier import unjudged
 
 Answer = TypeVar("Answer")
 
@@ -36,7 +36,7 @@ class Pool:
         self._nursery = Nursery()
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         self._alone = threading.Lock()
-        self._threads = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="opsmith-verify")
+        self._threads = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="opsmith.verification")
 
     def submit(self, task: Task, source: str) -> Future[Verdict]:
         """The verdict to come. The future raises VerifierError only when no worker can be started at all."""

@@ -1,9 +1,9 @@
 """The process side of the pool: a nursery that imports torch once, and the warm workers that it forks.
 
-`python -m opsmith.verify.worker FD` is the nursery. On the control socket FD it answers fixed four-byte messages: one
-that carries a file descriptor forks a worker which serves that descriptor (the answer is its process id); one that
+`python -m opsmith.verification.worker FD` is the nursery. On the control socket FD it answers fixed four-byte messages:
+one that carries a file descriptor forks a worker which serves that descriptor (the answer is its process id); one that
 names a process id kills that worker (the answer is its wait status). It runs nobody's code but ours. A worker reads
-JSON requests and answers in JSON; authors' code runs in it, and nowhere else. When the parent is gone the
+JSON requests and answers JSON verdicts; authors' code runs in it, and nowhere else. When the parent is gone the
 nursery kills its workers and ends. What a worker prints is lost: the verdict is its only answer.
 
 Why not `multiprocessing`'s forkserver: its children import the caller's main script again, which breaks scripts and
@@ -27,8 +27,8 @@ from typing import Any, cast
 from opsmith.errors import OpsmithError
 from opsmith.records import Boundary, Task, Verdict, to_json
 from opsmith.targets import TaskFault, get_target
-from opsmith.verify.bench import timings
-from opsmith.verify.verifier import describe, unjudged, verify
+from opsmith.verification.bench import timings
+from opsmith.verification.verifier import describe, unjudged, verify
 
 NUMBER = struct.Struct("!i")  # every control message and every answer to one
 READY = 0
