@@ -14,7 +14,7 @@ from pathlib import Path
 from opsmith.benchmarks import load_tasks
 from opsmith.targets.step import spec_of
 from opsmith.targets.step.ir import write_spec
-from opsmith.targets.step.spec import TaskSpec
+from opsmith.targets.step.language.spec import TaskSpec
 
 
 def shuffled(spec: TaskSpec, rng: random.Random) -> TaskSpec:

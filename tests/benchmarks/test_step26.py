@@ -8,9 +8,9 @@ from benchmarks.references import REFERENCES
 
 from opsmith.benchmarks import read_task_file, task_files
 from opsmith.targets import get_target
-from opsmith.targets.step.data import draw_case, draw_with_margins, expected_values
+from opsmith.targets.step.execution.data import draw_case, draw_with_margins, expected_values
+from opsmith.targets.step.execution.trials import shape_sets
 from opsmith.targets.step.ir import read_spec_with_warnings
-from opsmith.targets.step.trials import shape_sets
 from opsmith.verification.verifier import verify
 
 FILES = {path.stem: path for path in task_files("step26")}

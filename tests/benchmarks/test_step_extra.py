@@ -8,7 +8,7 @@ import yaml
 
 from opsmith.benchmarks import read_task_file, task_files
 from opsmith.targets.step.ir import read_spec_with_warnings
-from opsmith.targets.step.types import fields_of
+from opsmith.targets.step.language.types import fields_of
 from opsmith.verification.verifier import verify
 
 FILES = {path.stem: path for path in task_files("step_extra")}

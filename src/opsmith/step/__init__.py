@@ -39,7 +39,7 @@ from opsmith.step.sizes import Dim, Size, plain
 from opsmith.step.sizes import plain as dim
 from opsmith.step.streams import Context, StepError, Stream
 from opsmith.step.testing import check_program, decides_clearly, multihot, rerun
-from opsmith.targets.step import types
+from opsmith.targets.step.language import types
 
 
 def Scalar(name: str = "fp32") -> types.Scalar:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from opsmith.records import Diagnostic
 from opsmith.targets import TaskFault
-from opsmith.targets.step.fns import BatchedFn
-from opsmith.targets.step.precision import torch_dtype
-from opsmith.targets.step.spec import Fn as CoreFn
-from opsmith.targets.step.types import DType, fields_of, layout
+from opsmith.targets.step.execution.fns import BatchedFn
+from opsmith.targets.step.execution.precision import torch_dtype
+from opsmith.targets.step.language.spec import Fn as CoreFn
+from opsmith.targets.step.language.types import DType, fields_of, layout
 
 
 class Fn:

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from opsmith.records import Diagnostic
 from opsmith.step.streams import StepError, context_of
-from opsmith.targets.step.ops import KEYWORDS
+from opsmith.targets.step.language.ops import KEYWORDS
 
 
 class Op:
-    """A primitive with its arguments, to be applied once or often; types and meaning: `opsmith.targets.step.ops`."""
+    """A primitive with its arguments, to be applied once or often; types and meaning: `opsmith.targets.step.language.ops`."""
 
     op: ClassVar[str] = ""
 

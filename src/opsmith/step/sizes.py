@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsmith.targets.step import dims as core
+from opsmith.targets.step.language import dims as core
 
 
 class Dim(core.Dim):

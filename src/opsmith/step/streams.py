@@ -18,16 +18,16 @@ from opsmith.records import Diagnostic
 from opsmith.step.fns import EagerFn, Fn
 from opsmith.step.sizes import Quotient, Size, plain
 from opsmith.targets import TaskFault
-from opsmith.targets.step import run
-from opsmith.targets.step.build import FnValue
-from opsmith.targets.step.build import Stream as AbstractStream
-from opsmith.targets.step.check import Typing
-from opsmith.targets.step.dims import Dim, symbol
-from opsmith.targets.step.graph import Graph, Node
-from opsmith.targets.step.precision import torch_dtype
-from opsmith.targets.step.spec import TaskSpec
-from opsmith.targets.step.types import DType, StreamType, fields_of, tensor_shape
-from opsmith.targets.step.values import Primitive, Sized
+from opsmith.targets.step.execution import run
+from opsmith.targets.step.execution.precision import torch_dtype
+from opsmith.targets.step.language.build import FnValue
+from opsmith.targets.step.language.build import Stream as AbstractStream
+from opsmith.targets.step.language.check import Typing
+from opsmith.targets.step.language.dims import Dim, symbol
+from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.language.types import DType, StreamType, fields_of, tensor_shape
+from opsmith.targets.step.language.values import Primitive, Sized
 
 Data = list[Tensor]
 

@@ -12,10 +12,10 @@ from torch import Tensor
 from opsmith.step.fns import Fn
 from opsmith.step.sizes import plain
 from opsmith.step.streams import StepError, Stream
-from opsmith.targets.step import check
-from opsmith.targets.step.data import MARGIN
-from opsmith.targets.step.spec import OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.types import DType
+from opsmith.targets.step.execution.data import MARGIN
+from opsmith.targets.step.language import check
+from opsmith.targets.step.language.spec import OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.types import DType
 
 
 def check_program(

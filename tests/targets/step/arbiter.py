@@ -10,7 +10,7 @@ from itertools import product
 
 import torch
 
-from opsmith.targets.step.types import fields_of, layout
+from opsmith.targets.step.language.types import fields_of, layout
 
 Index = tuple[int, ...]
 Elements = tuple[tuple[int, ...], dict[Index, list[torch.Tensor]]]

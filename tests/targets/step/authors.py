@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from opsmith.targets.step.data import Bindings, draw, widen
-from opsmith.targets.step.fns import BatchedFn, Plans
-from opsmith.targets.step.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.types import parse_stream, parse_type
+from opsmith.targets.step.execution.data import Bindings, draw, widen
+from opsmith.targets.step.execution.fns import BatchedFn, Plans
+from opsmith.targets.step.language.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.types import parse_stream, parse_type
 
 SEED = 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opsmith.targets.step.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.types import parse_stream, parse_type
+from opsmith.targets.step.language.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.types import parse_stream, parse_type
 
 SMALL: Mapping[str, int] = {"M": 3, "N": 2, "K": 2, "D": 4, "E": 2}
 

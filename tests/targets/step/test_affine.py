@@ -4,9 +4,9 @@ import pytest
 from targets.step.programs import spec
 
 from opsmith.records import Stage
-from opsmith.targets.step.canonical import canonical
-from opsmith.targets.step.check import check_program
-from opsmith.targets.step.copies import insert_copies
+from opsmith.targets.step.language.canonical import canonical
+from opsmith.targets.step.language.check import check_program
+from opsmith.targets.step.language.copies import insert_copies
 
 TASK = spec("fp32 [M]; Multihot(fp32, E) [M]", "fp32 [M]", ("fn_sq", "fn_neg", "fn_add", "fn_add3", "fn_sum"))
 F, G = "step.Map(fn=fn_sq)", "step.Map(fn=fn_neg)"

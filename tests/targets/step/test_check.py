@@ -4,7 +4,7 @@ import pytest
 from targets.step.programs import spec
 
 from opsmith.records import Stage
-from opsmith.targets.step.check import check_program
+from opsmith.targets.step.language.check import check_program
 
 ROUTED = spec("fp32 [M]; Multihot(fp32, E) [M]; fp32 [N, M]; Multihot(fp32, E) [N]", "fp32 [M]")
 PLAIN = spec("fp32 [M, N]; fp32 [M, N]; Buffer(fp32, [D]) [M, N]; fp32 [N]", "fp32 [M, N]")

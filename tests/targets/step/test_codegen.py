@@ -18,10 +18,10 @@ import torch
 from opsmith.errors import TaskError
 from opsmith.step import StepError
 from opsmith.targets.step.codegen import generate_script
-from opsmith.targets.step.codegen_text import indented, pinned_global, valued
-from opsmith.targets.step.data import draw
+from opsmith.targets.step.codegen.text import indented, pinned_global, valued
+from opsmith.targets.step.execution.data import draw
+from opsmith.targets.step.execution.trials import shape_sets
 from opsmith.targets.step.ir import read_spec
-from opsmith.targets.step.trials import shape_sets
 
 SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "benchmarks").glob("*/*.yaml"))
 FIG18 = Path(__file__).parents[2] / "fixtures" / "paper" / "fig18.yaml"

@@ -5,8 +5,8 @@ from authors import output, stream, task
 
 from opsmith.records import Stage
 from opsmith.targets import TaskFault
-from opsmith.targets.step.compare import compare
-from opsmith.targets.step.trials import trials
+from opsmith.targets.step.execution.compare import compare
+from opsmith.targets.step.execution.trials import trials
 
 INPUTS = (stream("E0", "fp32 [D, N]"),)
 SQUARE = task(inputs=INPUTS, parameters=(), outputs=(output("S0", "fp32 [D, N]", "input_data['E0'] ** 2 + 1"),))

@@ -9,12 +9,12 @@ import torch
 
 from opsmith.errors import TaskError
 from opsmith.targets import TaskFault
-from opsmith.targets.step.check import check_program
 from opsmith.targets.step.cost import cost, cost_of, measured_cost
-from opsmith.targets.step.cost_fns import OpCounter
-from opsmith.targets.step.cost_model import CostReport, CostRow, FnCost
+from opsmith.targets.step.cost.fns import OpCounter
+from opsmith.targets.step.cost.model import CostReport, CostRow, FnCost
 from opsmith.targets.step.ir import read_spec
-from opsmith.targets.step.spec import TaskSpec
+from opsmith.targets.step.language.check import check_program
+from opsmith.targets.step.language.spec import TaskSpec
 
 GATE = """\
 global: E_value = 3

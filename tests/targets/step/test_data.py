@@ -5,8 +5,8 @@ import torch
 from authors import SEED, bindings, output, stream, task
 
 from opsmith.targets import TaskFault
-from opsmith.targets.step.data import MARGIN, draw, draw_with_margins, expected_values, jittered, widen
-from opsmith.targets.step.dims import symbol
+from opsmith.targets.step.execution.data import MARGIN, draw, draw_with_margins, expected_values, jittered, widen
+from opsmith.targets.step.language.dims import symbol
 
 E2 = "E_value = 2\nctx[E] = E_value"
 SIZED = task(

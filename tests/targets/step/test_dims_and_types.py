@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsmith.targets.step.dims import Dim, DimError, literal, parse_dim, symbol
-from opsmith.targets.step.types import StepTypeError, layout, parse_dims, parse_stream, parse_type, tensor_shape
+from opsmith.targets.step.language.dims import Dim, DimError, literal, parse_dim, symbol
+from opsmith.targets.step.language.types import (
+    StepTypeError,
+    layout,
+    parse_dims,
+    parse_stream,
+    parse_type,
+    tensor_shape,
+)
 
 SIZES = {"M": 3, "N": 2, "K": 2, "D": 4, "E": 2}
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from opsmith.targets.step.authored import compile_body
-from opsmith.targets.step.elementwise import prove
+from opsmith.targets.step.execution.authored import compile_body
+from opsmith.targets.step.execution.elementwise import prove
 
 NAMES = {
     "torch": torch,

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opsmith.targets import TaskFault
-from opsmith.targets.step.fns import Mode
-from opsmith.targets.step.precision import default_dtype, default_of
-from opsmith.targets.step.vmap import _by_torch
-from opsmith.targets.step.vmap import batched as vmapped
+from opsmith.targets.step.execution.fns import Mode
+from opsmith.targets.step.execution.precision import default_dtype, default_of
+from opsmith.targets.step.execution.vmap import _by_torch
+from opsmith.targets.step.execution.vmap import batched as vmapped
 
 GLOBAL = "gelu = torch.nn.GELU()\nact = torch.nn.functional.silu\nsoftmax = torch.nn.Softmax(dim=-1)\nhalf = 0.5"
 D, DK, KD = "Buffer(fp32, [D])", "Buffer(fp32, [D, K])", "Buffer(fp32, [K, D])"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from opsmith.errors import TaskError
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, sizes_with, write_spec
-from opsmith.targets.step.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.types import parse_dims, parse_type, symbols_of
+from opsmith.targets.step.language.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.types import parse_dims, parse_type, symbols_of
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"
 SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "benchmarks").glob("*/*.yaml"))

@@ -11,9 +11,9 @@ import yaml
 from opsmith.agents.prompt import estimate_tokens, read_prompt
 from opsmith.models import Message
 from opsmith.targets.step import STEP
-from opsmith.targets.step.affine_only import affine_errors
 from opsmith.targets.step.ir import read_spec
-from opsmith.targets.step.ops import KEYWORDS
+from opsmith.targets.step.language.affine_only import affine_errors
+from opsmith.targets.step.language.ops import KEYWORDS
 from opsmith.verification.verifier import verify
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"

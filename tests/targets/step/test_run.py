@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from targets.step.arbiter import interpret
 from targets.step.programs import SMALL, spec
 
-from opsmith.targets.step.check import check_program
-from opsmith.targets.step.data import draw
-from opsmith.targets.step.run import RunError, execute
+from opsmith.targets.step.execution.data import draw
+from opsmith.targets.step.execution.run import RunError, execute
+from opsmith.targets.step.language.check import check_program
 
 INDEX = [[1, 0], [0, 1], [1, 1]]
 ROWS = [[1, 2, 3], [4, 5, 6]]

@@ -5,8 +5,8 @@ import torch
 from authors import output, stream, task
 
 from opsmith.targets import TaskFault
-from opsmith.targets.step import trials as module
-from opsmith.targets.step.trials import shape_sets, trials
+from opsmith.targets.step.execution import trials as module
+from opsmith.targets.step.execution.trials import shape_sets, trials
 
 ALL = ["base", "unit", "N1", "K1", "D2", "coprime", "wide", "tall", "equal", "tight", "large"]
 DIV3 = task(inputs=(stream("E0", "fp32 [D/4, N]"),), parameters=())

@@ -14,12 +14,12 @@ from typing import Any
 
 from opsmith.records import Stage, Task
 from opsmith.targets import Checked, Sampler, Trial, TrialResult
-from opsmith.targets.step import canonical as isomorphism
-from opsmith.targets.step.body import read_program
-from opsmith.targets.step.check import Report, check_program
-from opsmith.targets.step.copies import insert_copies
+from opsmith.targets.step.language import canonical as isomorphism
+from opsmith.targets.step.language.body import read_program
+from opsmith.targets.step.language.check import Report, check_program
+from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.ir import read_spec, write_spec
-from opsmith.targets.step.spec import TaskSpec
+from opsmith.targets.step.language.spec import TaskSpec
 
 VERIFIER = "step-1"  # raise it whenever a verdict can change: trials, tolerances, rules
 
@@ -81,12 +81,12 @@ class StepTarget:
         return Checked(report.stage, program, report.errors, report.warnings)
 
     def trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.step.trials import trials  # noqa: PLC0415 - imports torch
+        from opsmith.targets.step.execution.trials import trials  # noqa: PLC0415 - imports torch
 
         return trials(spec_of(task.text))
 
     def run(self, program: Program, trial: Trial) -> TrialResult:
-        from opsmith.targets.step.judge import judge  # noqa: PLC0415 - imports torch
+        from opsmith.targets.step.execution.judge import judge  # noqa: PLC0415 - imports torch
 
         report = program.at(trial.data.sizes)
         if report.graph is None:

@@ -1,0 +1,156 @@
+"""What does one call of a fn cost? Its body runs once on one element, under a counter of torch's operators.
+
+The body is author's code: in worker processes only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from opsmith.targets.step.cost.model import TILE, FnCost
+from opsmith.targets.step.execution.authored import compile_body
+from opsmith.targets.step.execution.data import Bindings
+from opsmith.targets.step.execution.precision import default_dtype, default_of, torch_dtype
+from opsmith.targets.step.language.spec import Fn
+from opsmith.targets.step.language.types import Field, Multihot, fields_of, layout
+
+_PER_ELEMENT = {"sigmoid": 4, "silu": 5, "gelu": 8}
+_SOFTMAX = frozenset({"_softmax", "_log_softmax"})
+_REDUCTIONS = frozenset(
+    {"sum", "mean", "max", "min", "amax", "amin", "argmax", "argmin", "aminmax", "prod", "any", "all", "var", "std"}
+    | {"logsumexp", "linalg_vector_norm", "cumsum", "cumprod", "cummax", "cummin"}
+)
+_SORTS = frozenset({"sort", "topk"})
+_MOVES = frozenset({"clone", "masked_fill"})  # pointwise to torch, but no arithmetic
+
+
+def fn_cost(fn: Fn, bindings: Bindings, element: list[Tensor] | None = None) -> FnCost:
+    """Run a fn's body on one element (made up if none is given) and count. Raises TaskFault."""
+    input = element if element is not None else [_made_up(field, bindings) for field in fields_of(fn.input_dtype)]
+    state = None
+    if fn.init is not None:
+        pairs = zip(fields_of(fn.output_dtype), fn.init, strict=True)
+        state = [torch.full(layout(part, bindings.sizes), value, dtype=torch_dtype(part)) for part, value in pairs]
+    body = compile_body(fn.apply, fn.func_name)
+    counter = OpCounter()
+    try:
+        with torch.no_grad(), default_dtype(default_of(False)), counter:
+            body.bind(bindings.namespace)(state, input)
+    except Exception as error:
+        raise body.failed(error) from error
+    return FnCost(counter.flops, counter.matmul_bytes)
+
+
+def _made_up(field: Field, bindings: Bindings) -> Tensor:
+    shape = layout(field, bindings.sizes)
+    if isinstance(field, Multihot):
+        return torch.nn.functional.one_hot(torch.tensor(0), shape[-1]).to(torch_dtype(field))
+    return torch.rand(shape, generator=torch.Generator().manual_seed(0)).to(torch_dtype(field))
+
+
+@dataclass
+class _Product:
+    """A matrix product of (m, k) and (k, n), `batch` times."""
+
+    m: int
+    k: int
+    n: int
+    batch: int
+    second: Tensor
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.batch * self.m * self.k * self.n
+
+    @property
+    def bytes(self) -> int:
+        """A tile of 16 rows of the first operand, and the whole second one."""
+        return (TILE * self.k + self.second.numel()) * self.second.element_size()
+
+
+class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts FLOPs and the bytes of matrix products while it is entered.
+
+    Matrix products 2mkn; pointwise operations 1 per output element, sigmoid 4, silu 5, gelu 8; softmax 5 and reductions
+    1 per input element; sorting n ceil(log2 n) per row; views, indexing, cat, casts and constants nothing.
+
+    >>> with OpCounter() as counter:
+    ...     _ = torch.sigmoid(torch.zeros(16) @ torch.zeros(16, 3))
+    >>> counter.flops, counter.matmul_bytes
+    (108, 1216)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.flops = self.matmul_bytes = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self._count(func, args, kwargs or {}, result)
+        return result
+
+    def _count(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        name = func._schema.name.removeprefix("aten::").rstrip("_") or func._schema.name
+        product = _product(name, args)
+        if product is not None:
+            self.flops += product.flops + (result.numel() if name in _ADDED else 0)
+            self.matmul_bytes += product.bytes
+        else:
+            self.flops += _elementary(func, name, args, kwargs, result)
+
+
+def _elementary(func: Any, name: str, args: Any, kwargs: Any, result: Any) -> int:
+    """FLOPs of anything but a matrix product."""
+    size = args[0].numel() if args and isinstance(args[0], Tensor) else 0
+    made = result.numel() if isinstance(result, Tensor) else 0
+    if name in _PER_ELEMENT:
+        return _PER_ELEMENT[name] * made
+    if name in _SOFTMAX:
+        return 5 * size
+    if name in _REDUCTIONS:
+        return size
+    if name in _SORTS:
+        return _sorting(func, args, kwargs)
+    return made if torch.Tag.pointwise in func.tags and name not in _MOVES else 0
+
+
+def _sorting(func: Any, args: Any, kwargs: Any) -> int:
+    names = [argument.name for argument in func._schema.arguments]
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    tensor = given["self"]
+    if not tensor.dim() or not tensor.numel():
+        return 0
+    length = int(tensor.shape[given.get("dim", -1)])
+    return int(tensor.numel()) * math.ceil(math.log2(length))
+
+
+def _matrices(first: Tensor, second: Tensor) -> _Product:
+    return _Product(first.shape[0], first.shape[1], second.shape[1], 1, second)
+
+
+def _batched(first: Tensor, second: Tensor) -> _Product:
+    return _Product(first.shape[1], first.shape[2], second.shape[2], first.shape[0], second)
+
+
+_PRODUCTS: Mapping[str, Callable[[Tensor, Tensor], _Product]] = {
+    "mm": _matrices,
+    "bmm": _batched,
+    "mv": lambda first, second: _Product(first.shape[0], first.shape[1], 1, 1, second),
+    "dot": lambda first, second: _Product(1, first.shape[0], 1, 1, second),
+    "vdot": lambda first, second: _Product(1, first.shape[0], 1, 1, second),
+}
+_ADDED = {"addmm": "mm", "addmv": "mv", "baddbmm": "bmm"}  # a product and a sum
+
+
+def _product(name: str, args: Any) -> _Product | None:
+    """The matrix product that an operator computes, if it does."""
+    if name in _ADDED:
+        return _PRODUCTS[_ADDED[name]](args[1], args[2])
+    return _PRODUCTS[name](args[0], args[1]) if name in _PRODUCTS else None

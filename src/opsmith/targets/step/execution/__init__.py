@@ -1,0 +1,1 @@
+"""Execution: a task's functions and data, the simulator, trials and comparison. Everything here imports torch."""

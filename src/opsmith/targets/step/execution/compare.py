@@ -1,0 +1,165 @@
+"""Comparison: are a program's outputs the expected ones, and if not, what would help the next attempt?
+
+Everything is compared: the number of outputs, each field's tensor shape and dtype, each entry. How far an entry may lie
+from the expected one is `tolerance`'s question. NaN and infinity fail unless the same is expected at that place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from opsmith.records import Diagnostic, Stage
+from opsmith.targets import Trial, TrialResult
+from opsmith.targets.step.execution.tolerance import Limit
+from opsmith.targets.step.execution.trials import Case
+from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
+from opsmith.targets.step.language.types import Field, fields_of
+
+
+def compare(spec: TaskSpec, trial: Trial, results: Sequence[Sequence[Tensor]]) -> TrialResult:
+    """Judge the results, per output and field, of one run of `trial`. Raises TaskFault when the reference fails."""
+    case: Case = trial.data
+    limits = case.limits
+    errors = list(_form_errors(spec, trial.name, limits, results))
+    if errors:
+        return TrialResult(Stage.MATCH, tuple(errors))
+    worst = 0.0
+    for output, row, wanted in zip(spec.outputs, results, limits, strict=True):
+        for at, (result, limit) in enumerate(zip(row, wanted, strict=True)):
+            error, passed = _distance(result, limit)
+            worst = _larger(worst, error)
+            if not passed:
+                errors.append(_data_error(output, at, trial.name, result, limit))
+    return TrialResult(Stage.MATCH, tuple(errors), worst)
+
+
+def _distance(result: Tensor, limit: Limit) -> tuple[float, bool]:
+    """The largest absolute difference, and whether all entries are within the limit."""
+    if not result.numel() or (limit.allowed is None and torch.equal(result, limit.expected)):
+        return 0.0, True
+    difference = _difference(result, limit)
+    if limit.allowed is not None and bool((difference <= limit.allowed).all()):
+        return float(difference.max()), True
+    wrong = _wrong(result, limit, difference)
+    if wrong.any():
+        return float(difference.max()), False
+    return float(difference.nan_to_num(nan=0.0).max()), True  # inf - inf where infinity is expected
+
+
+def _difference(result: Tensor, limit: Limit) -> Tensor:
+    return (result.double() - limit.expected.double()).abs_()
+
+
+def _wrong(result: Tensor, limit: Limit, difference: Tensor) -> Tensor:
+    """Which entries lie outside of the limit; equal infinities do not."""
+    differs = result != limit.expected
+    return differs if limit.allowed is None else differs & ~(difference <= limit.allowed)
+
+
+def _larger(x: float, y: float) -> float:
+    """The maximum, where NaN is larger than everything."""
+    return x if math.isnan(x) or x > y else y
+
+
+def _form_errors(
+    spec: TaskSpec, trial: str, limits: Sequence[Sequence[Limit]], results: Sequence[Sequence[Tensor]]
+) -> Iterator[Diagnostic]:
+    """OUT findings: number of outputs and fields, shapes and dtypes."""
+    if len(results) != len(limits):
+        wanted = ", ".join(output.name for output in spec.outputs)
+        yield Diagnostic("OUT", f"results, {trial}", f"{len(results)} streams", f"{len(limits)} ({wanted})")
+        return
+    for output, row, wanted_row in zip(spec.outputs, results, limits, strict=True):
+        if len(row) != len(wanted_row):
+            where = f"output {output.name}, {trial}"
+            yield Diagnostic("OUT", where, f"{len(row)} fields", f"{len(wanted_row)}, those of {output.dtype}")
+            continue
+        for at, (result, limit) in enumerate(zip(row, wanted_row, strict=True)):
+            if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
+                given = f"a tensor of shape {tuple(result.shape)} and {result.dtype}"
+                expected = f"shape {tuple(limit.expected.shape)} and {limit.dtype}"
+                yield Diagnostic("OUT", _place(output, at, trial), given, expected)
+
+
+# -- what a wrong result is told
+
+
+def _data_error(output: OutputSpec, at: int, trial: str, result: Tensor, limit: Limit) -> Diagnostic:
+    """The DATA finding of one field: how many entries, the first of them in stream order, and a hint."""
+    given, expected, difference = result, limit.expected, _difference(result, limit)
+    wrong = _wrong(result, limit, difference)
+    first = tuple(int(place) for place in wrong.nonzero()[0])
+    count, total = int(wrong.sum()), wrong.numel()
+    allowed = "exactly" if limit.allowed is None else f"within {float(limit.allowed.expand(wrong.shape)[first]):.3g}"
+    return Diagnostic(
+        "DATA",
+        _place(output, at, trial),
+        f"{_number(given[first])} at index {list(first)}; {count} of {total} entries differ, "
+        f"max abs error {float(difference.max()):.3g}",
+        f"{_number(expected[first])} {allowed}",
+        _hint(given.double(), expected.double(), wrong, trial),
+    )
+
+
+def _place(output: OutputSpec, at: int, trial: str) -> str:
+    fields = fields_of(output.dtype)
+    field = f", field {at}" if len(fields) > 1 else ""
+    return f"output {output.name}{field} ({_layout(output, fields[at])}), {trial}"
+
+
+def _layout(output: OutputSpec, field: Field) -> str:
+    return f"{field} [{', '.join(map(str, output.dims))}], index outermost first"
+
+
+def _hint(given: Tensor, expected: Tensor, wrong: Tensor, trial: str) -> str:
+    """What the pattern of wrong entries says: the first hint that applies."""
+    return next(_hints(given, expected, wrong, trial))
+
+
+def _hints(given: Tensor, expected: Tensor, wrong: Tensor, trial: str) -> Iterator[str]:
+    """All hints that apply, in the order of how much they say."""
+    if bool(torch.isnan(given).any()):
+        yield "the result holds NaN: look for 0/0, inf - inf or the root of a negative number; check start values"
+    if not given.any():
+        yield "the result is all zeros: is the accumulated value returned?"
+    if _constant(given) and not _constant(expected):
+        yield "every entry of the result is the same"
+    ratio = _common_ratio(given, expected)
+    if ratio is not None:
+        yield f"every entry is {ratio:.6g} times the expected one: is a factor or a division missing or applied twice?"
+    if _same_values(given, expected):
+        yield "these are the right values in another order: check Flatten, Reshape, Bufferize and the order of dims"
+    if not trial.startswith("base "):
+        yield "the base shape was right: does the program rely on a size, e.g. a literal where a symbol belongs?"
+    if bool(wrong.all()):
+        yield "every entry differs: check which streams and functions are combined, and what is reduced"
+    yield "some entries are right: check order, start values and what these positions have in common"
+
+
+def _constant(tensor: Tensor) -> bool:
+    return bool((tensor == tensor.flatten()[0]).all())
+
+
+def _common_ratio(given: Tensor, expected: Tensor) -> float | None:
+    """The factor between the two, where there is one other than 1."""
+    if given.numel() < 2 or bool((expected == 0).any()) or not bool(torch.isfinite(given / expected).all()):
+        return None
+    ratios = (given / expected).flatten()
+    ratio = float(ratios[0])
+    same = bool((ratios - ratio).abs().max() <= 1e-5 * abs(ratio))
+    return ratio if same and abs(ratio - 1) > 1e-5 else None
+
+
+def _same_values(given: Tensor, expected: Tensor) -> bool:
+    ordered, wanted = given.flatten().sort().values, expected.flatten().sort().values
+    return ordered.numel() > 1 and torch.allclose(ordered, wanted, rtol=1e-5, atol=1e-8)
+
+
+def _number(value: Any) -> str:
+    number = value.item()
+    return f"{number:.9g}" if isinstance(number, float) else str(number)

@@ -1,0 +1,80 @@
+"""Forms: in which shape does a proven elementwise body get a whole batch?
+
+Broadcasting aligns axes from the right, so that fields of different rank need care: a scalar must meet every entry of
+its own element's Buffer. The cheapest form that is right is chosen once per function and draw:
+
+    as it is    all fields have one rank
+    padded      [B, *layout] with axes of 1 after the batch axis up to the highest rank: [B] -> [B, 1], beside [B, D]
+    batch-last  [*layout, B], for bodies that look at the first axis (`Proof.structural`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from opsmith.targets.step.execution.authored import Body
+from opsmith.targets.step.execution.elementwise import Proof
+from opsmith.targets.step.execution.slots import Slot
+
+Apply = Callable[[list[Tensor] | None, list[Tensor], int], Sequence[Any]]
+
+
+def batch_call(
+    body: Body, proof: Proof, namespace: dict[str, Any], inputs: Sequence[Slot], outputs: Sequence[Slot]
+) -> Apply:
+    """The body as a function of batch-first operands and B; tensors among its results are batch-first too."""
+    if proof.structural:
+        return _batch_last(body, proof, namespace)
+    top = max(slot.rank for slot in (*inputs, *outputs))
+    missing_in, missing_out = [top - slot.rank for slot in inputs], [top - slot.rank for slot in outputs]
+    apply = body.bind(namespace)
+    if not any(missing_in) and not any(missing_out):
+        return lambda state, input, batch: apply(state, input)
+
+    def padded(state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Any]:
+        old = None if state is None else [_pad(part, more) for part, more in zip(state, missing_out, strict=True)]
+        results = apply(old, [_pad(part, more) for part, more in zip(input, missing_in, strict=True)])
+        return [_unpad(part, more) for part, more in zip(results, missing_out, strict=True)]
+
+    return padded
+
+
+def _batch_last(body: Body, proof: Proof, namespace: dict[str, Any]) -> Apply:
+    """The body on batch-last views; `input_data` gets a last axis of 1, which its results may keep."""
+    if proof.reads_input_data:
+        lifted = {name: tensor.unsqueeze(-1) for name, tensor in namespace["input_data"].items()}
+        namespace = {**namespace, "input_data": lifted}
+    apply = body.bind(namespace)
+
+    def last(state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Any]:
+        old = None if state is None else [_to_last(part) for part in state]
+        results = apply(old, [_to_last(part) for part in input])
+        return [_to_first(part, batch) for part in results]
+
+    return last
+
+
+def _to_last(tensor: Tensor) -> Tensor:
+    return tensor if tensor.dim() == 1 else tensor.movedim(0, -1)
+
+
+def _to_first(value: Any, batch: int) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    first = value if value.dim() == 1 else value.movedim(-1, 0)
+    return first.expand(batch, *first.shape[1:]) if first.shape[0] == 1 else first
+
+
+def _pad(tensor: Tensor, axes: int) -> Tensor:
+    for _ in range(axes):
+        tensor = tensor.unsqueeze(1)
+    return tensor
+
+
+def _unpad(value: Any, axes: int) -> Any:
+    for _ in range(axes if isinstance(value, Tensor) else 0):
+        value = value.squeeze(1)
+    return value

@@ -1,0 +1,91 @@
+"""Tolerance: how far may a right program's result lie from the expected value?
+
+Exact fields (decisions, integers) have no tolerance. An output's own `rtol` and `atol` prevail. Otherwise:
+
+    float64    |x - y| <= 1e-8 |y| + 1e-10 max|y| + 1e-12. Float64 rounds at 1e-16, so that a sum of a million terms in
+               any order, and cancellation of four digits on top, still pass; a missing eps of 1e-5 in a root fails by
+               orders of magnitude.
+    declared   |x - y| <= FACTOR times the largest of: the distance between the reference in the declared precision and
+               in float64; how far the float64 reference moves when every input moves by one rounding error (which knows
+               the size of the terms where a sum cancels); 2 ulps of the largest expected value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from opsmith.targets import TaskFault
+from opsmith.targets.step.execution.authored import fault
+from opsmith.targets.step.execution.precision import widened
+from opsmith.targets.step.language.spec import OutputSpec
+
+WIDE_RTOL, WIDE_SCALE, WIDE_FLOOR = 1e-8, 1e-10, 1e-12
+FACTOR = 32
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The expected values of one field and the distance that is allowed."""
+
+    expected: Tensor  # floats as float64, unless compared exactly
+    allowed: Tensor | None  # per entry, or one number for all; None: exact
+    dtype: torch.dtype  # that a result must have
+
+
+def wide_limit(output: OutputSpec, value: Tensor, exact: bool) -> Limit:
+    """The limit of a float64 trial; a reference that narrows on purpose is allowed the rounding of its own type."""
+    expected = widened(value)
+    own = _own_tolerance(output, expected)
+    if own is not None or exact:
+        return Limit(expected, own, expected.dtype)
+    coarse = 1.0 if value.dtype == torch.float64 else FACTOR * torch.finfo(value.dtype).eps / WIDE_RTOL
+    allowed = _magnitudes(expected) * WIDE_RTOL + (WIDE_SCALE * _scale(expected) + WIDE_FLOOR)
+    return Limit(expected, allowed * coarse, torch.float64)
+
+
+def declared_limit(output: OutputSpec, value: Tensor, rounded: Tensor, moved: Tensor, exact: bool) -> Limit:
+    """The limit of a trial in the declared precision.
+
+    `value` is the reference in float64, `rounded` in the declared precision, `moved` in float64 on jittered inputs.
+    """
+    expected = widened(value)
+    own = _own_tolerance(output, expected)
+    if own is not None or exact:
+        return Limit(value.to(rounded.dtype) if own is None else expected, own, rounded.dtype)
+    if not torch.equal(torch.isfinite(rounded), torch.isfinite(expected)):
+        raise _overflow(output, rounded)
+    ulps = 2 * torch.finfo(rounded.dtype).eps * _scale(expected)
+    allowed = FACTOR * max(_distance(rounded, expected), _distance(moved, expected), ulps)
+    return Limit(expected, torch.tensor(allowed, dtype=torch.float64), rounded.dtype)
+
+
+def _own_tolerance(output: OutputSpec, expected: Tensor) -> Tensor | None:
+    if output.rtol is None and output.atol is None:
+        return None
+    return _magnitudes(expected) * (output.rtol or 0.0) + (output.atol or 0.0)
+
+
+def _magnitudes(expected: Tensor) -> Tensor:
+    """Absolute values; infinity has no neighbours and counts as 0."""
+    return torch.where(torch.isfinite(expected), expected.abs(), 0.0)
+
+
+def _distance(x: Tensor, y: Tensor) -> float:
+    """The largest finite distance."""
+    gap = (widened(x) - y).abs()
+    finite = gap[torch.isfinite(gap)]
+    return float(finite.max()) if finite.numel() else 0.0
+
+
+def _scale(expected: Tensor) -> float:
+    """The largest finite magnitude."""
+    finite = expected[torch.isfinite(expected)]
+    return float(finite.abs().max()) if finite.numel() else 0.0
+
+
+def _overflow(output: OutputSpec, rounded: Tensor) -> TaskFault:
+    given = f"infinite values in {rounded.dtype} where float64 has none"
+    return fault("TASK", f"outputs, {output.name}, data_transform", given, "a reference within the declared range")

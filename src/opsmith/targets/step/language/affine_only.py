@@ -1,0 +1,95 @@
+"""Does a program without a task keep the affine rule? For the guardian's prompt, whose texts have no types. (8.2)
+
+A free name that reaches the argument of an application is an input stream, any other free name is opaque. A Partition
+whose N is not a number gives two streams, and an opaque list inside zip is as long as the other lists.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opsmith.records import Diagnostic
+from opsmith.targets.step.language.affine import Consumption, affine_findings
+from opsmith.targets.step.language.program import Interpreter
+from opsmith.targets.step.language.values import Opaque, Primitive, Sized
+
+
+@dataclass(eq=False, slots=True)
+class Loose(Opaque):
+    """A stream, a fn or a size: only its uses will tell."""
+
+    op: str = "input"
+    line: int | None = None
+    uses: list[Consumption] = field(default_factory=list)
+
+
+def affine_errors(source: str) -> tuple[Diagnostic, ...]:
+    """LANG and AFFINE findings of a program whose task is not known.
+
+    >>> [error.kind for error in affine_errors("A = step.Zip().apply((E0, E0))\\nreturn A")]
+    ['AFFINE']
+    """
+    counter = _Counter()
+    interpreter = _Untyped({}, counter, counter.free)
+    interpreter.run(source)
+    return (*interpreter.errors, *affine_findings(counter.streams, interpreter.lines))
+
+
+class _Untyped(Interpreter):
+    """The interpreter, with opaque names inside zip."""
+
+    def _iterator(self, name: str, node: ast.Call) -> Iterable[Any]:
+        if name != "zip":
+            return super()._iterator(name, node)
+        values = [self._zipped(argument) for argument in node.args]
+        shortest = min((len(value) for value in values if isinstance(value, list)), default=0)
+        return zip(*(value if isinstance(value, list) else [value] * shortest for value in values), strict=False)
+
+    def _zipped(self, node: ast.expr) -> Any:
+        value = self.evaluate(node) if isinstance(node, ast.Name) else None
+        return value if isinstance(value, Loose) else list(self.iterate(node))
+
+
+class _Counter:
+    """The Applier that counts consumptions and knows no types."""
+
+    def __init__(self) -> None:
+        self.streams: list[Loose] = []
+
+    def free(self, name: str) -> Loose:
+        return self._stream(name, "input", None)
+
+    def _stream(self, name: str, op: str, line: int | None) -> Loose:
+        self.streams.append(Loose(name, op, line))
+        return self.streams[-1]
+
+    def configure(self, op: str, keywords: Mapping[str, Any], line: int) -> Mapping[str, Any]:
+        return keywords
+
+    def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
+        for stream in _flat(argument):
+            stream.uses.append(Consumption(line, primitive.op, "", node))
+        if primitive.op == "Copy":
+            return (self._stream("", "Copy", line), self._stream("", "Copy", line))
+        if primitive.op == "Partition":
+            count = primitive.config["N"]
+            return [self._stream("", "Partition", line) for _ in range(count if isinstance(count, int) else 2)]
+        return self._stream("", primitive.op, line)
+
+    def bind(self, name: str, value: Any) -> None:
+        if isinstance(value, Loose) and not value.name:
+            value.name = name
+
+    def read_size(self, sized: Sized) -> int:
+        return sized.value
+
+
+def _flat(argument: Any) -> Iterator[Loose]:
+    if isinstance(argument, Loose):
+        yield argument
+    elif isinstance(argument, (list, tuple)):
+        for part in argument:
+            yield from _flat(part)

@@ -1,0 +1,110 @@
+"""Building a program's graph while it is interpreted: streams with identities and value numbers, and nodes.
+
+The value number of an input is its own; that of a result is fixed by primitive, arguments, function and the operands'
+value numbers. Functions are pure, so equal value numbers mean equal data. Copy and Identity are transparent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opsmith.targets.step.language.affine import Consumption
+from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.step.language.spec import Fn
+from opsmith.targets.step.language.types import StreamType
+from opsmith.targets.step.language.values import Opaque
+
+
+@dataclass(eq=False, slots=True)
+class Stream(Opaque):
+    """An abstract stream: one identity per result of each executed application. `type` None: unknown."""
+
+    number: int
+    type: StreamType | None
+    value: int
+    line: int | None  # None: an input
+    op: str
+    uses: list[Consumption] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        made = f"made by {self.op} on line {self.line}" if self.line else "input"
+        return f"{self.name or 'the result'} ({made})"
+
+
+@dataclass(eq=False, slots=True)
+class FnValue(Opaque):
+    """A fn of the task as a program's value."""
+
+    fn: Fn
+
+
+@dataclass(frozen=True)
+class Routing:
+    """One Partition of the program: its index, its line and its number of streams."""
+
+    index: Stream
+    line: int
+    count: int
+
+
+class GraphBuilder:
+    """Collects streams and nodes at the given sizes; `reads` are the symbols whose number shaped the graph."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.streams: list[Stream] = []
+        self.nodes: list[Node] = []
+        self.routings: list[Routing] = []  # by Partition number
+        self.warnings: list[str] = []
+        self.reads: set[str] = set()
+        self._numbers: dict[tuple[Any, ...], int] = {}
+
+    def number(self, *key: Any) -> int:
+        """The value number of an expression; equal keys are equal values."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def stream(self, kind: StreamType | None, value: int, line: int | None, op: str, name: str = "") -> Stream:
+        """A new stream with an identity of its own."""
+        stream = Stream(name, len(self.streams), kind, value, line, op)
+        self.streams.append(stream)
+        return stream
+
+    def unknown(self, op: str, line: int) -> Stream:
+        """A stream of unknown type, equal to nothing."""
+        return self.stream(None, self.number("unknown", len(self.streams)), line, op)
+
+    def emit(
+        self, op: str, line: int, operands: Sequence[Stream], result: StreamType, *key: Any, **attributes: Any
+    ) -> Stream:
+        """Record an application with one result; `key` are its arguments beside the operands' values."""
+        value = self.number(op, *key, *(stream.value for stream in operands))
+        return self.emit_values(op, line, operands, [result], [value], **attributes)[0]
+
+    def emit_values(
+        self,
+        op: str,
+        line: int,
+        operands: Sequence[Stream],
+        results: Sequence[StreamType],
+        values: Sequence[int],
+        **attributes: Any,
+    ) -> list[Stream]:
+        """Record an application whose results have these types and value numbers."""
+        made = [self.stream(kind, value, line, op) for kind, value in zip(results, values, strict=True)]
+        numbers = tuple(stream.number for stream in operands)
+        self.nodes.append(Node(op, numbers, tuple(stream.number for stream in made), line, **attributes))
+        return made
+
+    def graph(self, inputs: Sequence[str], returned: Sequence[Stream]) -> Graph:
+        """The finished graph of a well-typed program."""
+        return Graph(
+            tuple(inputs),
+            tuple(self.nodes),
+            tuple(stream.number for stream in returned),
+            tuple(stream.type for stream in self.streams if stream.type is not None),
+            tuple(stream.value for stream in self.streams),
+            frozenset(self.reads),
+            dict(self.sizes),
+        )

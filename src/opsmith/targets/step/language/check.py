@@ -1,0 +1,257 @@
+"""The static checker: is this text a well-typed, affine program of the task? (reference section 4)
+
+One abstract interpretation does LANG, TYPE, OUT and AFFINE together; all findings are returned, none is raised. After a
+TYPE error the result is of unknown type, which passes silently, so that one mistake gives one message and the affine
+count still covers the whole program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opsmith.records import Diagnostic, Stage
+from opsmith.targets.step.language.affine import Consumption, affine_findings
+from opsmith.targets.step.language.build import FnValue, GraphBuilder, Stream
+from opsmith.targets.step.language.dims import Dim, DimError, literal, symbol
+from opsmith.targets.step.language.graph import Graph
+from opsmith.targets.step.language.operands import Operands, Reported, operands
+from opsmith.targets.step.language.ops import OpError
+from opsmith.targets.step.language.program import Interpreter
+from opsmith.targets.step.language.rules import RULES
+from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe
+
+MAX_FINDINGS = 20
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+
+
+@dataclass
+class Report:
+    """What the checker found about one program: a graph to run, or errors.
+
+    `unrolled` is the graph of every well-typed program, also of one that breaks the affine rule only.
+    """
+
+    unrolled: Graph | None
+    errors: tuple[Diagnostic, ...]
+    warnings: tuple[str, ...]
+    streams: tuple[Stream, ...] = ()
+
+    @property
+    def graph(self) -> Graph | None:
+        return None if self.errors else self.unrolled
+
+    @property
+    def stage(self) -> Stage:
+        """The first stage that refused, RUN when none did."""
+        kinds = {error.kind for error in self.errors}
+        if "LANG" in kinds:
+            return Stage.PARSE
+        if kinds & {"TYPE", "OUT"}:
+            return Stage.TYPE
+        return Stage.AFFINE if "AFFINE" in kinds else Stage.RUN
+
+
+def check_program(spec: TaskSpec, source: str, sizes: Mapping[str, int] | None = None) -> Report:
+    """Check a program against its task at `sizes` (default: the task's own)."""
+    typing = Typing(spec, sizes if sizes is not None else spec.sizes)
+    interpreter = Interpreter(typing.names(), typing)
+    returned = interpreter.run(source)
+    typing.lines = interpreter.lines
+    if not interpreter.errors:
+        typing.check_outputs(returned)
+    typed = (*interpreter.errors, *typing.findings())
+    graph = None if typed else typing.graph(tuple(typing.inputs), returned)
+    errors = (*typed, *affine_findings(typing.streams, interpreter.lines))
+    return Report(graph, errors, tuple(interpreter.warnings + typing.warnings), tuple(typing.streams))
+
+
+class Typing(GraphBuilder):
+    """The Applier that types every application and builds the graph."""
+
+    def __init__(self, spec: TaskSpec, sizes: Mapping[str, int]) -> None:
+        super().__init__(sizes)
+        self.spec = spec
+        self.errors: list[tuple[OpError, str, int, str]] = []
+        self.lines: list[str] = []
+        self.inputs = {
+            entry.name: self.stream(entry.type, self.number("input", entry.name), None, "input", entry.name)
+            for entry in spec.inputs
+        }
+
+    def names(self) -> dict[str, Any]:
+        """Everything a program may mention: symbols, sizes, fns, inputs."""
+        known: dict[str, Any] = {name: symbol(name) for name in (*self.sizes, *self.spec.symbols)}
+        known |= {f"{name}_value": Sized(value, symbol(name)) for name, value in self.sizes.items()}
+        known |= {fn.func_name: FnValue(fn.func_name, fn) for fn in self.spec.fns}
+        return known | self.inputs
+
+    def bind(self, name: str, value: Any) -> None:
+        if isinstance(value, Stream) and not value.name:
+            value.name = name
+
+    def read_size(self, sized: Sized) -> int:
+        self.reads |= sized.dim.symbols
+        return sized.value
+
+    def configure(self, op: str, keywords: Mapping[str, Any], line: int) -> dict[str, Any] | None:
+        """The checked arguments, or None after an error (the application's result is then unknown)."""
+        try:
+            return {
+                key: None if isinstance(value, Unknown) else self._argument(op, key, value)
+                for key, value in keywords.items()
+            }
+        except OpError as error:
+            self._error(error, op, line)
+            return None
+
+    def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
+        op, config = primitive.op, primitive.config
+        consumed = self._operands(op, argument, node, line)
+        if consumed is None:
+            return self._unknown_result(op, config, line)
+        for stream, role, place in consumed:
+            stream.uses.append(Consumption(line, op, role, place))
+        streams = [stream for stream, _, _ in consumed]
+        if config is None or None in config.values() or any(stream.type is None for stream in streams):
+            return self._unknown_result(op, config, line)
+        try:
+            return RULES[op](self, streams, line, **config)
+        except OpError as error:
+            if op == "Map" and len(streams) == 2 and streams[0].op == streams[1].op == "Copy":
+                error.given = f"a pair from Copy, zipped to {error.given}"
+                error.remedy = "A, B = step.Copy().apply(E0), then Map one of them"
+            self._error(self._sharpen(error), op, line, streams)
+            return self._unknown_result(op, config, line)
+
+    def _argument(self, op: str, key: str, value: Any) -> Any:
+        if key == "fn":
+            if not isinstance(value, FnValue):
+                offered = ", ".join(fn.func_name for fn in self.spec.fns) or "none"
+                raise OpError(describe(value), f"one of the task's fns: {offered}", f"{op}(fn=...)")
+            return value.fn
+        if key in ("n", "S"):
+            return self._dim_argument(key, value)
+        if key == "L":
+            if not isinstance(value, (list, tuple)):
+                raise OpError(f"L = {describe(value)}", "a list of whole numbers", f"L=[{describe(value)}]")
+            return tuple(self._int_argument("L", entry) for entry in value)
+        if key == "N" and isinstance(value, Dim):
+            return self._symbol_count(value)
+        return self._int_argument(key, value)
+
+    def _symbol_count(self, value: Dim) -> int:
+        names = list(value.symbols)
+        if value != symbol(names[0] if names else "") or names[0] not in self.sizes:
+            raise OpError(f"N = {value}", "a whole number, E_value or E", "N=E_value")
+        return self.read_size(Sized(self.sizes[names[0]], value))
+
+    def _dim_argument(self, key: str, value: Any) -> Dim:
+        if isinstance(value, Sized):
+            value = value.dim
+        if type(value) is int:
+            if value < 1:
+                raise OpError(f"{key} = {value}", "a dim >= 1")
+            value = literal(value)
+        if not isinstance(value, Dim):
+            raise OpError(f"{key} = {describe(value)}", "a dim: a symbol, a product of symbols or a whole number")
+        try:
+            number = value.value(self.sizes)
+        except DimError as error:
+            raise OpError(f"{key} = {value}: {error}", "a dim with a whole value") from None
+        if number < 1:
+            raise OpError(f"{key} = {value} = {number}", "a dim >= 1")
+        return value
+
+    def _int_argument(self, key: str, value: Any) -> int:
+        if isinstance(value, Sized):
+            return self.read_size(value)
+        if type(value) is not int:
+            remedy = f"{key}={value}_value" if isinstance(value, Dim) else ""
+            raise OpError(f"{key} = {describe(value)}", "a whole number", remedy)
+        return value
+
+    def _operands(self, op: str, argument: Any, node: ast.expr, line: int) -> Operands | None:
+        """What an application consumes; None after an error."""
+        try:
+            return operands(op, argument, node)
+        except Reported:
+            self._consume_loose(op, argument, line)
+        except OpError as error:
+            self._consume_loose(op, argument, line)
+            self._error(error, op, line)
+        return None
+
+    def _consume_loose(self, op: str, argument: Any, line: int) -> None:
+        """Count what a wrongly shaped argument consumes all the same."""
+        pending, seen = [argument], 0
+        while pending and seen < 1000:
+            seen += 1
+            item = pending.pop()
+            if isinstance(item, Stream):
+                item.uses.append(Consumption(line, op, "", None))
+            elif isinstance(item, (list, tuple)):
+                pending += item[:100]
+
+    def _unknown_result(self, op: str, config: dict[str, Any] | None, line: int) -> Any:
+        if op == "Copy":
+            return (self.unknown(op, line), self.unknown(op, line))
+        if op == "Partition":
+            count = (config or {}).get("N")
+            return [self.unknown(op, line) for _ in range(count)] if count and count <= 1000 else UNKNOWN
+        return self.unknown(op, line)
+
+    def check_outputs(self, returned: Any) -> None:
+        wanted = self.spec.outputs
+        line = len(self.lines)
+        if any(isinstance(value, Unknown) for value in returned):
+            return
+        for value in returned:
+            if not isinstance(value, Stream):
+                self._out(f"{describe(value)}", "streams", "return the streams themselves", line)
+                return
+        if len(returned) != len(wanted):
+            names = ", ".join(output.name for output in wanted)
+            self._out(f"{len(returned)} outputs", f"{len(wanted)}: {names}", "return them in that order", line)
+            return
+        for stream, output in zip(returned, wanted, strict=True):
+            if stream.type is not None and stream.type != output.type:
+                error = OpError(str(stream.type), str(output.type), dims=(stream.type.dims, output.dims))
+                remedy = (
+                    self._sharpen(error).remedy
+                    or "Streamify, Bufferize, Flatten or Promote change dims without changing data"
+                )
+                self._out(f"{stream}: {stream.type}", f"{output.name}: {output.type}", remedy, line)
+
+    def _out(self, given: str, expected: str, remedy: str, line: int) -> None:
+        self.errors.append((OpError(given, expected, remedy), "the returned streams", line, "OUT"))
+
+    def _error(self, error: OpError, op: str, line: int, streams: Sequence[Stream] = ()) -> None:
+        where = op
+        if error.operand is not None and error.operand < len(streams):
+            place = _ORDINALS[error.operand] if error.operand < len(_ORDINALS) else f"number {error.operand + 1}"
+            where = f"{op}, {place} stream, {streams[error.operand]}"
+        elif len(streams) == 1:
+            where = f"{op} of {streams[0]}"
+        self.errors.append((error, where, line, "TYPE"))
+
+    def _sharpen(self, error: OpError) -> OpError:
+        """Say it when a number was written where its symbol is meant: `4 is the value of D here; write n=D`."""
+        for given, expected in zip(*error.dims, strict=False) if error.dims else ():
+            for number, name in ((given, expected), (expected, given)):
+                if number.powers or number == name or not name.powers:
+                    continue
+                if name.symbols <= self.sizes.keys() and number == literal(name.value(self.sizes)):
+                    error.remedy = f"{number} is the value of {name} here; write {name}, not {number}"
+        return error
+
+    def findings(self) -> list[Diagnostic]:
+        """The collected errors with the text of their lines."""
+        found = []
+        for error, where, line, kind in self.errors[:MAX_FINDINGS]:
+            text = self.lines[line - 1].strip()[:200] if 0 < line <= len(self.lines) else ""
+            found.append(Diagnostic(kind, where, error.given, error.expected, error.remedy, line, None, text))
+        return found

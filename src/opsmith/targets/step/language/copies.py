@@ -1,0 +1,161 @@
+"""The static guardian: insert Copy so that a program obeys the affine rule, and touch nothing else.
+
+Where every extra consumption is written out as an expression of its own, the text is edited in place: Copies after the
+statement that made the stream, and one copy's name at each use. Where it is not (loops, comprehensions, streams inside
+a variable), the program is written anew as the straight line it unrolls to, with Copies.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from opsmith.targets.step.language.affine import copy_lines, copy_names
+from opsmith.targets.step.language.build import Stream
+from opsmith.targets.step.language.check import Report, check_program
+from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.step.language.program import dedent
+from opsmith.targets.step.language.spec import TaskSpec
+
+Edit = tuple[int, int, int, str]  # line (from 1), first and last column, replacement
+
+
+def insert_copies(spec: TaskSpec, source: str) -> str | None:
+    """The program with Copies inserted; None unless affine findings are all that is wrong with it."""
+    report = check_program(spec, source)
+    if not report.errors or any(error.kind != "AFFINE" for error in report.errors):
+        return None
+    for rewritten in (_edited(source, report), _unrolled(spec, report)):
+        if rewritten is not None and not check_program(spec, rewritten).errors:
+            return rewritten
+    return None
+
+
+# -------------------------------------------------------------------- in place
+def _edited(source: str, report: Report) -> str | None:
+    tree, lines = ast.parse(dedent(source)), dedent(source).split("\n")
+    taken = set(re.findall(r"\w+", source))
+    written = Counter(id(use.place) for stream in report.streams for use in stream.uses)
+    edits: list[Edit] = []
+    inserts: list[tuple[int, list[str]]] = []
+    for stream in report.streams:
+        if len(stream.uses) < 2:
+            continue
+        place = _end_of_statement(tree, stream)
+        if place is None or any(use.place is None or written[id(use.place)] > 1 for use in stream.uses):
+            return None
+        names = _fresh_names(stream.name, len(stream.uses), taken)
+        inserts.append((place, copy_lines(stream.name, names)))
+        edits += [
+            _replacement(use.place, name) for use, name in zip(stream.uses, _use_names(names), strict=True) if use.place
+        ]
+    return _apply(lines, edits, inserts)
+
+
+def _end_of_statement(tree: ast.Module, stream: Stream) -> int | None:
+    """The line after which the Copies go; 0 for an input, None where no statement at top level names the stream."""
+    if stream.line is None:
+        return 0
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and statement.lineno <= stream.line <= (statement.end_lineno or 0):
+            names = [node.id for node in ast.walk(statement.targets[0]) if isinstance(node, ast.Name)]
+            return statement.end_lineno if stream.name in names else None
+    return None
+
+
+def _fresh_names(name: str, uses: int, taken: set[str]) -> list[str]:
+    stem = name
+    while any(candidate in taken for candidate in copy_names(stem, uses)):
+        stem += "_"
+    names = copy_names(stem, uses)
+    taken.update(names)
+    return names
+
+
+def _use_names(names: Sequence[str]) -> list[str]:
+    """One name per use: the first result of every Copy, and the last Copy's second."""
+    return [*names[::2], names[-1]]
+
+
+def _replacement(place: ast.expr, name: str) -> Edit:
+    if place.end_col_offset is None or place.lineno != place.end_lineno:
+        return (place.lineno, -1, -1, name)
+    return (place.lineno, place.col_offset, place.end_col_offset, name)
+
+
+def _apply(lines: list[str], edits: list[Edit], inserts: list[tuple[int, list[str]]]) -> str | None:
+    if any(first < 0 for _, first, _, _ in edits):
+        return None
+    for line, first, last, name in sorted(edits, reverse=True):
+        text = lines[line - 1].encode()
+        lines[line - 1] = (text[:first] + name.encode() + text[last:]).decode()
+    for after, added in sorted(inserts, key=lambda insert: insert[0], reverse=True):
+        lines[after:after] = added
+    return "\n".join(lines) + "\n"
+
+
+# -------------------------------------------------------------------- anew
+def _unrolled(spec: TaskSpec, report: Report) -> str | None:
+    """The straight line that the program unrolls to, with Copies; its streams are named S0, S1, ... in order."""
+    graph = report.unrolled
+    return (
+        None if graph is None else straight_line(graph, {stream.number: len(stream.uses) for stream in report.streams})
+    )
+
+
+def straight_line(graph: Graph, uses: dict[int, int]) -> str:
+    """A program text for a graph: one application per line, Copies where `uses` of a stream number exceed one."""
+    names = {number: [name] for number, name in enumerate(graph.inputs)}
+    own = dict(enumerate(graph.inputs))
+    text: list[str] = []
+    for number in range(len(graph.inputs)):
+        text += _copies(own[number], uses.get(number, 0), names, number)
+    for node in graph.nodes:
+        arguments = [names[stream].pop(0) for stream in node.operands]
+        results = [f"T{stream}" for stream in node.results]
+        own |= dict(zip(node.results, results, strict=True))
+        text.append(f"{_targets(node, results)} = {_call(node)}.apply({_argument(node, arguments)})")
+        for stream in node.results:
+            names[stream] = [own[stream]]
+            text += _copies(own[stream], uses.get(stream, 0), names, stream)
+    returned = ", ".join(own[stream] for stream in graph.outputs)
+    return "\n".join([*text, f"return {returned}", ""])
+
+
+def _copies(name: str, uses: int, names: dict[int, list[str]], number: int) -> list[str]:
+    if uses < 2:
+        return []
+    made = copy_names(name, uses)
+    names[number] = _use_names(made)
+    return copy_lines(name, made)
+
+
+def _targets(node: Node, results: Sequence[str]) -> str:
+    return f"[{results[0]}]" if node.op == "Partition" and len(results) == 1 else ", ".join(results)
+
+
+def _call(node: Node) -> str:
+    arguments = []
+    if node.fn is not None:
+        arguments.append(f"fn={node.fn.func_name}")
+    if node.op in ("Accum", "Scan", "Promote"):
+        arguments.append(f"b={node.ints[0]}")
+    if node.op == "Bufferize":
+        arguments.append(f"a={node.ints[0]}")
+    if node.op == "Partition":
+        arguments.append(f"N={node.ints[0]}")
+    if node.op == "Repeat":
+        arguments.append(f"n={node.dim}")
+    if node.op == "Reshape":
+        arguments.append(f"S={node.dim}")
+    if node.op in ("Flatten", "Reshape"):
+        arguments.append(f"L=[{', '.join(map(str, node.ints))}]")
+    return f"step.{node.op}({', '.join(arguments)})"
+
+
+def _argument(node: Node, names: Sequence[str]) -> str:
+    if node.op == "Merge":
+        return f"([{', '.join(names[:-1])}], {names[-1]})"
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"

@@ -1,0 +1,107 @@
+"""The shape of an application's argument: one stream, a pair, or a list and an index? (reference section 4)
+
+Each function returns the streams that are consumed, each with its role and with the expression that names it where the
+call writes it out. `OpError` for a wrong shape, `Reported` where an operand was reported before.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opsmith.targets.step.language.build import Stream
+from opsmith.targets.step.language.ops import OpError
+from opsmith.targets.step.language.values import Unknown, describe
+
+
+class Reported(Exception):
+    """An operand is unknown: what made it so was reported before."""
+
+
+Operands = list[tuple[Stream, str, ast.expr | None]]
+
+
+def _stream_of(value: Any, expected: str, remedy: str = "") -> Stream:
+    if isinstance(value, Unknown):
+        raise Reported
+    if not isinstance(value, Stream):
+        raise OpError(describe(value), expected, remedy)
+    return value
+
+
+def _parts(node: ast.expr, count: int) -> Sequence[ast.expr | None]:
+    """The source expressions of a tuple's elements, where it is written out in the call."""
+    if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == count:
+        return node.elts
+    return [None] * count
+
+
+def _one_stream(op: str, argument: Any, node: ast.expr) -> Operands:
+    if isinstance(argument, tuple) and argument and all(isinstance(part, Stream) for part in argument):
+        if len(argument) == 2 and argument[0].op == "Copy":
+            raise OpError("the pair of streams from Copy", "one stream", "A, B = step.Copy().apply(E0)")
+        remedy = "step.Zip().apply((E0, E1)) first" if op in ("Accum", "Scan") else "apply it to each stream"
+        raise OpError(f"a tuple of {len(argument)} streams", "one stream", remedy)
+    return [(_stream_of(argument, "one stream", f"[step.{op}(...).apply(s) for s in list]"), "", node)]
+
+
+def _map_streams(op: str, argument: Any, node: ast.expr) -> Operands:
+    if isinstance(argument, list):
+        given = f"a list of {len(argument)} streams"
+        raise OpError(given, "a stream or a tuple", "[step.Map(fn=fn_x).apply(s) for s in E2]")
+    if not isinstance(argument, tuple):
+        return [(_stream_of(argument, "a stream or a tuple of streams"), "", node)]
+    if not argument:
+        raise OpError("an empty tuple", "a stream or a tuple of streams")
+    places = _parts(node, len(argument))
+    return [(_stream_of(part, "streams in the tuple"), "", place) for part, place in zip(argument, places, strict=True)]
+
+
+def _pair(argument: Any, expected: str, remedy: str) -> Sequence[Any]:
+    if isinstance(argument, Unknown):
+        raise Reported
+    if not isinstance(argument, (tuple, list)) or len(argument) != 2:
+        given = f"{len(argument)} streams" if isinstance(argument, (tuple, list)) else describe(argument)
+        raise OpError(given, expected, remedy)
+    return argument
+
+
+def _two_streams(op: str, argument: Any, node: ast.expr) -> Operands:
+    remedy = {
+        "Zip": "step.Zip().apply((step.Zip().apply((E0, E1)), E2)), or Map, which zips any number",
+        "RepeatRef": ".apply((data, reference))",
+        "Partition": ".apply((data, index))",
+    }[op]
+    first, second = _pair(argument, "2 streams", remedy)
+    places = _parts(node, 2)
+    role = {"Partition": "index", "RepeatRef": "reference"}.get(op, "")
+    return [(_stream_of(first, "a stream"), "", places[0]), (_stream_of(second, "a stream"), role, places[1])]
+
+
+def _merge_streams(op: str, argument: Any, node: ast.expr) -> Operands:
+    streams, index = _pair(argument, "a pair: (list of streams, index)", ".apply(([X0, X1], index))")
+    places = _parts(node, 2)
+    if isinstance(streams, Unknown):
+        raise Reported
+    if not isinstance(streams, (list, tuple)) or not streams:
+        raise OpError(describe(streams), "a list of streams first", ".apply(([X0, X1], index))")
+    inner = _parts(places[0], len(streams)) if places[0] is not None else [None] * len(streams)
+    found: Operands = [
+        (_stream_of(part, "streams in the list"), "", place) for part, place in zip(streams, inner, strict=True)
+    ]
+    return [*found, (_stream_of(index, "an index stream"), "index", places[1])]
+
+
+_SHAPES: dict[str, Callable[[str, Any, ast.expr], Operands]] = {
+    "Map": _map_streams,
+    "Zip": _two_streams,
+    "RepeatRef": _two_streams,
+    "Partition": _two_streams,
+    "Merge": _merge_streams,
+}
+
+
+def operands(op: str, argument: Any, node: ast.expr) -> Operands:
+    """The streams that `op` consumes when it is applied to `argument`, written as `node`."""
+    return _SHAPES.get(op, _one_stream)(op, argument, node)

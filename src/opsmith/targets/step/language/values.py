@@ -1,0 +1,133 @@
+"""What a program's names can stand for, and how a program is refused: the values of the program language."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from opsmith.targets.step.language.dims import Dim
+
+BUILTINS = frozenset({"step", "len", "list", "tuple", "zip", "enumerate", "range"})
+
+
+class Unknown:
+    """The value of an expression that was already reported; it passes every further check silently."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """`X_value`, and products and exact quotients of such: a number that remembers its dim."""
+
+    value: int
+    dim: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """`step.NAME(...)`: may be applied several times. `config` is what the Applier made of the keywords."""
+
+    op: str
+    config: Any
+    line: int
+
+
+@dataclass(eq=False, slots=True)
+class Opaque:
+    """A named value with no meaning to the interpreter: a stream's base class, and fns."""
+
+    name: str
+
+
+class Applier(Protocol):
+    """What the interpreter asks of its owner."""
+
+    def configure(self, op: str, keywords: Mapping[str, Any], line: int) -> Any:
+        """Check a primitive's arguments; returns what `apply` gets back."""
+        ...
+
+    def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
+        """One application; returns a stream, a tuple or a list of streams."""
+        ...
+
+    def bind(self, name: str, value: Any) -> None:
+        """A statement or comprehension gave `value` a name."""
+        ...
+
+    def read_size(self, sized: Sized) -> int:
+        """The number behind `X_value` is used as a number."""
+        ...
+
+
+class LangError(Exception):
+    """Outside the language: reported at the statement's line, then the statement is skipped."""
+
+    def __init__(self, where: str, given: str, expected: str, remedy: str = "", line: int | None = None) -> None:
+        super().__init__(given)
+        self.where, self.given, self.expected, self.remedy, self.line = where, given, expected, remedy, line
+
+
+class TooLarge(LangError):
+    """A limit struck: the rest of the program is not looked at."""
+
+
+def describe(value: Any) -> str:
+    """A value in words, for messages."""
+    if isinstance(value, Opaque):
+        return f"{type(value).__name__.lower()} {value.name}".strip()
+    if isinstance(value, Primitive):
+        return f"the primitive {value.op}"
+    if isinstance(value, Sized):
+        return f"{value.dim} = {value.value}"
+    if isinstance(value, Dim):
+        return f"the dim {value}"
+    if isinstance(value, (list, tuple)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return "an unknown value" if isinstance(value, Unknown) else f"{value}"
+
+
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Import: "import",
+    ast.ImportFrom: "import",
+    ast.FunctionDef: "a function definition",
+    ast.AsyncFunctionDef: "a function definition",
+    ast.ClassDef: "a class definition",
+    ast.While: "a while loop",
+    ast.If: "if",
+    ast.IfExp: "a conditional expression",
+    ast.Lambda: "a lambda",
+    ast.AugAssign: "an augmented assignment",
+    ast.AnnAssign: "an annotation",
+    ast.NamedExpr: "an assignment expression",
+    ast.Compare: "a comparison",
+    ast.JoinedStr: "a format string",
+    ast.Starred: "a starred expression",
+    ast.DictComp: "a dict comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.GeneratorExp: "a generator",
+}
+
+
+def construct(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"attribute `{node.attr}`"
+    if isinstance(node, ast.Constant):
+        return f"the constant {str(node.value)[:40]!r}"
+    return _WORDS.get(type(node), f"{type(node).__name__.lower()}")
+
+
+def remedy_for(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return "streams are read only by primitives: step.Map(fn=...).apply(E0)"
+    if isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        return "a plain assignment: E1 = ..."
+    if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Lambda, ast.FunctionDef)):
+        return "write the primitives out; functions come from the task"
+    return ""
