@@ -11,7 +11,7 @@ from opsmith.targets.step.language.ops import KEYWORDS
 
 
 class Op:
-    """A primitive with its arguments, to be applied once or often; types and meaning: `opsmith.targets.step.language.ops`."""
+    """A primitive with its arguments, to be applied once or often; `targets.step.language.ops` has its type rule."""
 
     op: ClassVar[str] = ""
 

@@ -38,49 +38,68 @@ def static_groups(state: State, move: Move) -> Iterator[Group]:
         yield ("argument", state.streams[arg].origin, op, worker, slot, len(data))
     if len(data) > 1:
         yield ("pattern", op, all(a < b for a, b in zip(data, data[1:], strict=False)), len(set(data)) < len(data))
+        yield ("kin", op, _kin(state, data[0], data[1]), move.fn.stateful)
 
 
-def dynamic_groups(state: State, move: Move) -> Iterator[Group]:
+def _kin(state: State, left: int, right: int) -> str:
+    """How two arguments are related."""
+    if left == right:
+        return "same"
+    one, two = state.streams[left].line, state.streams[right].line
+    if two >> left & 1:
+        return "second made from first"
+    if one >> right & 1:
+        return "first made from second"
+    return "common source" if (one | 1 << left) & (two | 1 << right) else "apart"
+
+
+def dynamic_groups(state: State, move: Move) -> tuple[Group, ...]:
     """The groups that depend on what else has been made."""
-    inputs = state.inputs
     newest = len(state.streams) - 1
-    unused_fns = state.fn_uses.count(0)
-    loose = sum(1 for uses in state.uses[inputs:] if not uses)
+    used, given, mask = state.used, state.given, move.mask
+    made = (2 << newest) - 1 & ~given
     if move.fn is None:
-        returned = {arg for args, _ in move.outputs for arg in args}
-        dangling = sum(1 for arg in range(inputs, newest + 1) if not state.uses[arg] and arg not in returned)
-        idle = sum(1 for arg in range(inputs) if not state.uses[arg] and arg not in returned)
-        dup = len(returned) < sum(len(args) for args, _ in move.outputs)
-        yield ("stop", min(idle, 2), min(unused_fns, 4), min(dangling, 2), newest in returned, dup)
-        return
-    uses = state.uses
-    args = set(move.args)
-    again_in = sum(1 for arg in args if arg < inputs and uses[arg])
-    again_made = sum(1 for arg in args if arg >= inputs and uses[arg])
-    loose -= sum(1 for arg in args if arg >= inputs and not uses[arg])
-    used = state.fn_uses[move.fn.index]
-    first = not used and 0 not in state.fn_uses[: move.fn.index]
-    unused = state.unused & ~(1 << move.fn.index)
-    op = move.plan.op
-    fresh = 2 if newest < inputs else int(newest in args)
-    yield ("growth", op, min(used, 2), min(unused_fns, 3), fresh, min(again_in, 2), min(again_made, 2), min(loose, 3))
-    yield ("outlook", bool(move.plan.feeds & unused), unused != 0, first)
-    if newest >= inputs:
-        yield ("sequence", state.streams[-1].origin, op, move.fn)
+        idle = (given & ~(used | mask)).bit_count()
+        dangling = (made & ~(used | mask)).bit_count()
+        dup = mask.bit_count() < sum(len(args) for args, _ in move.outputs)
+        left = state.unused.bit_count()
+        return (("stop", min(idle, 2), min(left, 4), min(dangling, 2), mask >> newest & 1, dup),)
+    index, op = move.fn.index, move.plan.op
+    uses = state.fn_uses[index]
+    again = mask & used
+    unused = state.unused & ~(1 << index)
+    for place in move.branch:
+        unused &= ~(1 << place) if place >= 0 else -1
+    loose = (made & ~(used | mask)).bit_count()
+    first = not uses and not state.unused & (1 << index) - 1
+    outlook = ("outlook", move.plan.feeds & unused != 0, unused != 0, first, move.plan.closes, loose > 0)
+    growth = (
+        "growth",
+        op,
+        2 if uses > 1 else uses,
+        min(state.unused.bit_count(), 3),
+        mask >> newest & 1 if made else 2,
+        (again & given).bit_count(),
+        (again & made).bit_count(),
+        loose,
+    )
+    sequence = ("sequence", state.streams[newest].origin, op, move.fn)
+    if op == "Expert" or len(move.args) != 2:
+        return growth, outlook, sequence
+    left, right = move.args
+    pair = ("pair", op, 2 if left == newest else used >> left & 1, 2 if right == newest else used >> right & 1)
+    return growth, outlook, sequence, pair
 
 
 def prior_cost(state: State, move: Move) -> float:
     """What the move spends: coercions, streams and fns used again, and at the end what was left unused."""
-    inputs = state.inputs
+    used, mask = state.used, move.mask
     if move.fn is None:
-        returned = {arg for args, _ in move.outputs for arg in args}
         cost = sum(plan.cost for _, plan in move.outputs)
-        cost += 2.0 * sum(1 for arg in range(inputs) if not state.uses[arg] and arg not in returned)
-        cost += 1.0 * state.fn_uses.count(0)
-        cost += 1.0 * sum(1 for a in range(inputs, len(state.streams)) if not state.uses[a] and a not in returned)
-        return cost
-    again = sum(1 for arg in set(move.args) if state.uses[arg])
-    return move.plan.cost + 0.5 * again + 1.0 * min(state.fn_uses[move.fn.index], 2)
+        idle = state.given & ~(used | mask)
+        dangling = (1 << len(state.streams)) - 1 & ~(state.given | used | mask)
+        return cost + 2.0 * idle.bit_count() + state.unused.bit_count() + dangling.bit_count()
+    return move.plan.cost + 0.5 * (mask & used).bit_count() + min(state.fn_uses[move.fn.index], 2)
 
 
 # -------------------------------------------------------------------- the texts of a group
@@ -151,7 +170,15 @@ def _pattern(op: str, ascending: bool, same: bool) -> Iterator[str]:
     yield f"pattern:{op}:{'same' if same else ascending}"
 
 
-def _stop(idle: int, unused: int, dangling: int, newest: bool, dup: bool) -> Iterator[str]:
+def _kin_texts(op: str, kin: str, stateful: bool) -> Iterator[str]:
+    yield f"kin:{op}:{kin}"
+
+
+def _pair(op: str, first: int, second: int) -> Iterator[str]:
+    yield f"pair:{op}:{first}{second}"
+
+
+def _stop(idle: int, unused: int, dangling: int, newest: int, dup: bool) -> Iterator[str]:
     yield "stop"
     yield f"stop:idle:{idle}"
     yield f"stop:unused:{unused}"
@@ -162,6 +189,7 @@ def _stop(idle: int, unused: int, dangling: int, newest: bool, dup: bool) -> Ite
 
 
 def _growth(op: str, used: int, left: int, fresh: int, again_in: int, again_made: int, loose: int) -> Iterator[str]:
+    again_in, again_made, loose = min(again_in, 2), min(again_made, 2), min(loose, 3)
     yield f"used:{used}:{min(left, 1)}"
     yield f"left:{left}"
     yield f"fresh:{fresh}"
@@ -171,12 +199,16 @@ def _growth(op: str, used: int, left: int, fresh: int, again_in: int, again_made
     yield f"used:{op}:{used}:fresh:{fresh}"
 
 
-def _outlook(feeds: bool, left: bool, first: bool) -> Iterator[str]:
+def _outlook(feeds: bool, left: bool, first: bool, closes: str, loose: bool) -> Iterator[str]:
     yield f"feeds:{feeds if left else 'none left'}"
     yield f"first:{first}"
+    yield f"closes:{closes}:{left}"
+    yield f"closes:{closes}:{left}:{loose}"
 
 
 def _sequence(last: Origin, op: str, fn: FnView) -> Iterator[str]:
+    if last.fn is None:
+        return
     yield f"then:{_short(last)}>{op}"
     yield f"then:{_label(last)}>{op}/{fn.meaning}"
 
@@ -189,6 +221,8 @@ _TEXTS: dict[str, Any] = {
     "index": _index,
     "branch": _branch,
     "pattern": _pattern,
+    "kin": _kin_texts,
+    "pair": _pair,
     "stop": _stop,
     "growth": _growth,
     "outlook": _outlook,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from opsmith.targets.step.dims import Dim, DimError, literal
-from opsmith.targets.step.types import Buffer, Multihot, Scalar, StreamType, fields_of, tuple_of
+from opsmith.targets.step.language.dims import Dim, DimError, literal
+from opsmith.targets.step.language.types import Buffer, Multihot, Scalar, StreamType, fields_of, tuple_of
 
 TAG = 1 << 20
 ONE = 0  # the number of the literal dim 1

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
+Objective = Callable[[Vector], tuple[float, Vector]]
 MEMORY = 8  # of L-BFGS
 
 
@@ -25,47 +26,50 @@ class Decision:
     starts: Index  # one per candidate
     offsets: Vector
     chosen: int
-    weight: float = 1.0
 
 
-def fit(decisions: Sequence[Decision], size: int, precision: float, steps: int = 60) -> Vector:
-    """The weights, under a normal prior with mean 0 and the given precision."""
-    weights = np.zeros(size)
-    if not decisions or not size:
-        return weights
-    return _climb(_objective(decisions, size, precision), weights, steps)
+class Logit:
+    """The observed decisions over `size` features, laid out for evaluation; `fit` may be asked with other weights."""
+
+    def __init__(self, decisions: Sequence[Decision], size: int) -> None:
+        self.size, self.empty = size, not decisions or not size
+        if self.empty:
+            return
+        self.counts = np.array([len(decision.starts) for decision in decisions])
+        self.features = np.concatenate([decision.features for decision in decisions])
+        bases = np.cumsum([0] + [len(decision.features) for decision in decisions[:-1]])
+        self.starts = np.concatenate([d.starts + base for d, base in zip(decisions, bases, strict=True)])
+        self.offsets = np.concatenate([decision.offsets for decision in decisions])
+        self.firsts = np.concatenate([[0], np.cumsum(self.counts)[:-1]])
+        self.chosen = self.firsts + np.array([decision.chosen for decision in decisions])
+        lengths = np.diff(np.append(self.starts, len(self.features)))
+        self.owner = np.repeat(np.arange(len(self.offsets)), lengths)
+
+    def fit(self, importance: Vector, precision: float, steps: int = 60) -> Vector:
+        """The weights when decision i counts `importance[i]` times, under a normal prior of that precision."""
+        weights = np.zeros(self.size)
+        return weights if self.empty else _climb(self._objective(importance, precision), weights, steps)
+
+    def _objective(self, importance: Vector, precision: float) -> Objective:
+        """w -> (negative log posterior, gradient)."""
+        spread = np.repeat(importance, self.counts)
+        target = np.zeros(len(self.offsets))
+        target[self.chosen] = importance
+
+        def evaluate(weights: Vector) -> tuple[float, Vector]:
+            scores = np.add.reduceat(weights[self.features], self.starts) + self.offsets
+            scores -= np.repeat(np.maximum.reduceat(scores, self.firsts), self.counts)
+            mass = np.exp(scores)
+            total = np.add.reduceat(mass, self.firsts)
+            loss = float(importance @ (np.log(total) - scores[self.chosen]))
+            error = spread * mass / np.repeat(total, self.counts) - target
+            gradient = np.bincount(self.features, weights=error[self.owner], minlength=self.size)
+            return loss + 0.5 * precision * float(weights @ weights), gradient + precision * weights
+
+        return evaluate
 
 
-def _objective(decisions: Sequence[Decision], size: int, precision: float) -> Callable[[Vector], tuple[float, Vector]]:
-    """w -> (negative log posterior, gradient), over all decisions at once."""
-    counts = np.array([len(decision.starts) for decision in decisions])
-    features = np.concatenate([decision.features for decision in decisions])
-    bases = np.cumsum([0] + [len(decision.features) for decision in decisions[:-1]])
-    starts = np.concatenate([d.starts + base for d, base in zip(decisions, bases, strict=True)])
-    offsets = np.concatenate([decision.offsets for decision in decisions])
-    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    chosen = firsts + np.array([decision.chosen for decision in decisions])
-    importance = np.array([decision.weight for decision in decisions])
-    spread = np.repeat(importance, counts)
-    lengths = np.diff(np.append(starts, len(features)))
-    target = np.zeros(len(offsets))
-    target[chosen] = importance
-    owner = np.repeat(np.arange(len(offsets)), lengths)
-
-    def evaluate(weights: Vector) -> tuple[float, Vector]:
-        scores = np.add.reduceat(weights[features], starts) + offsets
-        scores -= np.repeat(np.maximum.reduceat(scores, firsts), counts)
-        mass = np.exp(scores)
-        total = np.add.reduceat(mass, firsts)
-        loss = float(importance @ np.log(total) - importance @ scores[chosen])
-        error = spread * mass / np.repeat(total, counts) - target
-        gradient = np.bincount(features, weights=error[owner], minlength=size) + precision * weights
-        return loss + 0.5 * precision * float(weights @ weights), gradient
-
-    return evaluate
-
-
-def _climb(evaluate: Callable[[Vector], tuple[float, Vector]], weights: Vector, steps: int) -> Vector:
+def _climb(evaluate: Objective, weights: Vector, steps: int) -> Vector:
     value, gradient = evaluate(weights)
     pairs: list[tuple[Vector, Vector]] = []
     for _ in range(steps):

@@ -46,7 +46,10 @@ class Enumerator:
         """The state after a move that makes a stream; `kind` overrides the type of a program that was given."""
         assert move.fn is not None
         assert move.plan.result is not None
-        stream = Stream(kind or move.plan.result, self.origin(move.plan.op, move.fn.index))
+        line = 0
+        for arg in move.args:
+            line |= state.streams[arg].line | 1 << arg
+        stream = Stream(kind or move.plan.result, self.origin(move.plan.op, move.fn.index), line)
         uses, fn_uses = list(state.uses), list(state.fn_uses)
         for arg in move.args:
             uses[arg] += 1

@@ -15,8 +15,8 @@ from opsmith.targets.step.sampler.coerce import Option
 from opsmith.targets.step.sampler.kinds import ONE, Dims, Fields, Kind, Step
 from opsmith.targets.step.sampler.problem import FnView, Goal, Problem
 
-MAX_PLANS = 8  # per fn and argument types, the cheapest
-SLACK = 3.0  # how much more than the cheapest one a plan may cost
+MAX_PLANS = 6  # per fn and argument types, the cheapest
+SLACK = 2.0  # how much more than the cheapest one a plan may cost
 FOLD_REPEATED = 1.0  # extra cost of folding over a dim that was inserted
 
 
@@ -32,6 +32,7 @@ class Plan:
     result: Kind | None
     features: tuple[str, ...] = ()
     feeds: int = 0  # a bit per fn that takes the result without a change
+    closes: str = ""  # how the result could be returned
     score: dict[int, float] = field(default_factory=dict)  # by policy number
 
 
@@ -43,6 +44,7 @@ class Planner:
         self._applied: dict[tuple[int, tuple[Kind, ...]], tuple[Plan, ...]] = {}
         self._routed: dict[tuple[Fields, int, int, tuple[Kind, ...]], tuple[Plan, ...]] = {}
         self._returned: dict[tuple[int, tuple[Kind, ...]], tuple[Plan, ...]] = {}
+        self._closings: dict[Kind, str] = {}
 
     def applications(self, fn: FnView, kinds: tuple[Kind, ...]) -> tuple[Plan, ...]:
         """Map, or Accum and Scan, of `fn` over streams of these kinds, zipped in order."""
@@ -115,13 +117,10 @@ class Planner:
 
     def _blocks(self, takes: Fields, merge: FnView, kinds: tuple[Kind, ...]) -> Iterator[Plan]:
         indices = self.problem.table(kinds[-1]).get(kinds[-1].fields, {})
-        for index_dims, ways in indices.items():
-            index = ways[0]
-            for dims, options in self.join(takes, kinds[:-1]):
-                inner = len(dims) - len(index_dims)
-                if inner < 0 or dims[inner:] != index_dims:
-                    continue
-                if _inserted(options) & ((1 << inner) - 1 | index.tags << inner):
+        for dims, options in self.join(takes, kinds[:-1]):
+            for inner in range(len(dims)):
+                index = indices.get(dims[inner:], (None,))[0]
+                if index is None or _inserted(options) & ((1 << inner) - 1 | index.tags << inner):
                     continue
                 result = self.problem.kinds.make(merge.gives, dims)
                 yield self._plan("Expert", inner, dims, (*options, index), result)
@@ -134,7 +133,21 @@ class Planner:
         plan.features = tuple(shape_features(self.problem, plan))
         if result is not None:
             plan.feeds = self.problem.feeds.get(result.fields, 0)
+            plan.closes = self._closes(result)
         return plan
+
+    def _closes(self, result: Kind) -> str:
+        """How a stream of this kind could be an output: at no cost, by shape primitives, only repeated, or not."""
+        found = self._closings.get(result)
+        if found is None:
+            ways = [plan for goal in range(len(self.problem.goals)) for plan in self.returns(goal, (result,))]
+            best = min(ways, key=lambda plan: plan.cost, default=None)
+            found = "no"
+            if best is not None:
+                repeated = any(step[0] == "Repeat" for step in best.paths[0])
+                found = "repeated" if repeated else "at once" if best.cost == 0 else "reshaped"
+            self._closings[result] = found
+        return found
 
 
 def _inserted(options: Sequence[Option]) -> int:
@@ -172,6 +185,10 @@ def shape_features(problem: Problem, plan: Plan) -> Iterator[str]:
     for name in ("Promote", "Repeat", "Flatten", "Reshape"):
         if name in names:
             yield f"{name}:{plan.op}:{min(names.count(name), 2)}"
+    if len(plan.paths) == 2:
+        for slot, path in enumerate(plan.paths):
+            if any(step[0] == "Repeat" for step in path):
+                yield f"Repeat:{plan.op}@{slot}"
     if plan.op in ("Accum", "Scan"):
         yield f"b:{plan.op}:{min(plan.b, 3)}:{plan.b == len(plan.dims) - 1}"
     if plan.result is None:

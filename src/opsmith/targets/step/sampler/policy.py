@@ -17,20 +17,22 @@ from itertools import accumulate, count
 import numpy as np
 
 from opsmith.records import Task
-from opsmith.targets.step.check import check_program
+from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.sampler.emit import program_text
 from opsmith.targets.step.sampler.features import Group, dynamic_groups, prior_cost, static_groups, texts
-from opsmith.targets.step.sampler.logit import Decision, fit
+from opsmith.targets.step.sampler.logit import Decision, Logit
 from opsmith.targets.step.sampler.moves import Enumerator
 from opsmith.targets.step.sampler.problem import Problem
 from opsmith.targets.step.sampler.records import Move, State
 from opsmith.targets.step.sampler.replay import replay
 
 COST_RATE = 1.0  # lambda: what one unit of cost takes from a score
-PRECISION = 0.5  # of the normal prior on every weight
-INSURANCE = 0.3  # share of draws from the policy before learning
-ROOM = 2  # moves beyond two per fn
+PRECISION = 3.0  # of the normal prior on every weight
+NEARNESS = 6.0  # how many times more an example counts whose vocabulary is the task's
+INSURANCE = 0.5  # share of draws from a policy half learned
+HALF = 0.6  # what it keeps of every weight
+ROOM = 6  # moves beyond one per fn
 MIN_TEMPERATURE = 0.02
 
 _numbers = count()
@@ -69,16 +71,57 @@ class StepSampler:
 
     def fit(self, examples: Sequence[tuple[Task, str]]) -> StepPolicy:
         """A policy fitted on (task, program) pairs; deterministic. Programs that do not check are ignored."""
-        return _fitted(tuple((task.text, source) for task, source in examples))
+        return _policy(tuple((task.text, source) for task, source in examples))
 
 
-@lru_cache(maxsize=32)
-def _fitted(examples: tuple[tuple[str, str], ...]) -> StepPolicy:
-    records = [record for text, source in examples for record in lessons(text, source)]
-    numbers: dict[Feature, int] = {}
-    decisions = [_decision(record, numbers) for record in records]
-    weights = fit(decisions, len(numbers), PRECISION)
-    return StepPolicy({feature: float(weights[number]) for feature, number in numbers.items()})
+@lru_cache(maxsize=8)
+def _policy(examples: tuple[tuple[str, str], ...]) -> StepPolicy:
+    return StepPolicy(examples)
+
+
+class StepPolicy:
+    """Examples and what was fitted on them, per task: the examples that are like the task count more."""
+
+    def __init__(self, examples: Sequence[tuple[str, str]]) -> None:
+        numbers: dict[Feature, int] = {}
+        decisions: list[Decision] = []
+        self._owners: list[str] = []  # per decision the text of its example's task
+        for text, source in examples:
+            found = [_decision(record, numbers) for record in lessons(text, source)]
+            decisions += found
+            self._owners += [text] * len(found)
+        self._numbers = numbers
+        self._logit = Logit(decisions, len(numbers))
+        self._trees: dict[str, tuple[_Tree, _Tree]] = {}
+
+    def sample(self, task: Task, temperature: float, rng: random.Random) -> str:
+        """The text of one program for `task`; every stream is consumed at most once."""
+        learned, careful = self._fitted(task.text)
+        tree = careful if rng.random() < INSURANCE else learned
+        problem = tree.enumerator.problem
+        limit = len(problem.fns) + ROOM
+        return program_text(problem, tree.draw(max(temperature, MIN_TEMPERATURE), rng, limit))
+
+    def weights(self, text: str) -> dict[Feature, float]:
+        """What was learned for a task text."""
+        nearness = {owner: _nearness(text, owner) for owner in set(self._owners)}
+        importance = np.array([1.0 + NEARNESS * nearness[owner] for owner in self._owners])
+        fitted = self._logit.fit(importance, PRECISION)
+        return {feature: float(fitted[number]) for feature, number in self._numbers.items()}
+
+    def _fitted(self, text: str) -> tuple[_Tree, _Tree]:
+        if text not in self._trees:
+            weights = self.weights(text)
+            careful = {feature: HALF * weight for feature, weight in weights.items()}
+            enumerator = enumerator_of(text)
+            self._trees[text] = _Tree(weights, enumerator), _Tree(careful, enumerator)
+        return self._trees[text]
+
+
+def _nearness(one: str, other: str) -> float:
+    """The share of vocabulary that two tasks have in common, from 0 to 1."""
+    left, right = (enumerator_of(text).problem.vocabulary for text in (one, other))
+    return len(left & right) / max(1, len(left | right))
 
 
 def _decision(record: Record, numbers: dict[Feature, int]) -> Decision:
@@ -89,41 +132,11 @@ def _decision(record: Record, numbers: dict[Feature, int]) -> Decision:
     return Decision(np.array(flat, dtype=np.int64), np.array(starts, dtype=np.int64), offsets, chosen)
 
 
-class StepPolicy:
-    """A fitted policy; `weights` by feature."""
-
-    def __init__(self, weights: dict[Feature, float]) -> None:
-        self.weights = weights
-        self._learned = _Scorer(weights)
-        self._prior = _Scorer({})
-
-    def sample(self, task: Task, temperature: float, rng: random.Random) -> str:
-        """The text of one program for `task`; every stream is consumed at most once."""
-        scorer = self._prior if rng.random() < INSURANCE else self._learned
-        enumerator = enumerator_of(task.text)
-        tree = scorer.tree(task.text, enumerator)
-        limit = 2 * len(enumerator.problem.fns) + ROOM
-        return program_text(enumerator.problem, tree.draw(max(temperature, MIN_TEMPERATURE), rng, limit))
-
-
-class _Scorer:
-    """Scores of moves under fixed weights, and the tree of what was drawn so far per task."""
-
-    def __init__(self, weights: dict[Feature, float]) -> None:
-        self.weights, self.number = weights, next(_numbers)
-        self._trees: dict[str, _Tree] = {}
-
-    def tree(self, text: str, enumerator: Enumerator) -> _Tree:
-        if text not in self._trees:
-            self._trees[text] = _Tree(self, enumerator)
-        return self._trees[text]
-
-
 class _Tree:
-    """The states that draws went through, so that common beginnings are scored once."""
+    """One task under fixed weights, and the states that draws went through: common beginnings are scored once."""
 
-    def __init__(self, scorer: _Scorer, enumerator: Enumerator) -> None:
-        self.scorer, self.enumerator = scorer, enumerator
+    def __init__(self, weights: dict[Feature, float], enumerator: Enumerator) -> None:
+        self.weights, self.enumerator, self.number = weights, enumerator, next(_numbers)
         self.root = _Node(enumerator.start())
         self._known: dict[Group, float] = {}
 
@@ -151,19 +164,20 @@ class _Tree:
             node.scores = [self._score(node.state, move) for move in node.candidates]
 
     def _score(self, state: State, move: Move) -> float:
-        number = self.scorer.number
+        known, number = self._known, self.number
         score = move.scores.get(number)
         if score is None:
-            score = move.scores[number] = sum(map(self._weight, static_groups(state, move)))
+            score = 0.0
+            for group in static_groups(state, move):
+                score += known[group] if group in known else self._weight(group)
+            move.scores[number] = score
         for group in dynamic_groups(state, move):
-            score += self._weight(group)
+            score += known[group] if group in known else self._weight(group)
         return score - COST_RATE * prior_cost(state, move)
 
     def _weight(self, group: Group) -> float:
-        found = self._known.get(group)
-        if found is None:
-            weights = self.scorer.weights
-            found = self._known[group] = sum(weights.get(text, 0.0) for text in texts(group))
+        weights = self.weights
+        found = self._known[group] = sum(weights.get(text, 0.0) for text in texts(group))
         return found
 
 

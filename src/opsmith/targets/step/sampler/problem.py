@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from opsmith.targets.step.dims import Dim
+from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.sampler.coerce import Relevant, Table, coercions
 from opsmith.targets.step.sampler.kinds import ONE, Dims, Fields, Kind, Kinds
 from opsmith.targets.step.sampler.wording import picked, summary, words
-from opsmith.targets.step.spec import Fn, TaskSpec
-from opsmith.targets.step.types import Buffer, DType, Multihot, fields_of
+from opsmith.targets.step.language.spec import Fn, TaskSpec
+from opsmith.targets.step.language.types import Buffer, DType, Multihot, fields_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +99,11 @@ class Problem:
         if found is None:
             found = self._tables[kind] = coercions(self.kinds, kind, self.relevant, self.wanted)
         return found
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The words and meanings of its fns."""
+        return frozenset(text for fn in self.fns for text in (*fn.words, fn.meaning))
 
     @cached_property
     def feeds(self) -> dict[Fields, int]:

@@ -26,6 +26,7 @@ class Origin:
 class Stream:
     kind: Kind
     origin: Origin
+    line: int = 0  # one bit per stream that this one was made from, directly or not
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +40,15 @@ class Move:
     family: tuple[FnView, ...] = ()  # Expert: the fns that could stand at its places
     outputs: tuple[tuple[tuple[int, ...], Plan], ...] = ()
     scores: dict[int, float] = field(default_factory=dict)  # the part that no later step changes, by policy number
+    mask: int = field(init=False)  # one bit per stream among the arguments
+
+    def __post_init__(self) -> None:
+        self.mask = 0
+        for arg in self.args:
+            self.mask |= 1 << arg
+        for args, _ in self.outputs:
+            for arg in args:
+                self.mask |= 1 << arg
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -58,9 +68,13 @@ class State:
     moves: tuple[Move, ...]
     inputs: int  # the first streams are the task's inputs
     unused: int = field(init=False)  # one bit per fn not applied yet
+    used: int = field(init=False)  # one bit per stream consumed
+    given: int = field(init=False)  # one bit per input
 
     def __post_init__(self) -> None:
         self.unused = sum(1 << index for index, uses in enumerate(self.fn_uses) if not uses)
+        self.used = sum(1 << number for number, uses in enumerate(self.uses) if uses)
+        self.given = (1 << self.inputs) - 1
 
 
 def arguments(

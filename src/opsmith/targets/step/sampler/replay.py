@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from opsmith.targets.step.graph import Graph, Node
+from opsmith.targets.step.language.graph import Graph, Node
 from opsmith.targets.step.sampler.kinds import Kind
 from opsmith.targets.step.sampler.moves import Enumerator
 from opsmith.targets.step.sampler.orders import HAND_ON
