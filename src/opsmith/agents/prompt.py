@@ -137,7 +137,10 @@ def read_prompt(messages: Sequence[Message]) -> PromptParts:
     task = ""
     for message in messages:
         data = _load(message.content)
-        examples += [(_dump(mapping), str(mapping["impl"])) for mapping in _examples(data)]
+        try:
+            examples += [(_dump(mapping), str(mapping["impl"])) for mapping in _examples(data)]
+        except RecursionError:  # an alias to a mapping inside itself: nothing that was composed here
+            continue
         asked = data.get("task") if isinstance(data, Mapping) else None
         if isinstance(asked, Mapping):
             task = _dump(asked)
