@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,7 +19,7 @@ from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
 from opsmith.targets.step.language.check import Report, check_program
 from opsmith.targets.step.language.copies import insert_copies
-from opsmith.targets.step.ir import read_spec, write_spec
+from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language.spec import TaskSpec
 
 VERIFIER = "step-1"  # raise it whenever a verdict can change: trials, tolerances, rules
@@ -59,8 +60,10 @@ class StepTarget:
     verifier = VERIFIER
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
-        """Raises TaskError with line and column."""
-        spec = read_spec(text, path or task_id)
+        """Raises TaskError with line and column; keys without meaning are logged as warnings."""
+        spec, warnings = read_spec_with_warnings(text, path or task_id)
+        for warning in warnings:
+            logging.getLogger("opsmith.tasks").warning("%s: %s", path or task_id, warning)
         bare = replace(spec, impl=None, test_name="")
         shown = write_spec(replace(bare, shapes={}, margins=(), cases=()))
         return Task(task_id, self.name, write_spec(bare), spec.impl, group_of(task_id), path, shown)
