@@ -10,6 +10,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files under tests/golden")
+    parser.addoption("--kills", type=int, default=3, help="how often the kill tests kill a run")
     parser.addoption("--no-skips", action="store_true", help="a skipped test is a failure (continuous integration)")
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from models.servers import OpenAIServer
 
 from opsmith.store import Store
@@ -44,7 +45,12 @@ def contents(out: Path, run: str) -> frozenset[tuple[str, str]]:
         return store.contents(run)
 
 
-def test_a_killed_run_asks_a_server_again_only_for_what_was_in_flight(tmp_path: Path) -> None:
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    return request.config.getoption("--kills")
+
+
+def test_a_killed_run_asks_a_server_again_only_for_what_was_in_flight(tmp_path: Path, kills: int) -> None:
     asked: list[int] = []
 
     def answer(body: dict) -> str:
@@ -56,19 +62,21 @@ def test_a_killed_run_asks_a_server_again_only_for_what_was_in_flight(tmp_path: 
         arguments = command(tmp_path / "out", "--model", "openai/served", "--base-url", server.url)
         arguments += ["--tasks", "index_0,attn_0", "--samples", "60", "--temperature", "1.0", "--max-rounds", "2"]
         arguments += ["--concurrency", str(CONCURRENCY)]
-        alive = kill_at_random_moments(arguments, kills=4, longest=4.0)
+        alive = kill_at_random_moments(arguments, kills, longest=4.0)
         result = finish(arguments)
-    assert alive >= 2
+    print(f"{alive} of {kills} alive when killed; {len(asked)} requests, {len(set(asked))} different")
+    assert alive >= 1
     assert result["usage"]["requests"] == len(set(asked))
     assert len(asked) - len(set(asked)) <= alive * CONCURRENCY
     assert result["per_task"]["index_0"]["solved"]
 
 
-def test_a_killed_run_of_the_embedded_model_ends_with_the_store_of_an_uninterrupted_one(tmp_path: Path) -> None:
+def test_a_killed_embedded_run_ends_with_the_store_of_an_uninterrupted_one(tmp_path: Path, kills: int) -> None:
     options = ["--tasks", "index_0,rope_0,norm_1", "--samples", "16", "--temperature", "1.0", "--max-rounds", "3"]
     whole = finish(command(tmp_path / "whole", *options))
-    alive = kill_at_random_moments(command(tmp_path / "killed", *options), kills=3, longest=6.0)
+    alive = kill_at_random_moments(command(tmp_path / "killed", *options), kills, longest=6.0)
     resumed = finish(command(tmp_path / "killed", *options))
+    print(f"{alive} of {kills} alive when killed")
     assert alive >= 1
     assert resumed["run"] == whole["run"]
     assert contents(tmp_path / "killed", resumed["run"]) == contents(tmp_path / "whole", whole["run"])
