@@ -36,7 +36,7 @@ class Session:
             raise UsageError(f"model 'embedded': target {target.name!r} has no sampler; try another model")
         self._target, self._sampler, self._noise = target, sampler, noise
         self._task: Callable[[str], Task] = lru_cache(maxsize=256)(self._read_task)
-        self._policy: Callable[[Examples], Policy] = lru_cache(maxsize=16)(self._fit)
+        self._policy: Callable[[Examples], Policy] = lru_cache(maxsize=2)(self._fit)
 
     def replies(self, messages: Sequence[Message], temperature: float, seed: int, n: int) -> list[str]:
         """`n` replies, each from a random generator of its own."""

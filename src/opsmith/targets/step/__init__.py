@@ -15,11 +15,11 @@ from typing import Any
 
 from opsmith.records import Stage, Task
 from opsmith.targets import Checked, Sampler, Trial, TrialResult
+from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
 from opsmith.targets.step.language.check import Report, check_program
 from opsmith.targets.step.language.copies import insert_copies
-from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language.spec import TaskSpec
 
 VERIFIER = "step-1"  # raise it whenever a verdict can change: trials, tolerances, rules

@@ -1,9 +1,9 @@
 """Coercions: which types can a stream be brought to by shape primitives alone, and at what cost?
 
 A best-first search over Bufferize, Streamify, Promote, Repeat, Flatten and Reshape, bounded by cost and by a few
-rules that leave out what cannot help: a dim that no declared type mentions is not made, at most one Promote, Reshape and
-block of Repeats. Covered: general `L` of Flatten, literal and quotient dims, dims that occur twice. RepeatRef is never needed
-where sizes are static; dynamic dims do not get here.
+rules that leave out what cannot help: a dim that no declared type mentions is not made, at most one Promote, Reshape
+and block of Repeats. Covered: general `L` of Flatten, literal and quotient dims, dims that occur twice. RepeatRef is
+never needed where sizes are static; dynamic dims do not get here.
 """
 
 from __future__ import annotations

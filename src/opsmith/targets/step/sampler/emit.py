@@ -135,7 +135,7 @@ class _Writer:
             if not _is_list(line):
                 for operand in line.operands:
                     uses[operand] = uses.get(operand, 0) + 1
-        names = {number: name for number, name in enumerate(self.problem.input_names)}
+        names = dict(enumerate(self.problem.input_names))
         fresh = self._fresh()
         handles: dict[Value, list[str]] = {}
         out: list[str] = []

@@ -7,6 +7,7 @@ that is not learned: how much is spent.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,7 @@ def static_groups(state: State, move: Move) -> Iterator[Group]:
     for slot, arg in enumerate(data):
         yield ("argument", state.streams[arg].origin, op, worker, slot, len(data))
     if len(data) > 1:
-        yield ("pattern", op, all(a < b for a, b in zip(data, data[1:], strict=False)), len(set(data)) < len(data))
+        yield ("pattern", op, all(a < b for a, b in itertools.pairwise(data)), len(set(data)) < len(data))
         yield ("kin", op, _kin(state, data[0], data[1]), move.fn.stateful)
 
 

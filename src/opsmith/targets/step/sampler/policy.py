@@ -1,7 +1,7 @@
 """The sampler behind the `Sampler` protocol: fit a policy on given programs, then draw programs from it.
 
-A policy is a conditional logit over typed moves, `score = weights . features - cost`, divided by the temperature. A share
-of the draws comes from the policy before learning, so that what was learned cannot rule anything out. Nothing is kept
+A policy is a conditional logit over typed moves, `score = weights . features - cost`, divided by the temperature. A
+share of the draws comes from the policy half learned, so that what was learned rules nothing out. Nothing is kept
 between draws but what is a pure function of the texts, so a program depends on (examples, task, temperature, rng) only.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect
+from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, count
@@ -17,8 +18,8 @@ from itertools import accumulate, count
 import numpy as np
 
 from opsmith.records import Task
-from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.ir import read_spec
+from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.sampler.emit import program_text
 from opsmith.targets.step.sampler.features import Group, dynamic_groups, prior_cost, static_groups, texts
 from opsmith.targets.step.sampler.logit import Decision, Logit
@@ -34,6 +35,7 @@ INSURANCE = 0.5  # share of draws from a policy half learned
 HALF = 0.6  # what it keeps of every weight
 ROOM = 6  # moves beyond one per fn
 MIN_TEMPERATURE = 0.02
+TREES_KEPT = 3  # tasks whose explored states stay in memory; a run asks task by task
 
 _numbers = count()
 
@@ -74,7 +76,7 @@ class StepSampler:
         return _policy(tuple((task.text, source) for task, source in examples))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _policy(examples: tuple[tuple[str, str], ...]) -> StepPolicy:
     return StepPolicy(examples)
 
@@ -92,7 +94,7 @@ class StepPolicy:
             self._owners += [text] * len(found)
         self._numbers = numbers
         self._logit = Logit(decisions, len(numbers))
-        self._trees: dict[str, tuple[_Tree, _Tree]] = {}
+        self._trees: OrderedDict[str, tuple[_Tree, _Tree]] = OrderedDict()
 
     def sample(self, task: Task, temperature: float, rng: random.Random) -> str:
         """The text of one program for `task`; every stream is consumed at most once."""
@@ -115,6 +117,9 @@ class StepPolicy:
             careful = {feature: HALF * weight for feature, weight in weights.items()}
             enumerator = enumerator_of(text)
             self._trees[text] = _Tree(weights, enumerator), _Tree(careful, enumerator)
+            if len(self._trees) > TREES_KEPT:
+                self._trees.popitem(last=False)
+        self._trees.move_to_end(text)
         return self._trees[text]
 
 

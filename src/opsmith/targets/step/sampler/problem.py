@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from opsmith.targets.step.language.dims import Dim
+from opsmith.targets.step.language.spec import Fn, TaskSpec
+from opsmith.targets.step.language.types import Buffer, DType, Multihot, fields_of
 from opsmith.targets.step.sampler.coerce import Relevant, Table, coercions
 from opsmith.targets.step.sampler.kinds import ONE, Dims, Fields, Kind, Kinds
 from opsmith.targets.step.sampler.wording import picked, summary, words
-from opsmith.targets.step.language.spec import Fn, TaskSpec
-from opsmith.targets.step.language.types import Buffer, DType, Multihot, fields_of
 
 
 @dataclass(frozen=True, eq=False)

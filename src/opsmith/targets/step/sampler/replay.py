@@ -1,8 +1,8 @@
 """A given program as a sequence of decisions: which move was made, out of which?
 
-The program's checked graph is read back into moves: shape primitives, Zips, Copies and Identities are looked through, an
-expert block is one move. A step that no move stands for (an expert chain of several fns, say) is skipped: its stream
-exists for the steps after it, but nothing is learned from how it was made.
+The program's checked graph is read back into moves: shape primitives, Zips, Copies and Identities are looked through,
+an expert block is one move. A step that no move stands for (an expert chain of several fns, say) is skipped: its
+stream exists for the steps after it, but nothing is learned from how it was made.
 """
 
 from __future__ import annotations
