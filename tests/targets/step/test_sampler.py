@@ -76,11 +76,11 @@ def test_its_inference_is_that_of_the_language(text, steps):
         kind, language = found, wanted
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+@pytest.mark.parametrize("task", TASKS[::3], ids=lambda task: task.id)
 def test_every_sampled_program_is_typed_and_affine(task):
     """All that may be wrong before it runs: a draw that came to no end returns what it has."""
     policy = StepSampler().fit([])
-    programs = {policy.sample(task, 1.0, random.Random(seed)) for seed in range(6)}
+    programs = {policy.sample(task, 1.0, random.Random(seed)) for seed in range(3)}
     reports = [STEP.check(task, program) for program in programs]
     assert {error.kind for report in reports for error in report.errors} <= {"OUT"}
     assert Stage.RUN in {report.stage for report in reports}
@@ -98,7 +98,7 @@ def test_an_example_of_the_same_shape_makes_its_program_likelier():
     bare, taught = StepSampler().fit([]), StepSampler().fit([(columns, columns.impl)] * 2)
 
     def rate(policy):
-        programs = [policy.sample(rows, 1.0, random.Random(seed)) for seed in range(60)]
+        programs = [policy.sample(rows, 1.0, random.Random(seed)) for seed in range(24)]
         wanted = STEP.canonical(rows.impl)
         return sum(STEP.canonical(program) == wanted for program in programs)
 
