@@ -26,7 +26,7 @@ class Settings(BaseModel):
     max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
     max_tokens: int = Field(default=1024, ge=1)  # output tokens of one reply
     concurrency: int = Field(default=16, ge=1)  # requests in flight
-    workers: int = Field(default=2, ge=1)  # verifier processes
+    workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model
     from_run: str | None = None  # a finished run whose experiences are where this one starts
     budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
     noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled as real models do

@@ -110,7 +110,7 @@ def _embedded(order: Order) -> ChatModel:
         raise UsageError(
             "model 'embedded': given no target; expected the language to sample; try: get_model(s, target)"
         )
-    return EmbeddedModel(order.target, noise=order.settings.noise)
+    return EmbeddedModel(order.target, order.settings.noise, order.settings.workers)
 
 
 def _replay(order: Order) -> ChatModel:

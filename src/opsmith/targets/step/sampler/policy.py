@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, count
+from sys import intern
 
 import numpy as np
 
@@ -44,8 +45,14 @@ Record = tuple[tuple[tuple[str, ...], ...], tuple[float, ...], int]  # features 
 
 
 @lru_cache(maxsize=256)
+def vocabulary_of(text: str) -> frozenset[str]:
+    """The words that a task text's functions use."""
+    return frozenset(Problem(read_spec(text)).vocabulary)
+
+
+@lru_cache(maxsize=TREES_KEPT)
 def enumerator_of(text: str) -> Enumerator:
-    """The moves of a task text; tables fill as they are asked."""
+    """The moves of a task text; tables fill as they are asked, to hundreds of megabytes for some, so few are kept."""
     return Enumerator(Problem(read_spec(text)))
 
 
@@ -63,7 +70,7 @@ def _record(state: State, candidates: Sequence[Move], chosen: int) -> Record:
     features, costs = [], []
     for move in candidates:
         groups = (*static_groups(state, move), *dynamic_groups(state, move))
-        features.append(tuple(text for group in groups for text in texts(group)))
+        features.append(tuple(intern(text) for group in groups for text in texts(group)))
         costs.append(prior_cost(state, move))
     return tuple(features), tuple(costs), chosen
 
@@ -125,7 +132,7 @@ class StepPolicy:
 
 def _nearness(one: str, other: str) -> float:
     """The share of vocabulary that two tasks have in common, from 0 to 1."""
-    left, right = (enumerator_of(text).problem.vocabulary for text in (one, other))
+    left, right = vocabulary_of(one), vocabulary_of(other)
     return len(left & right) / max(1, len(left | right))
 
 
