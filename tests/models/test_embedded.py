@@ -14,6 +14,7 @@ from opsmith.models.embedded import EmbeddedModel
 from opsmith.models.noise import WAYS
 from opsmith.models.sampling import Session
 from opsmith.records import Experience, Stage
+from opsmith.targets import TARGETS
 from opsmith.targets.step import STEP
 from opsmith.verification.verifier import verify_reply
 
@@ -96,7 +97,8 @@ def test_a_guardians_request_leaves_the_program_alone():
     assert reply.texts == ("```yaml\nimpl: |\n  return E0\n```\n",)
 
 
-def test_a_target_without_a_name_of_its_own_is_sampled_here():
+def test_a_target_that_is_registered_in_this_process_only_is_sampled_here(monkeypatch):
+    monkeypatch.setitem(TARGETS, "tiny", lambda: TINY)
     task = TINY.read_task("inputs: {x: [1, 2], y: [3, 5]}\nwant: [4, 7]\n", "sum_0")
     messages = (
         Message("system", TINY.proposer_prompt()),

@@ -17,11 +17,11 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from typing import Any
 
 from opsmith.agents.prompt import estimate_tokens
-from opsmith.errors import OpsmithError, ProviderError
+from opsmith.errors import ProviderError
 from opsmith.models import Reply, Request
 from opsmith.models.sampling import Session, answer
 from opsmith.records import Usage
-from opsmith.targets import Target, get_target
+from opsmith.targets import Target, is_known_elsewhere
 
 LONGEST_LINE = 2**26  # bytes of one answer
 
@@ -35,7 +35,7 @@ class EmbeddedModel:
 
     def __init__(self, target: Target, noise: float = 0.0, workers: int | None = None) -> None:
         self._session = Session(target, noise)
-        self._remote = _is_known(target)
+        self._remote = is_known_elsewhere(target)  # else it is sampled in a thread of this process
         self._command = [sys.executable, "-P", "-m", "opsmith.models.sampling", target.name, str(noise)]
         self._free = asyncio.Semaphore(workers or os.cpu_count() or 1)
         self._idle: list[Process] = []
@@ -107,11 +107,3 @@ def _texts(found: dict[str, Any]) -> list[str]:
     if "problem" in found:
         raise ProviderError(f"model 'embedded': {found['problem']}")
     return list(found["texts"])
-
-
-def _is_known(target: Target) -> bool:
-    """Whether another process finds this target by its name; else it is sampled in a thread of this one."""
-    try:
-        return get_target(target.name) is target
-    except OpsmithError:
-        return False

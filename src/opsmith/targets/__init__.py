@@ -133,6 +133,7 @@ def _step() -> Target:
 
 
 TARGETS: dict[str, Callable[[], Target]] = {"step": _step}
+BUILT_IN = frozenset(TARGETS)
 
 
 def get_target(name: str) -> Target:
@@ -157,3 +158,10 @@ def _by_path(name: str) -> Target:
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"target {name!r}: {error}; expected an importable module:attribute") from error
     return found
+
+
+def is_known_elsewhere(target: Target) -> bool:
+    """Whether another process finds this target by its name; one that was only registered in this process is not."""
+    outside = {point.name for point in metadata.entry_points(group="opsmith.targets")}
+    named = target.name in BUILT_IN or target.name in outside or ":" in target.name
+    return named and get_target(target.name) is target
