@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import opsmith.api  # noqa: F401  (before `warm` patches the pool: this module keeps the real one)
+import opsmith.api  # before `warm` patches the pool: this module keeps the real one
 from opsmith.cli import app
 from opsmith.verification.pool import Pool
 
