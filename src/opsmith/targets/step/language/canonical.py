@@ -22,11 +22,6 @@ def canonical(source: str) -> str:
         return source
 
 
-def pure_length(source: str) -> int:
-    """Characters of code: comments, empty lines and layout apart."""
-    return len(canonical(source))
-
-
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 

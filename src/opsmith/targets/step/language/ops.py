@@ -42,7 +42,6 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "Merge": ("fn",),
 }
 ALIASES = {"RepeatLast": "Repeat"}
-ARITHMETIC = frozenset({"Map", "Zip", "Accum", "Scan", "Copy", "Identity", "Partition", "Merge"})
 
 
 class OpError(ValueError):
