@@ -69,6 +69,13 @@ def check_program(spec: TaskSpec, source: str, sizes: Mapping[str, int] | None =
     return Report(graph, errors, tuple(interpreter.warnings + typing.warnings), tuple(typing.streams))
 
 
+def _vocabulary(spec: TaskSpec, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """What every program of the task may mention, but its inputs."""
+    known: dict[str, Any] = {name: symbol(name) for name in (*sizes, *spec.symbols)}
+    known |= {f"{name}_value": Sized(value, symbol(name)) for name, value in sizes.items()}
+    return known | {fn.func_name: FnValue(fn.func_name, fn) for fn in spec.fns}
+
+
 class Typing(GraphBuilder):
     """The Applier that types every application and builds the graph."""
 
@@ -84,9 +91,11 @@ class Typing(GraphBuilder):
 
     def names(self) -> dict[str, Any]:
         """Everything a program may mention: symbols, sizes, fns, inputs."""
-        known: dict[str, Any] = {name: symbol(name) for name in (*self.sizes, *self.spec.symbols)}
-        known |= {f"{name}_value": Sized(value, symbol(name)) for name, value in self.sizes.items()}
-        known |= {fn.func_name: FnValue(fn.func_name, fn) for fn in self.spec.fns}
+        if self.sizes is not self.spec.sizes:
+            return _vocabulary(self.spec, self.sizes) | self.inputs
+        if "vocabulary" not in self.spec.derived:
+            self.spec.derived["vocabulary"] = _vocabulary(self.spec, self.sizes)
+        known: dict[str, Any] = self.spec.derived["vocabulary"]
         return known | self.inputs
 
     def bind(self, name: str, value: Any) -> None:
@@ -116,7 +125,7 @@ class Typing(GraphBuilder):
         for stream, role, place in consumed:
             stream.uses.append(Consumption(line, op, role, place))
         streams = [stream for stream, _, _ in consumed]
-        if config is None or None in config.values() or any(stream.type is None for stream in streams):
+        if config is None or None in config.values() or None in [stream.type for stream in streams]:
             return self._unknown_result(op, config, line)
         try:
             return RULES[op](self, streams, line, **config)

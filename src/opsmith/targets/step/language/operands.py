@@ -38,6 +38,8 @@ def _parts(node: ast.expr, count: int) -> Sequence[ast.expr | None]:
 
 
 def _one_stream(op: str, argument: Any, node: ast.expr) -> Operands:
+    if isinstance(argument, Stream):
+        return [(argument, "", node)]
     if isinstance(argument, tuple) and argument and all(isinstance(part, Stream) for part in argument):
         if len(argument) == 2 and argument[0].op == "Copy":
             raise OpError("the pair of streams from Copy", "one stream", "A, B = step.Copy().apply(E0)")
@@ -47,6 +49,8 @@ def _one_stream(op: str, argument: Any, node: ast.expr) -> Operands:
 
 
 def _map_streams(op: str, argument: Any, node: ast.expr) -> Operands:
+    if isinstance(argument, Stream):
+        return [(argument, "", node)]
     if isinstance(argument, list):
         given = f"a list of {len(argument)} streams"
         raise OpError(given, "a stream or a tuple", "[step.Map(fn=fn_x).apply(s) for s in E2]")

@@ -20,12 +20,12 @@ def _type(stream: Stream) -> StreamType:
 
 
 def _map(graph: GraphBuilder, streams: list[Stream], line: int, fn: Fn) -> Stream:
+    """Several streams are zipped first, so the value is that of a Map of Zips."""
     result = ops.map_(fn, [_type(stream) for stream in streams])
     value = streams[0].value
     for stream in streams[1:]:
-        value = graph.number("Zip", value, stream.value)
-    value = graph.number("Map", fn.func_name, value)
-    return graph.emit_values("Map", line, streams, [result], [value], fn=fn)[0]
+        value = graph.value("Zip", (value, stream.value))
+    return graph.emit("Map", line, streams, result, fn, value=graph.value("Map", (value,), fn))
 
 
 def _zip(graph: GraphBuilder, streams: list[Stream], line: int) -> Stream:
@@ -33,42 +33,40 @@ def _zip(graph: GraphBuilder, streams: list[Stream], line: int) -> Stream:
 
 
 def _accum(graph: GraphBuilder, streams: list[Stream], line: int, fn: Fn, b: int) -> Stream:
-    result = ops.accum(fn, _type(streams[0]), b)
-    return graph.emit("Accum", line, streams, result, fn.func_name, b, fn=fn, ints=(b,))
+    return graph.emit("Accum", line, streams, ops.accum(fn, _type(streams[0]), b), fn, (b,))
 
 
 def _scan(graph: GraphBuilder, streams: list[Stream], line: int, fn: Fn, b: int) -> Stream:
-    result = ops.scan(fn, _type(streams[0]), b)
-    return graph.emit("Scan", line, streams, result, fn.func_name, b, fn=fn, ints=(b,))
+    return graph.emit("Scan", line, streams, ops.scan(fn, _type(streams[0]), b), fn, (b,))
 
 
 def _promote(graph: GraphBuilder, streams: list[Stream], line: int, b: int) -> Stream:
-    return graph.emit("Promote", line, streams, ops.promote(_type(streams[0]), b), b, ints=(b,))
+    return graph.emit("Promote", line, streams, ops.promote(_type(streams[0]), b), ints=(b,))
 
 
 def _flatten(graph: GraphBuilder, streams: list[Stream], line: int, L: tuple[int, ...]) -> Stream:
-    return graph.emit("Flatten", line, streams, ops.flatten(_type(streams[0]), L), L, ints=L)
+    return graph.emit("Flatten", line, streams, ops.flatten(_type(streams[0]), L), ints=L)
 
 
 def _reshape(graph: GraphBuilder, streams: list[Stream], line: int, S: Dim, L: tuple[int, ...]) -> Stream:
     kind = _type(streams[0])
     graph.reads |= S.symbols.union(*(kind.dims[i].symbols for i in L if 0 <= i < len(kind.dims)))
-    return graph.emit("Reshape", line, streams, ops.reshape(kind, S, L, graph.sizes), S, L, ints=L, dim=S)
+    return graph.emit("Reshape", line, streams, ops.reshape(kind, S, L, graph.sizes), ints=L, dim=S)
 
 
 def _repeat(graph: GraphBuilder, streams: list[Stream], line: int, n: Dim) -> Stream:
-    return graph.emit("Repeat", line, streams, ops.repeat(_type(streams[0]), n), n, dim=n)
+    return graph.emit("Repeat", line, streams, ops.repeat(_type(streams[0]), n), dim=n)
 
 
 def _repeat_ref(graph: GraphBuilder, streams: list[Stream], line: int) -> Stream:
     """The reference's values are not read, so the value is that of a Repeat."""
     result = ops.repeat_ref(_type(streams[0]), _type(streams[1]))
-    value = graph.number("Repeat", result.dims[0], streams[0].value)
-    return graph.emit_values("RepeatRef", line, streams, [result], [value])[0]
+    value = graph.value("Repeat", (streams[0].value,), dim=result.dims[0])
+    return graph.emit("RepeatRef", line, streams, result, value=value)
 
 
 def _bufferize(graph: GraphBuilder, streams: list[Stream], line: int, a: int) -> Stream:
-    return graph.emit("Bufferize", line, streams, ops.bufferize(_type(streams[0]), a), a, ints=(a,))
+    return graph.emit("Bufferize", line, streams, ops.bufferize(_type(streams[0]), a), ints=(a,))
 
 
 def _streamify(graph: GraphBuilder, streams: list[Stream], line: int) -> Stream:
@@ -77,13 +75,12 @@ def _streamify(graph: GraphBuilder, streams: list[Stream], line: int) -> Stream:
 
 def _copy(graph: GraphBuilder, streams: list[Stream], line: int) -> tuple[Stream, Stream]:
     value = streams[0].value
-    first, second = graph.emit_values("Copy", line, streams, ops.copy(_type(streams[0])), [value, value])
+    first, second = graph.emit_values("Copy", line, streams, [(kind, value) for kind in ops.copy(_type(streams[0]))])
     return first, second
 
 
 def _identity(graph: GraphBuilder, streams: list[Stream], line: int) -> Stream:
-    kind = ops.identity(_type(streams[0]))
-    return graph.emit_values("Identity", line, streams, [kind], [streams[0].value])[0]
+    return graph.emit("Identity", line, streams, ops.identity(_type(streams[0])), value=streams[0].value)
 
 
 def _partition(graph: GraphBuilder, streams: list[Stream], line: int, N: int) -> list[Stream]:
@@ -96,8 +93,8 @@ def _partition(graph: GraphBuilder, streams: list[Stream], line: int, N: int) ->
     number = len(graph.routings)
     types = ops.partition(_type(data), _type(index), N, length, number)
     graph.routings.append(Routing(index, line, N))
-    values = [graph.number("Partition", number, i, data.value, index.value) for i in range(N)]
-    return graph.emit_values("Partition", line, streams, types, values, ints=(N,), partition=number)
+    results = [(kind, graph.number("Partition", number, i, data.value, index.value)) for i, kind in enumerate(types)]
+    return graph.emit_values("Partition", line, streams, results, ints=(N,), partition=number)
 
 
 def _merge(graph: GraphBuilder, streams: list[Stream], line: int, fn: Fn) -> Stream:
@@ -111,7 +108,10 @@ def _merge(graph: GraphBuilder, streams: list[Stream], line: int, fn: Fn) -> Str
     if compare:
         _same_index(graph, index, routing, line)
     result = ops.merge(fn, [_type(stream) for stream in items], _type(index))
-    return graph.emit("Merge", line, streams, result, fn.func_name, fn=fn, partition=number, compare_index=compare)
+    value = graph.value("Merge", [stream.value for stream in streams], fn)
+    return graph.emit_values("Merge", line, streams, [(result, value)], fn=fn, partition=number, compare_index=compare)[
+        0
+    ]
 
 
 def _same_index(graph: GraphBuilder, index: Stream, routing: Routing, line: int) -> None:

@@ -86,6 +86,11 @@ class TaskSpec:
         return {fn.func_name: fn for fn in self.fns}
 
     @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What others derive from this spec and keep with it, by a name of theirs."""
+        return {}
+
+    @cached_property
     def symbols(self) -> frozenset[str]:
         """Every symbol that occurs in a dim or a type of the file."""
         found: set[str] = set()
