@@ -63,6 +63,10 @@ class Pool:
         """How long verdicts on this task take (`bench.timings`). Raises UsageError, VerifierError."""
         return self._figures("timings", task, source)
 
+    def audit(self, task: Task) -> Future[dict[str, Any]]:
+        """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""
+        return self._threads.submit(self._figures, "audit", task, task.impl or "")
+
     def _figures(self, what: str, task: Task, source: str) -> dict[str, Any]:
         try:
             answer = self._ask(dict, what, task, source)

@@ -27,6 +27,7 @@ from typing import Any, cast
 from opsmith.errors import OpsmithError
 from opsmith.records import Boundary, Task, Verdict, to_json
 from opsmith.targets import TaskFault, get_target
+from opsmith.verification.audit import audit
 from opsmith.verification.bench import timings
 from opsmith.verification.verifier import describe, unjudged, verify
 
@@ -136,6 +137,7 @@ _ANSWERS: dict[str, Callable[[Task, str], dict[str, Any]]] = {
     "verify": _verdict,
     "cost": _or_problem(_figures),
     "timings": _or_problem(timings),
+    "audit": _or_problem(audit),
 }
 
 

@@ -1,0 +1,71 @@
+"""What does an audit see of a task's trials? The one place that knows how trials, references and verdicts are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from opsmith.targets import Trial
+from opsmith.targets.step.execution.compare import compare
+from opsmith.targets.step.execution.data import Bindings, Values, expected_values
+from opsmith.targets.step.execution.trials import trials
+from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.language.types import fields_of
+
+Answer = Sequence[Sequence[Tensor]]  # per output, per field
+
+
+@dataclass(frozen=True)
+class Place:
+    """One field of one output."""
+
+    output: int
+    field: int
+    name: str  # "S0", or "S0, field 1" of a tuple
+
+
+@dataclass(frozen=True)
+class Material:
+    """A task and its trials."""
+
+    spec: TaskSpec
+    trials: Sequence[Trial]
+
+    @classmethod
+    def of(cls, spec: TaskSpec) -> Material:
+        return cls(spec, trials(spec))
+
+    @property
+    def wide(self) -> list[Trial]:
+        """The trials in float64: one per draw of data."""
+        return [trial for trial in self.trials if trial.data.is_wide]
+
+    @property
+    def places(self) -> list[Place]:
+        return [
+            Place(at, field, output.name if len(fields_of(output.dtype)) == 1 else f"{output.name}, field {field}")
+            for at, output in enumerate(self.spec.outputs)
+            for field in range(len(fields_of(output.dtype)))
+        ]
+
+    def expected(self, trial: Trial) -> list[list[Tensor]]:
+        """The answer that passes. Raises TaskFault."""
+        return [[limit.expected.to(limit.dtype) for limit in row] for row in trial.data.limits]
+
+    def passes(self, trial: Trial, answer: Answer) -> bool:
+        return not compare(self.spec, trial, answer).errors
+
+    def bindings(self, trial: Trial) -> Bindings:
+        """Sizes, input tensors and the names that author's code sees. Raises TaskFault."""
+        bindings: Bindings = trial.data.bindings
+        return bindings
+
+    def reference(self, trial: Trial, inputs: Mapping[str, Tensor]) -> Values:
+        """What the reference makes of these inputs at the trial's sizes and precision. Raises TaskFault."""
+        return expected_values(self.spec, replace(self.bindings(trial), input_data=inputs))
+
+
+def shape_set(trial: Trial) -> str:
+    return trial.name.split()[0]
