@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 AUDITS: dict[str, str] = {"step": "opsmith.targets.step.audit"}  # target -> module with `audit(task)`
 
+CHECKS = ("data", "reference", "program", "answers", "tolerance", "inputs", "functions")  # in the order of the report
+
 
 class State(StrEnum):
     """What a check showed, the best first."""
@@ -39,7 +41,7 @@ class State(StrEnum):
 class Finding:
     """What one check of a task file showed."""
 
-    check: str  # data, reference, program, answers, inputs or functions; file: it could not be read
+    check: str  # one of CHECKS; file: it could not be read
     state: State
     tried: str  # what was done, in few words
     found: str = ""  # what passed that should not, or why it could not be checked; "" when fine
@@ -93,7 +95,7 @@ def check_program(task: Task, source: str | None) -> tuple[Finding, Verdict | No
         return Finding("program", State.UNCHECKED, "nothing", "the file has no `impl` of its own", remedy), None
     verdict = verify(task, source)
     if verdict.passed:
-        return Finding("program", State.FINE, f"passes {verdict.trials} trials"), verdict
+        return Finding("program", State.FINE, "passes"), verdict
     ours = verdict.outcome is Outcome.UNJUDGED and verdict.charged_to is not Boundary.TASK
     state = State.UNCHECKED if ours else State.FAULTY
     found = f"{verdict.outcome} at {verdict.stage.name}\n{verdict.message}"

@@ -4,6 +4,7 @@ data       can every trial be made: inputs with the margins and properties they 
 reference  does it give the same values when it is asked again?
 program    does the file's own program pass?
 answers    is every answer refused that a lazy program could give: zeros, ones, a constant, an input, another seed's?
+tolerance  is it small beside the expected values?
 inputs     does some output change when one input or parameter is drawn anew?
 functions  is the own program refused when one of its functions does nothing?
 """
@@ -18,7 +19,7 @@ from opsmith.targets.step.audit.answers import check_answers
 from opsmith.targets.step.audit.functions import check_functions
 from opsmith.targets.step.audit.inputs import check_inputs
 from opsmith.targets.step.audit.material import Material
-from opsmith.targets.step.audit.reference import check_data, check_reference
+from opsmith.targets.step.audit.reference import check_data, check_reference, check_tolerance
 from opsmith.verification.audit import Finding, State, check_program
 
 
@@ -35,8 +36,9 @@ def audit(task: Task, source: str | None) -> Iterator[Finding]:
     program, verdict = check_program(task, source)
     yield program
     yield from check_answers(material)
+    yield check_tolerance(material)
     yield from check_inputs(material)
     yield from check_functions(material, task, source if verdict is not None and verdict.passed else None)
 
 
-_AFTER_DATA = ("reference", "program", "answers", "inputs", "functions")
+_AFTER_DATA = ("reference", "program", "answers", "tolerance", "inputs", "functions")

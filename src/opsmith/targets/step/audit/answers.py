@@ -1,8 +1,8 @@
 """Would an answer pass that a program can give without doing the task?
 
 Each is given in place of one field, beside the right values of all others, at every trial: if no trial refuses it, the
-data is too weak or the task too easy. An input counts as an answer where it can be broadcast to the output's shape or
-holds as many numbers.
+data is too weak or the task too easy. An input, or another output, counts as an answer where it can be broadcast to the
+output's shape or holds as many numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _OTHER_SEED = "the expected value of another seed"
 
 
 def _guesses(material: Material, place: Place) -> Mapping[str, Guess]:
-    """The answers to try; of the inputs and parameters those that fit at the base shape."""
+    """The answers to try; of the tensors those that fit at the base shape."""
     guesses: dict[str, Guess] = {
         "zeros": lambda _, wanted: torch.zeros_like(wanted),
         "ones": lambda _, wanted: torch.ones_like(wanted),
@@ -54,11 +54,9 @@ def _guesses(material: Material, place: Place) -> Mapping[str, Guess]:
     }
     first = material.trials[0]
     right = material.expected(first)[place.output][place.field]
-    for entry in (*material.spec.inputs, *material.spec.parameters):
-        guess = _input_as_answer(material, entry.name)
-        if guess(first, right) is not None:
-            guesses[entry.name] = guess
-    return guesses
+    others = {entry.name: _input_as_answer(material, entry.name) for entry in material.tensors}
+    others |= {other.name: _output_as_answer(material, other) for other in material.places if other != place}
+    return guesses | {name: guess for name, guess in others.items() if guess(first, right) is not None}
 
 
 def _mean(wanted: Tensor) -> Tensor:
@@ -79,6 +77,13 @@ def _of_another_seed(material: Material, place: Place, trial: Trial, wanted: Ten
 def _input_as_answer(material: Material, name: str) -> Guess:
     def guess(trial: Trial, wanted: Tensor) -> Tensor | None:
         return _fitted(material.bindings(trial).input_data[name], wanted)
+
+    return guess
+
+
+def _output_as_answer(material: Material, other: Place) -> Guess:
+    def guess(trial: Trial, wanted: Tensor) -> Tensor | None:
+        return _fitted(material.expected(trial)[other.output][other.field], wanted)
 
     return guess
 

@@ -1,8 +1,9 @@
 """Does every function matter? The file's own program must be refused when one of its functions does nothing.
 
 A stateless fn that does nothing returns one of its input fields, where the types allow it, or zeros; a stateful one
-returns its state. A fn whose whole work is that (it selects a field, say) has nothing to drop. Beside it stands a
-weaker question, whose answer is a note: may a stateful fn forget what came before?
+returns its state. A fn whose whole work is that (it selects a field, say) has nothing to drop. Nor may it do the work of
+another fn of its types. Beside these stands a weaker question, whose answer is a note: may a stateful fn forget what
+came before?
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SAMPLES = 4  # elements on which a fn is compared with one that does nothing
 
 @dataclass(frozen=True)
 class Dropped:
-    """A fn that does less than it should, and what to call that."""
+    """A fn that does not do its work, and what to call that."""
 
     fn: Fn
     what: str
@@ -66,7 +67,7 @@ def _unused(fn: Fn) -> Finding:
 
 
 def _survivors(material: Material, task: Task, source: str, fn: Fn) -> Iterator[Finding]:
-    for dropped in dropped_forms(fn):
+    for dropped in (*dropped_forms(fn), *_exchanged_forms(material.spec, fn)):
         if _same_on_samples(material, fn, dropped.fn):
             continue
         verdict = verify(_with_fn(material.spec, task, dropped.fn), source)
@@ -79,7 +80,7 @@ def _survivor(dropped: Dropped, trials: int) -> Finding:
     if dropped.may_pass:
         found = f"passes all {trials} trials: no trial gives it two elements that count"
         return Finding("functions", State.NOTE, tried, found, "fine if the task is so; else `cases` with more")
-    found = f"the own program passes all {trials} trials without its work"
+    found = f"the file's own program passes all {trials} trials"
     remedy = f"data or `cases` for which {dropped.fn.func_name} matters"
     return Finding("functions", State.FAULTY, tried, found, remedy)
 
@@ -110,6 +111,14 @@ def dropped_forms(fn: Fn) -> Iterator[Dropped]:
     kept = ", ".join(f"state[{at}]" for at in range(len(fn.init)))
     yield _dropped(fn, f"return [{kept}]", "returns its state unchanged")
     yield replace(_dropped(fn, _forgetting(fn, fn.init), "forgets its state"), may_pass=True)
+
+
+def _exchanged_forms(spec: TaskSpec, fn: Fn) -> Iterator[Dropped]:
+    """The fn with the body of each other one that could stand in its place."""
+    for other in spec.fns:
+        if other is not fn and (other.input_dtype, other.output_dtype) == (fn.input_dtype, fn.output_dtype):
+            if (other.init is None) == (fn.init is None):
+                yield _dropped(fn, other.apply, f"does the work of {other.func_name}")
 
 
 def _forgetting(fn: Fn, init: Sequence[float]) -> str:

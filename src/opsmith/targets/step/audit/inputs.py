@@ -18,7 +18,7 @@ from opsmith.verification.audit import Finding, State
 
 def check_inputs(material: Material) -> Iterator[Finding]:
     """A finding per tensor that a program may ignore, or one that all of them matter."""
-    names = [entry.name for entry in (*material.spec.inputs, *material.spec.parameters)]
+    names = [entry.name for entry in material.tensors]
     ignored = [finding for name in names if (finding := _ignored(material, name)) is not None]
     yield from ignored
     if not ignored:

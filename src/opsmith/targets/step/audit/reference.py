@@ -1,4 +1,4 @@
-"""Can the data of every trial be made, and is the reference a function of it?"""
+"""Can the data of every trial be made, is the reference a function of it, and does it bound a right result closely?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from opsmith.targets.step.execution.precision import own_randomness
 from opsmith.verification.audit import Finding, State
 
 SHOWN = 3  # faults of one task file that are worth reading at once
+WIDEST = 0.01  # of the largest expected value: beyond it a tolerance says more about the task than about rounding
 
 
 def check_data(material: Material) -> Finding:
@@ -31,7 +32,7 @@ def check_data(material: Material) -> Finding:
 
 def check_reference(material: Material) -> Iterator[Finding]:
     """Asked twice more with the same inputs, under two other states of torch's generator."""
-    tried = "run 3 times"
+    tried = "same 3 times"
     for trial in material.wide:
         if not _agrees(material, trial):
             found = f"other values for the same inputs ({trial.name}): it is random, or it keeps something between runs"
@@ -50,3 +51,14 @@ def _agrees(material: Material, trial: Trial) -> bool:
         if not all(torch.equal(x, y.to(x.dtype)) for first, row in rows for x, y in zip(first, row, strict=True)):
             return False
     return True
+
+
+def check_tolerance(material: Material) -> Finding:
+    """The widest tolerance of all trials: a wide one hides wrong results."""
+    widest = max(material.trials, key=material.slack)
+    slack = material.slack(widest)
+    if slack <= WIDEST:
+        return Finding("tolerance", State.FINE, f"up to {slack:.0e}" if slack else "exact")
+    found = f"a result may lie {slack:.2g} times the largest expected value away from it ({widest.name})"
+    remedy = "a smaller rtol or atol; without them: `margins` for decisions that rounding flips, data that cancels less"
+    return Finding("tolerance", State.FAULTY, "the tolerance of every trial", found, remedy)
