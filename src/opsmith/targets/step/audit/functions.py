@@ -1,9 +1,9 @@
 """Does every function matter? The file's own program must be refused when one of its functions does nothing.
 
 A stateless fn that does nothing returns one of its input fields, where the types allow it, or zeros; a stateful one
-returns its state. A fn whose whole work is that (it selects a field, say) has nothing to drop. Nor may it do the work of
-another fn of its types. Beside these stands a weaker question, whose answer is a note: may a stateful fn forget what
-came before?
+returns its state. A fn whose whole work is that (it selects a field, say) has nothing to drop. Nor may a fn do the work
+of another one of its types. Beside these stands a weaker question, whose answer is a note: may a stateful fn forget
+what came before?
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from opsmith.targets.step.execution.precision import default_dtype, is_floating,
 from opsmith.targets.step.execution.slots import holds_multihot
 from opsmith.targets.step.ir import write_spec
 from opsmith.targets.step.language.spec import Fn, TaskSpec
-from opsmith.targets.step.language.types import Field, fields_of, layout
+from opsmith.targets.step.language.types import DType, Field, fields_of, layout
 from opsmith.verification.audit import Finding, State
 from opsmith.verification.verifier import verify
 
@@ -116,9 +116,12 @@ def dropped_forms(fn: Fn) -> Iterator[Dropped]:
 def _exchanged_forms(spec: TaskSpec, fn: Fn) -> Iterator[Dropped]:
     """The fn with the body of each other one that could stand in its place."""
     for other in spec.fns:
-        if other is not fn and (other.input_dtype, other.output_dtype) == (fn.input_dtype, fn.output_dtype):
-            if (other.init is None) == (fn.init is None):
-                yield _dropped(fn, other.apply, f"does the work of {other.func_name}")
+        if other is not fn and _kind(other) == _kind(fn):
+            yield _dropped(fn, other.apply, f"does the work of {other.func_name}")
+
+
+def _kind(fn: Fn) -> tuple[DType, DType, bool]:
+    return fn.input_dtype, fn.output_dtype, fn.stateful
 
 
 def _forgetting(fn: Fn, init: Sequence[float]) -> str:

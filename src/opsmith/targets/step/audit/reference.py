@@ -17,17 +17,25 @@ WIDEST = 0.01  # of the largest expected value: beyond it a tolerance says more 
 
 def check_data(material: Material) -> Finding:
     """Inputs, margins, properties of hand-made inputs, and the form of the reference, at every trial."""
+    faults = _faults(material)
+    tried = f"{len(material.trials)} trials, {len(material.spec.cases)} cases"
+    if not faults:
+        return Finding("data", State.FINE, tried)
+    found = "\n".join(f"{name}:\n{text}" for text, name in faults.items())
+    return Finding("data", State.FAULTY, tried, found, "correct this key of the task file")
+
+
+def _faults(material: Material) -> dict[str, str]:
+    """The first faults, each once: text -> trial."""
     faults: dict[str, str] = {}
     for trial in material.trials:
         try:
             material.expected(trial)
         except TaskFault as fault:
             faults.setdefault(fault.diagnostic.block(), trial.name)
-    tried = f"{len(material.trials)} trials, {len(material.spec.cases)} cases"
-    if not faults:
-        return Finding("data", State.FINE, tried)
-    found = "\n".join(f"{name}:\n{text}" for text, name in list(faults.items())[:SHOWN])
-    return Finding("data", State.FAULTY, tried, found, "correct this key of the task file")
+        if len(faults) == SHOWN:
+            break
+    return faults
 
 
 def check_reference(material: Material) -> Iterator[Finding]:
