@@ -40,7 +40,7 @@ def code(text: str) -> str:
 def parse(text: str, wrap: str = "") -> tuple[ast.Module | None, CodeFinding | None]:
     """The syntax tree of a text, of a body below the line `wrap` if given, or what is wrong with it."""
     if len(text) > MAX_CODE:
-        return None, CodeFinding(1, 1, f"{len(text)} characters", f"at most {MAX_CODE}", "keep data out of the task file")
+        return None, CodeFinding(1, 1, f"{len(text)} characters", f"at most {MAX_CODE}", "no data in code")
     body = f"{wrap}\n{textwrap.indent(text, ' ', lambda line: True)}" if wrap else text
     shift = 1 if wrap else 0
     try:

@@ -70,8 +70,10 @@ class Findings:
 
     def add(self, line: int, column: int, where: str, given: str, expected: str, remedy: str = "") -> None:
         text = self.lines[line - 1].strip()[:200] if 0 < line <= len(self.lines) else ""
-        words = [_shortened(part) for part in (given, expected, remedy)]
-        self.errors.append(Diagnostic("TASK", where[:MAX_WORDS], *words, line, column, text))
+        given, expected = _shortened(given), _shortened(expected)
+        self.errors.append(
+            Diagnostic("TASK", _shortened(where), given, expected, _shortened(remedy), line, column, text)
+        )
         if len(self.errors) == MAX_FINDINGS:
             self.stop()
 
