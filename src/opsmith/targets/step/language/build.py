@@ -80,7 +80,8 @@ class GraphBuilder:
         self, op: str, operands: Sequence[int], fn: Fn | None = None, ints: tuple[int, ...] = (), dim: Dim | None = None
     ) -> int:
         """The value number of an application's only result, from its arguments and its operands' value numbers."""
-        return self.number(op, fn.func_name if fn else None, ints, dim, *operands)
+        key = (op, fn.func_name if fn is not None else None, ints, dim, *operands)
+        return self._numbers.setdefault(key, len(self._numbers))
 
     def emit(
         self,

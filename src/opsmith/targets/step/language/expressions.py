@@ -233,10 +233,10 @@ class Evaluator:
 
     def _primitive(self, node: ast.Call, name: str) -> Any:
         op = ALIASES.get(name, name)
-        if op not in KEYWORDS:
+        wanted = KEYWORDS.get(op)
+        if wanted is None:
             expected = ", ".join(KEYWORDS)
             raise LangError(f"step.{name}", f"the primitive {name}", f"one of {expected}", "", node.lineno)
-        wanted = KEYWORDS[op]
         if node.args:
             remedy = ", ".join(f"{key}=..." for key in wanted)
             raise LangError(
@@ -246,15 +246,15 @@ class Evaluator:
         if given != wanted and sorted(given) != sorted(wanted):
             expected = ", ".join(wanted) or "none"
             raise LangError(f"step.{name}", f"keywords {', '.join(given) or 'none'}", expected, "", node.lineno)
-        values = {key: self.evaluate(keyword.value) for key, keyword in zip(given, node.keywords, strict=True)}
+        values = {keyword.arg or "": self.evaluate(keyword.value) for keyword in node.keywords}
         return Primitive(op, self.applier.configure(op, values, node.lineno), node.lineno)
 
     def _apply(self, node: ast.Call, owner: ast.expr) -> Any:
         primitive = self.evaluate(owner)
         argument = self._apply_argument(node)
         value = self.evaluate(argument)
-        if isinstance(value, (tuple, list)):
-            self.tick(_weight(value))
+        if type(value) is tuple or type(value) is list:
+            self.steps += _weight(value)
         if isinstance(primitive, Unknown):
             return UNKNOWN
         if not isinstance(primitive, Primitive):
@@ -356,7 +356,8 @@ def stored_names(node: ast.AST) -> tuple[list[str], int]:
 
 def _weight(argument: Sequence[Any]) -> int:
     """How many values an application's argument holds: a tuple of streams, or a list of them and an index."""
-    return len(argument) + sum([len(part) for part in argument if type(part) in (list, tuple)])
+    first = argument[0] if argument else None
+    return len(argument) + (len(first) if isinstance(first, (list, tuple)) else 0)
 
 
 @lru_cache(maxsize=64)
