@@ -187,4 +187,9 @@ def _value(body: Callable[[Any, Any], Any], state: Sequence[Tensor], element: Se
 def _agree(first: list[Tensor] | None, second: list[Tensor] | None) -> bool:
     if first is None or second is None or len(first) != len(second):
         return False
-    return all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
+    return all(x.shape == y.shape and _equal(x, y) for x, y in zip(first, second, strict=True))
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    """Entry by entry; NaN, as a root of a negative number gives it, equals NaN."""
+    return bool(((first == second) | ((first != first) & (second != second))).all())
