@@ -192,4 +192,4 @@ def _agree(first: list[Tensor] | None, second: list[Tensor] | None) -> bool:
 
 def _equal(first: Tensor, second: Tensor) -> bool:
     """Entry by entry; NaN, as a root of a negative number gives it, equals NaN."""
-    return bool(((first == second) | ((first != first) & (second != second))).all())
+    return torch.allclose(first.double(), second.double(), rtol=0, atol=0, equal_nan=True)
