@@ -4,7 +4,6 @@ from collections import Counter
 
 from opsmith.benchmarks import SUITES, load_tasks
 from opsmith.targets.step import STEP
-from opsmith.targets.step.language.dims import Dim
 
 
 def elements_of(task):
