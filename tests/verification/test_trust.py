@@ -7,7 +7,8 @@ from hostile import RIGHT, SMALL, step_task, tiny_python
 
 import opsmith.api
 from opsmith.cli import app
-from opsmith.errors import UsageError
+from opsmith.errors import TaskError, UsageError
+from opsmith.experiment import read_experiment
 from opsmith.learn.loop import improve
 from opsmith.settings import Settings
 from opsmith.verification import sandbox
@@ -95,6 +96,13 @@ def test_the_command_refuses_and_trusts(open_pool, monkeypatch, tmp_path, capsys
         app(["verify", str(file), *options], prog_name="opsmith")
     assert int(ended.value.code or 0) == code
     assert ("--trust-tasks" in capsys.readouterr().err) == (code == 2)
+
+
+def test_an_experiment_file_cannot_trust_the_tasks_that_came_with_it(tmp_path):
+    file = tmp_path / "shared.toml"
+    file.write_text("samples = 1\ntrust_tasks = true\n")
+    with pytest.raises(TaskError, match=r"shared.toml:2: trust_tasks: .*--trust-tasks"):
+        read_experiment(file)
 
 
 @pytest.mark.parametrize(
