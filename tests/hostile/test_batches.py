@@ -1,8 +1,8 @@
 """In a batch, a wrong program cannot borrow the verdict of a right one whose canonical text it imitates."""
 
 import pytest
-from hostile.corpus import TASK, task_of
 
+from hostile.corpus import TASK, task_of
 from opsmith.records import Outcome
 from opsmith.verification.pool import Pool
 from opsmith.verification.verifier import verify_many
