@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.mutating import mutation
 from opsmith.cli.options import AsJson, TrustTasks
 
 bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
@@ -43,3 +44,6 @@ def verify(
         print(json.dumps({"summary": summary(rows), "tasks": rows}))
     else:
         output().print(bench_table(rows, summary(rows)))
+
+
+bench.command()(mutation)
