@@ -24,9 +24,10 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from opsmith.errors import OpsmithError, UsageError, VerifierError
-from opsmith.records import Boundary, Diagnostic, Task, Verdict, verdict_from_json
+from opsmith.records import Boundary, Diagnostic, Task, Verdict
 from opsmith.targets import Executed, Target, get_target
 from opsmith.verification import executed
+from opsmith.verification.answers import read_verdict
 from opsmith.verification.nursery import Nursery, Worker
 from opsmith.verification.sandbox import Sandbox
 from opsmith.verification.trust import is_bundled
@@ -133,7 +134,7 @@ class Pool:
                 return unjudged(source, Boundary.SANDBOX, _finding(lost))
 
     def _interpreted(self, task: Task, source: str, fresh: bool = False) -> Verdict:
-        return self._ask(verdict_from_json, "verify", task, source, fresh=fresh)
+        return self._ask(lambda answer: read_verdict(answer, source), "verify", task, source, fresh=fresh)
 
     def _run(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
         """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
@@ -161,7 +162,14 @@ class Pool:
         except TimeoutError:
             self._nursery.kill(worker)
             raise _WorkerLostError(f"no answer within {self._deadline:g} s") from None
-        except (OSError, EOFError, ValueError, LookupError, TypeError):  # it hung up, or talked nonsense
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            LookupError,
+            TypeError,
+            RecursionError,
+        ):  # it hung up, or talked nonsense
             raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
         except OpsmithError:  # no process can be started at all
             self._nursery.kill(worker)
