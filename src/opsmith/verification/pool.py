@@ -162,15 +162,11 @@ class Pool:
         except TimeoutError:
             self._nursery.kill(worker)
             raise _WorkerLostError(f"no answer within {self._deadline:g} s") from None
-        except (
-            OSError,
-            EOFError,
-            ValueError,
-            LookupError,
-            TypeError,
-            RecursionError,
-        ):  # it hung up, or talked nonsense
+        except (OSError, EOFError):
             raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
+        except (ValueError, LookupError, TypeError, RecursionError):
+            self._nursery.kill(worker)
+            raise _WorkerLostError("an answer that is none to the request") from None
         except OpsmithError:  # no process can be started at all
             self._nursery.kill(worker)
             raise
