@@ -8,7 +8,7 @@ import pytest
 from hostile.corpus import task_of
 from opsmith.verification.pool import Pool
 
-TASKS = ("powers_0", "shares_0", "pairs_0", "expert_2")
+TASKS = ("powers_0", "shares_0", "pairs_0", "expert_2", "bmm_0")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
