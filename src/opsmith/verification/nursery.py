@@ -82,11 +82,11 @@ class Nursery:
 
     def kill(self, process: Process) -> str:
         """Kill and reap; says how it had ended. A second call does nothing: the id may be another's by then."""
-        process.channel.close()
         if not process.ended:
             with self._lock:
                 status = self._request({"kill": process.pid}) if self._control else None
             process.ended = _ended(status or 0)
+            process.channel.close()
         return process.ended
 
     def close(self) -> None:
