@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from opsmith.records import Stage, Task
-from opsmith.targets import Checked, Sampler, Trial, TrialResult
+from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
@@ -88,13 +88,13 @@ class StepTarget:
 
         return trials(spec_of(task.text))
 
-    def run(self, program: Program, trial: Trial) -> TrialResult:
+    def run(self, programs: Sequence[Program], trial: Trial) -> list[TrialResult | TaskFault]:
         from opsmith.targets.step.execution.judge import judge  # noqa: PLC0415 - imports torch
 
-        report = program.at(trial.data.sizes)
-        if report.graph is None:
-            return TrialResult(Stage.RUN, report.errors)
-        return judge(program.spec, report.graph, trial)
+        reports = [program.at(trial.data.sizes) for program in programs]
+        graphs = [report.graph for report in reports if report.graph is not None]
+        judged = iter(judge(programs[0].spec, graphs, trial.data) if graphs else ())
+        return [TrialResult(Stage.RUN, report.errors) if report.graph is None else next(judged) for report in reports]
 
     def canonical(self, source: str) -> str:
         return isomorphism.canonical(source)
