@@ -1,13 +1,15 @@
-"""The second suite: every primitive in use, and for each shape primitive a place that no other one can fill."""
+"""The second suite: every primitive in use, and for each one a place that no other one can fill."""
 
 import itertools
+import re
 
 import pytest
 import torch
 import yaml
 
 from opsmith.benchmarks import read_task_file, task_files
-from opsmith.targets.step.ir import read_spec_with_warnings
+from opsmith.records import Outcome
+from opsmith.targets.step.ir import read_spec, read_spec_with_warnings
 from opsmith.targets.step.language.types import fields_of
 from opsmith.verification.verifier import verify
 
@@ -25,6 +27,13 @@ PLACES = {
     "RepeatRef": ("shares_0", "step.RepeatRef().apply((E12, E11))"),
     "Bufferize": ("transpose_0", "step.Bufferize(a=2).apply(E1)"),
     "Streamify": ("transpose_0", "step.Streamify().apply(E3)"),
+    "Map": ("transpose_0", "step.Map(fn=fn_transpose).apply(E2)"),
+    "Accum": ("votes_0", "step.Accum(fn=fn_count, b=1).apply(E0)"),
+    "Scan": ("powers_0", "step.Scan(fn=fn_mul, b=1).apply(E1)"),
+    "Zip": ("extrema_0", "step.Zip().apply((E3, E4))"),
+    "Copy": ("extrema_0", "step.Copy().apply(E0)"),
+    "Partition": ("digits_0", "step.Partition(N=3).apply((E0, E2))"),
+    "Merge": ("digits_0", "step.Merge(fn=fn_halve).apply(([E7, E8, E6], E3))"),
 }
 STAND_INS = [
     *(f"step.Promote(b={b})" for b in range(4)),
@@ -71,10 +80,27 @@ def test_what_the_26_lack_is_there():
 @pytest.mark.parametrize("primitive", PLACES)
 def test_no_other_primitive_can_stand_in(primitive):
     task, place = PLACES[primitive]
-    loaded, operand = read_task_file(FILES[task]), place.split(".apply(")[1]
-    first = operand.strip("()").split(", ")[0]  # RepeatRef has two operands, its stand-ins one
+    loaded = read_task_file(FILES[task])
     assert loaded.impl.count(place) == 1
-    for stand_in in STAND_INS:
-        if f"step.{primitive}(" not in stand_in:
-            verdict = verify(loaded, loaded.impl.replace(place, f"{stand_in}.apply({first})"))
-            assert not verdict.passed, stand_in
+    for stand_in in stand_ins(primitive, place, [fn.func_name for fn in read_spec(loaded.text).fns]):
+        verdict = verify(loaded, loaded.impl.replace(place, stand_in))
+        assert verdict.outcome is Outcome.REFUSED, stand_in
+
+
+def test_every_primitive_but_one_is_needed():
+    assert set(PRIMITIVES.split()) - set(PLACES) == {"Identity"}  # which changes nothing, so that no task can need it
+
+
+def stand_ins(primitive, place, fns):
+    """Applications of all other primitives to the operands of this place, or to one of them; and the bare operand."""
+    operands = place.split(".apply(", 1)[1][:-1]
+    singles = re.findall(r"E\d+", operands)
+    with_fn = [
+        f"step.{name}" for fn in fns for name in (f"Map(fn={fn})", f"Accum(fn={fn}, b=1)", f"Scan(fn={fn}, b=1)")
+    ]
+    pairs = ["step.Zip()", "step.RepeatRef()", *(f"step.Partition(N={n})" for n in (1, 2, 3)), *with_fn]
+    applied = [f"{op}.apply({one})" for op in [*STAND_INS, *with_fn, "step.Copy()"] for one in singles]
+    applied += [f"{op}.apply({operands})" for op in pairs] if len(singles) > 1 else []
+    applied += [f"{op}.apply({one})[0]" for op in ["step.Copy()", "step.Partition(N=2)"] for one in singles]
+    applied += [*singles, f"{singles[0]}, {singles[0]}", f"[{', '.join(singles)}]"]
+    return [text for text in applied if f"step.{primitive}(" not in text]

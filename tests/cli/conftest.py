@@ -53,7 +53,7 @@ def shared_pool() -> Iterator[Pool]:
 @pytest.fixture
 def warm(monkeypatch, shared_pool) -> None:
     """Commands find workers that run already: starting them is most of a command's time."""
-    monkeypatch.setattr("opsmith.verification.pool.Pool", lambda *_: nullcontext(shared_pool))
+    monkeypatch.setattr("opsmith.verification.pool.Pool", lambda *_, **__: nullcontext(shared_pool))
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ MAX_BLOCKS = 32  # fenced blocks looked at, the last ones
 MAX_CUTS = 8  # places tried as the end of a program that prose follows, and as its start after prose
 MAX_PARSED = 2**18  # characters of one reply that the target is asked to parse, over all attempts
 
+_BOM = "\ufeff"  # YAML skips it, but counts it where it says at which character a value starts
 _NEXT_KEY = re.compile(r"[A-Za-z_]\w*:(?:\s.*)?")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 
@@ -47,7 +48,7 @@ def read_reply(target: Target, task: Task, text: str, keys: Sequence[str] = ("im
         return _nothing(f"a reply of {len(text)} characters", keys)
     if not _is_unicode(text):
         return _nothing("text with lone surrogates, which is not Unicode", keys)
-    reader, answer = _Reader(target, task, keys), _answer(text)
+    reader, answer = _Reader(target, task, keys), _answer(text.removeprefix(_BOM))
     blocks = fenced_blocks(answer)
     for block in [*islice(reversed(blocks), MAX_BLOCKS), answer]:
         found = reader.candidate(block)

@@ -52,8 +52,8 @@ def read_mapping(text: str, keys: Sequence[str]) -> MappingText | None:
 
 @lru_cache(maxsize=8)
 def _key_line(names: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"^([ \t]*)[-*_`\"'# \t]*(?:{names})[*_`\"']*[ \t]*:[*_`\"']*[ \t]*(?:[|>][-+\d]*)?[ \t]*(?:#.*)?\r?$",
+    return re.compile(  # no two neighbours match the same character, or a long line would cost its square
+        rf"^([ \t]*+)[-*_`\"'# \t]*+(?:{names})[*_`\"']*+[ \t]*+:[*_`\"']*+[ \t]*+(?:[|>][-+\d]*+[ \t]*+)?(?:#.*)?\r?$",
         re.MULTILINE,
     )
 

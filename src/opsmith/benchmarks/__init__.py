@@ -7,18 +7,20 @@ A file may say `target: NAME` on a line of its own; without it the target is `st
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from opsmith.errors import TaskError, UsageError
+from opsmith.errors import OpsmithError, TaskError, UsageError
 from opsmith.records import Task
-from opsmith.targets import get_target
+from opsmith.targets import Target, get_target
 
 SUITES = ("step26", "step_extra")  # folders beside this file
 DEFAULT_SUITE = "step26"  # the 26 tasks of the paper
 DEFAULT_TARGET = "step"
+MAX_BYTES = 2**20  # of one task file
 
 _TARGET_LINE = re.compile(r"""^target:[ \t]*(["']?)([^"'#\s]+)\1[ \t]*(#.*)?$""", re.MULTILINE)
 
@@ -35,26 +37,58 @@ def load_tasks(names: Sequence[str] = ()) -> tuple[Task, ...]:
 
 def resolve(names: Sequence[str] = ()) -> tuple[Path, ...]:
     """The task files that the names mean, in order, each once. Raises UsageError for a name that means nothing."""
-    found = [path for name in names or [DEFAULT_SUITE] for path in _resolve_one(name)]
     by_id: dict[str, Path] = {}
-    for path in found:
-        other = by_id.setdefault(path.stem, path)
-        if other.resolve() != path.resolve():
-            raise UsageError(f"task {path.stem}: two files have this id: {other} and {path}; try: rename one of them")
+    for name in names or [DEFAULT_SUITE]:
+        for path in _found(name):
+            other = by_id.setdefault(path.stem, path)
+            if other != path and not other.samefile(path):
+                raise UsageError(
+                    f"task {path.stem}: two files have this id: {other} and {path}; try: rename one of them"
+                )
     return tuple(by_id.values())
 
 
 def read_task_file(path: Path) -> Task:
     """One file as a Task. Raises TaskError with line and column where the file is wrong."""
+    text = _text(path)
+    stated = _TARGET_LINE.search(text)
+    name = stated[2] if stated else DEFAULT_TARGET
+    rest = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
+    task = _target(name, path).read_task(rest, path.stem, str(path))
+    return replace(task, target=name)  # the name that found it here finds it in every process
+
+
+def _text(path: Path) -> str:
+    """A regular file of sensible size as text: a pipe may never end, and a device neither."""
     try:
-        text = path.read_text(encoding="utf-8")
+        if not path.is_file():
+            raise TaskError(f"{path}: cannot be read: it is no regular file; try: check the path and its links")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise TaskError(f"{path}: given {size} bytes; expected at most {MAX_BYTES}; try: keep data out of it")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path}: cannot be read: {error}") from error
-    stated = _TARGET_LINE.search(text)
-    target = stated[2] if stated else DEFAULT_TARGET
-    rest = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
-    task = get_target(target).read_task(rest, path.stem, str(path))
-    return replace(task, target=target)  # the name that found it here finds it in every process
+
+
+def _target(name: str, path: Path) -> Target:
+    """The target that a file states. A file may come from anybody, so it cannot make the standard library run."""
+    if name.partition(":")[0].partition(".")[0] in sys.stdlib_module_names:
+        raise TaskError(f"{path}: target: given {name}; expected the name of a target; try: `opsmith tasks` shows some")
+    try:
+        target = get_target(name)
+        _ = target.read_task
+    except OpsmithError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the import of a module that is no target does
+        raise TaskError(f"{path}: target: given {name}, which raised {error!r}; expected a target") from error
+    return target
+
+
+def _found(name: str) -> Iterable[Path]:
+    try:
+        return tuple(_resolve_one(name))
+    except OSError as error:
+        raise UsageError(f"task {name[:80]!r}: {error.strerror}; try: check the path and its rights") from error
 
 
 def _resolve_one(name: str) -> Iterable[Path]:

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from opsmith.cli import inspecting, judging, measuring, running, writing
+from opsmith.cli import checking, inspecting, judging, measuring, running, writing
 from opsmith.errors import OpsmithError
 
 
@@ -62,7 +62,7 @@ def _options(
     pass
 
 
-for module in (inspecting, judging, running, writing, measuring):
+for module in (inspecting, judging, checking, running, writing, measuring):
     module.add_to(app)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.options import TrustTasks
 from opsmith.cli.text import read_text
 
 
@@ -22,6 +23,7 @@ def verify(
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program to judge.")] = None,
     reply: Annotated[Path | None, typer.Option(metavar="FILE|-", help="A model's whole reply.")] = None,
     insert_copies: Annotated[bool, typer.Option("--insert-copies", help="Repair resource errors first.")] = False,
+    trust_tasks: TrustTasks = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
     """Judge programs or replies.
@@ -38,7 +40,7 @@ def verify(
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
     given = Given(read_text(impl) if impl else None, read_text(reply) if reply else None, insert_copies)
     verdicts = []
-    with Pool() as pool:
+    with Pool(trust_tasks=trust_tasks) as pool:
         for name, verdict in judge_files(resolve(tasks), given, pool):
             verdicts.append(verdict)
             for warning in verdict.warnings:

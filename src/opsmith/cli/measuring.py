@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson
+from opsmith.cli.options import AsJson, TrustTasks
 
 bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -25,6 +25,7 @@ def _bench() -> None:
 @bench.command()
 def verify(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
+    trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
     """Time verdicts in a warm worker.
@@ -36,7 +37,7 @@ def verify(
     from opsmith.verification.bench import summary
     from opsmith.verification.pool import Pool
 
-    with Pool(1) as pool:
+    with Pool(1, trust_tasks=trust_tasks) as pool:
         rows = {task.id: pool.timings(task, task.impl) for task in load_tasks(tuple(tasks or ())) if task.impl}
     if as_json:
         print(json.dumps({"summary": summary(rows), "tasks": rows}))

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the store of runs.")]
+TrustTasks = Annotated[
+    bool, typer.Option("--trust-tasks", help="Run other than bundled tasks even where nothing isolates their code.")
+]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from opsmith.cli.options import AsJson, Out
+from opsmith.cli.options import AsJson, Out, TrustTasks
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,6 +37,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Stop before it costs more.")] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight.")] = None,
+    trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
     """Improve on tasks, round by round.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Impl, Out, open_store
+from opsmith.cli.options import AsJson, Impl, Out, TrustTasks, open_store
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
 
@@ -66,13 +66,13 @@ def codegen(
         output.write_text(script, encoding="utf-8")
 
 
-def cost(task: TaskName, impl: Impl = None, as_json: AsJson = False) -> None:
+def cost(task: TaskName, impl: Impl = None, trust_tasks: TrustTasks = False, as_json: AsJson = False) -> None:
     """Print a program's cost figures."""
     from opsmith.report.tables import figures_tables, output
     from opsmith.verification.pool import Pool
 
     wanted, source = _task_and_program(task, impl)
-    with Pool(1) as pool:
+    with Pool(1, trust_tasks=trust_tasks) as pool:
         figures = pool.cost(wanted, source)
     if as_json:
         print(json.dumps(figures))

@@ -22,7 +22,7 @@ from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 
-_NO_SAY = {"concurrency", "workers", "max_cost"}
+_NO_SAY = {"concurrency", "workers", "max_cost", "trust_tasks"}
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from"}  # by digests, experiences and the number of samples
 
 

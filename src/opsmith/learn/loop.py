@@ -66,7 +66,8 @@ def improve(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opsmith-"))
             store = stack.enter_context(Store.open(Path(folder)))
         if judge is None:
-            judge = stack.enter_context(Pool(settings.workers))
+            judge = pool = stack.enter_context(Pool(settings.workers, trust_tasks=settings.trust_tasks))
+            pool.admit(tasks)
         return asyncio.run(_interruptible(tasks, model, settings, store, judge, on_event, experiences))
 
 

@@ -15,9 +15,9 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from opsmith.errors import ProviderError, TaskError, UsageError
 from opsmith.models import Reply, Request
@@ -25,10 +25,19 @@ from opsmith.records import Diagnostic, Usage, content_hash, dumps, to_json
 
 MAX_LINE = 8 * 2**20  # bytes
 MAX_FILE = 2**30  # bytes; a run of the paper's size records about 100 MB
+MAX_KEYS = 16  # of one mapping
+MAX_TEXTS = 4096  # of one reply: each wrong entry is a finding of its own, which takes a hundred times its own size
 
 
 class _Outside(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict) and len(data) > MAX_KEYS:
+            raise ValueError(f"{len(data)} keys, at most {MAX_KEYS} are known")
+        return data
 
 
 class _Header(_Outside):
@@ -48,10 +57,10 @@ class _Usage(_Outside):
 
 class _Line(_Outside):
     key: str
-    texts: list[str]
+    texts: list[str] = Field(max_length=MAX_TEXTS)
     usage: _Usage = Field(default_factory=_Usage)
     model: str = ""
-    finish: list[str] = Field(default_factory=list)
+    finish: list[str] = Field(default_factory=list, max_length=MAX_TEXTS)
 
     def reply(self) -> Reply:
         return Reply(tuple(self.texts), Usage(**self.usage.model_dump()), self.model, tuple(self.finish))

@@ -11,7 +11,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, metadata
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, Stage, Task
@@ -169,3 +170,29 @@ def is_known_elsewhere(target: Target) -> bool:
     outside = {point.name for point in metadata.entry_points(group="opsmith.targets")}
     named = target.name in BUILT_IN or target.name in outside or ":" in target.name
     return named and get_target(target.name) is target
+
+
+@runtime_checkable
+class Executed(Protocol):
+    """What a target adds whose candidates are executed instead of interpreted: they get a process of their own.
+
+    `execute` runs there, confined, and sees the source and one trial's inputs; neither the task nor an expected value
+    enters that process. What comes out is bytes, which are compared elsewhere: a forged answer is only another answer.
+    `Target.run` is not called.
+    """
+
+    def runtime(self) -> Sequence[Path]:
+        """Files and folders that a candidate may read: its language's runtime. Never a folder of tasks."""
+        ...
+
+    def inputs(self, trial: Trial) -> bytes:
+        """What a candidate is given for a trial: its inputs, without anything that tells the outputs."""
+        ...
+
+    def execute(self, source: str, inputs: bytes) -> bytes:
+        """In the candidate's process: the source's outputs. An exception is a failure of the candidate at RUN."""
+        ...
+
+    def compare(self, trial: Trial, outputs: bytes) -> TrialResult:
+        """Whether these are the trial's outputs; bytes that are none are refused at RUN. Raises TaskFault."""
+        ...

@@ -1,4 +1,4 @@
-"""Our end of the processes that `worker.py` is the other end of: starting, asking and killing them. No policy."""
+"""Our end of the processes that `forks` starts: starting, asking and killing them. No policy."""
 
 from __future__ import annotations
 
@@ -11,35 +11,44 @@ import struct
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from opsmith.errors import VerifierError
 from opsmith.records import Task, to_json
-from opsmith.verification.worker import NUMBER
+from opsmith.verification.channel import Channel
+from opsmith.verification.forks import NUMBER, UNCONFINED
+from opsmith.verification.sandbox import Sandbox
 
 _LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict
+_START_S = 120.0  # for importing torch from a cold disk
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 @dataclass
-class Worker:
-    """Our end of one worker process."""
+class Process:
+    """Our end of one process of foreign code."""
 
     pid: int
-    connection: Connection[bytes, bytes]
+    channel: Channel
+
+
+@dataclass
+class Worker(Process):
+    """Our end of one worker."""
+
     known: set[str] = field(default_factory=set)  # digests of the tasks that were sent to it
 
-    def ask(self, what: str, task: Task, source: str, deadline: float) -> dict[str, Any]:
+    def ask(self, what: str, task: Task, source: str, deadline: float, **more: Any) -> dict[str, Any]:
         """Its answer. Raises TimeoutError after `deadline` seconds, another error when it dies or talks nonsense."""
         digest = task.digest
         told = None if digest in self.known else to_json(task)
-        request = {"what": what, "digest": digest, "task": told, "source": source}
-        self.connection.send_bytes(json.dumps(request).encode())
-        if not self.connection.poll(deadline):
-            raise TimeoutError
-        answer: dict[str, Any] = json.loads(self.connection.recv_bytes(_LARGEST_ANSWER))
+        request = {"what": what, "digest": digest, "task": told, "source": source, **more}
+        end = time.monotonic() + deadline
+        self.channel.send(json.dumps(request).encode(), end)
+        answer: dict[str, Any] = json.loads(self.channel.receive(_LARGEST_ANSWER, end))
         self.known.add(digest)
         return answer
 
@@ -51,25 +60,33 @@ class Nursery:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._missing = ""
         self._closed = False
 
-    def fork(self) -> Worker:
-        """A new worker. Raises VerifierError when the pool is closed or Python cannot be started with torch."""
-        ours, theirs = socket.socketpair()
-        with theirs, self._lock:
-            pid = self._request(0, [theirs.fileno()])
-            if pid is None:  # it has died: one new one
-                pid = self._request(0, [theirs.fileno()])
-        if pid is None:
-            raise VerifierError("verifier: the process that starts workers died twice; is there memory left?")
-        return Worker(pid, Connection(ours.detach()))
-
-    def kill(self, worker: Worker) -> str:
-        """Kill and reap; says how the worker had ended."""
-        worker.connection.close()
+    @property
+    def missing(self) -> str:
+        """What the system lacks for isolation; "": nothing. Raises VerifierError when Python cannot be started."""
         with self._lock:
-            status = self._request(worker.pid, []) if self._control else None
+            if self._control is None:
+                self._start()
+            return self._missing
+
+    def worker(self, sandbox: Sandbox) -> Worker:
+        """A new worker. Raises VerifierError when the pool is closed or Python cannot be started with torch."""
+        return Worker(*self._fork("worker", sandbox))
+
+    def candidate(self, sandbox: Sandbox) -> Process:
+        """A new process for a candidate's program. Raises VerifierError like `worker`."""
+        return Process(*self._fork("candidate", sandbox))
+
+    def kill(self, process: Process) -> str:
+        """Kill and reap; says how the process had ended."""
+        process.channel.close()
+        with self._lock:
+            status = self._request({"kill": process.pid}) if self._control else None
         code = os.waitstatus_to_exitcode(status or 0)
+        if code == UNCONFINED:
+            return "could not be confined"
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
     def close(self) -> None:
@@ -77,11 +94,22 @@ class Nursery:
             self._closed = True
             self._stop()
 
-    def _request(self, number: int, fds: list[int]) -> int | None:
+    def _fork(self, kind: str, sandbox: Sandbox) -> tuple[int, Channel]:
+        ours, theirs = socket.socketpair()
+        request = {"fork": kind, "sandbox": asdict(sandbox)}
+        with theirs, self._lock:
+            pid = self._request(request, [theirs.fileno()])
+            if pid is None:  # it has died: one new one
+                pid = self._request(request, [theirs.fileno()])
+        if pid is None:
+            raise VerifierError("verifier: the process that starts workers died twice; is there memory left?")
+        return pid, Channel(ours)
+
+    def _request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> int | None:
         """One exchange with the nursery; None when it is dead."""
         control = self._control or self._start()
         try:
-            socket.send_fds(control, [NUMBER.pack(number)], fds)
+            socket.send_fds(control, [json.dumps(request).encode()], fds)
             answer: int = NUMBER.unpack(control.recv(NUMBER.size))[0]
         except (OSError, struct.error):
             self._stop()
@@ -94,10 +122,15 @@ class Nursery:
         ours, theirs = socket.socketpair()
         with theirs:
             process = _popen(theirs.fileno())
-        if len(ours.recv(NUMBER.size)) < NUMBER.size:
+        try:
+            self._missing = Channel(ours).receive(_LARGEST_ANSWER, time.monotonic() + _START_S).decode()
+        except (OSError, EOFError):
             ours.close()
+            process.kill()
             last = process.communicate()[1].decode(errors="replace").strip().rpartition("\n")[2]
-            raise VerifierError(f"verifier: no worker process can be started ({last}); try to install opsmith again")
+            message = f"verifier: no worker process can be started ({last}); try to install opsmith again"
+            raise VerifierError(message) from None
+        ours.settimeout(None)
         self._process, self._control = process, ours
         return ours
 
@@ -112,7 +145,7 @@ class Nursery:
 def _popen(control: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "opsmith.verification.worker", str(control)],
+            [sys.executable, "-P", "-m", "opsmith.verification.forks", str(control)],
             env=_environment(),
             pass_fds=[control],
             stdin=subprocess.DEVNULL,

@@ -1,45 +1,74 @@
 """Verdicts from warm worker processes: `Pool.submit(task, source) -> Future[Verdict]`.
 
-Each worker is a fork of one nursery process that has torch loaded (see `worker.py`), so that a worker starts in
-milliseconds and a dead one costs little. Requests and verdicts are JSON on one socket per worker. A worker that dies
-or passes its deadline is replaced; its candidate is tried once more, alone among such candidates, in a fresh worker,
-and is then unjudged, charged to SANDBOX. It promises that the caller survives, not that authors' code is confined.
+Each worker is a fork of one nursery process that has torch loaded (see `forks`), so that a worker starts in
+milliseconds and a dead one costs little. A worker that dies or passes its deadline is replaced; its candidate is tried
+once more, alone among such candidates, in a fresh worker, and is then unjudged, charged to SANDBOX.
+
+Workers are confined (see `sandbox`), and one that has seen a task which is not bundled judges that task only, so that
+nobody's code can touch the verdicts on another's task. Where the system offers no isolation, that is said once, and
+only bundled tasks are judged, unless the caller trusts the others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
-import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from opsmith.errors import UsageError, VerifierError
+from opsmith.errors import OpsmithError, UsageError, VerifierError
 from opsmith.records import Boundary, Diagnostic, Task, Verdict, verdict_from_json
+from opsmith.targets import Executed, Target, get_target
+from opsmith.verification import executed
 from opsmith.verification.nursery import Nursery, Worker
+from opsmith.verification.sandbox import Sandbox
+from opsmith.verification.trust import is_bundled
 from opsmith.verification.verifier import unjudged
 
 Answer = TypeVar("Answer")
 
 DEADLINE_S = 60.0  # for one candidate, the first of a task included, which draws the data of all trials
+WAITING = 32  # workers without work that are kept, each with the data of its task
+_SHARED = ""  # the owner of the workers that serve all bundled tasks
 
 
 class Pool:
-    """`workers` processes (None: one per core), started when first needed; a context manager. Thread-safe."""
+    """`workers` at work at once (None: one per core), started when first needed; a context manager. Thread-safe."""
 
-    def __init__(self, workers: int | None = None, deadline: float = DEADLINE_S) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        deadline: float = DEADLINE_S,
+        *,
+        trust_tasks: bool = False,
+        sandbox: Sandbox | None = None,
+    ) -> None:
         self._deadline = deadline
+        self._trust_tasks = trust_tasks
+        self._sandbox = sandbox or Sandbox()
         self._nursery = Nursery()
-        self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
+        self._idle = _Idle()
         self._alone = threading.Lock()
+        self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
         self._threads = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="opsmith.verification")
 
+    def admit(self, tasks: Iterable[Task]) -> None:
+        """Raises UsageError if one of the tasks may not be judged on this system; starts nothing."""
+        for task in tasks:
+            self._check(task, self._sandbox.missing)
+
     def submit(self, task: Task, source: str) -> Future[Verdict]:
-        """The verdict to come. The future raises VerifierError only when no worker can be started at all."""
+        """The verdict to come. Its future raises VerifierError only when no worker can be started at all.
+
+        It raises UsageError for a task that may not be judged on this system.
+        """
         try:
             return self._threads.submit(self._verdict, task, source)
         except RuntimeError as error:  # after close()
@@ -63,6 +92,10 @@ class Pool:
         """How long verdicts on this task take (`bench.timings`). Raises UsageError, VerifierError."""
         return self._figures("timings", task, source)
 
+    def audit(self, task: Task) -> Future[dict[str, Any]]:
+        """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""
+        return self._threads.submit(self._figures, "audit", task, task.impl or "")
+
     def _figures(self, what: str, task: Task, source: str) -> dict[str, Any]:
         try:
             answer = self._ask(dict, what, task, source)
@@ -77,8 +110,8 @@ class Pool:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._nursery.close()
         self._threads.shutdown(wait=True)
-        while not self._idle.empty():
-            self._idle.get().connection.close()
+        for worker in self._idle.take_all():
+            worker.channel.close()
 
     def __enter__(self) -> Pool:
         return self
@@ -86,37 +119,118 @@ class Pool:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
+    # -- verdicts
+
     def _verdict(self, task: Task, source: str) -> Verdict:
+        target = _executing(task)
+        judge = partial(self._interpreted, task, source) if target is None else partial(self._run, target, task, source)
         with contextlib.suppress(_WorkerLostError):
-            return self._ask(verdict_from_json, "verify", task, source)
+            return judge()
         with self._alone:
             try:
-                return self._ask(verdict_from_json, "verify", task, source, fresh=True)
+                return judge(fresh=True)
             except _WorkerLostError as lost:
                 return unjudged(source, Boundary.SANDBOX, _finding(lost))
 
+    def _interpreted(self, task: Task, source: str, fresh: bool = False) -> Verdict:
+        return self._ask(verdict_from_json, "verify", task, source, fresh=fresh)
+
+    def _run(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
+        """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
+        with self._worker(task, fresh) as worker:
+
+            def ask(what: str, **more: Any) -> dict[str, Any]:
+                return worker.ask(what, task, source, self._deadline, **more)
+
+            start = partial(executed.started, self._nursery, task, source, self._sandbox, self._deadline)
+            return executed.judge(target, source, ask, start)
+
     def _ask(self, read: Callable[[Any], Answer], what: str, task: Task, source: str, fresh: bool = False) -> Answer:
-        """One request to one worker, which is idle again afterwards, or gone."""
-        worker = self._nursery.fork() if fresh else self._idle_or_new()
+        """One request to one worker."""
+        with self._worker(task, fresh) as worker:
+            return read(worker.ask(what, task, source, self._deadline))
+
+    # -- workers
+
+    @contextlib.contextmanager
+    def _worker(self, task: Task, fresh: bool = False) -> Iterator[Worker]:
+        """A worker for this task, which is idle again afterwards, or gone. Raises _WorkerLostError."""
+        owner, worker = self._owned(task, fresh)
         try:
-            answer = read(worker.ask(what, task, source, self._deadline))
+            yield worker
         except TimeoutError:
             self._nursery.kill(worker)
             raise _WorkerLostError(f"no answer within {self._deadline:g} s") from None
         except (OSError, EOFError, ValueError, LookupError, TypeError):  # it hung up, or talked nonsense
             raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
-        self._idle.put(worker)
-        return answer
+        except OpsmithError:  # no process can be started at all
+            self._nursery.kill(worker)
+            raise
+        for forgotten in self._idle.put(owner, worker):
+            self._nursery.kill(forgotten)
 
-    def _idle_or_new(self) -> Worker:
-        try:
-            return self._idle.get_nowait()
-        except queue.Empty:
-            return self._nursery.fork()
+    def _owned(self, task: Task, fresh: bool) -> tuple[str, Worker]:
+        """Whose worker serves the task, and one of those. A digest owns the workers of a task that is not bundled."""
+        missing = self._sandbox.missing or self._nursery.missing
+        self._check(task, missing)
+        owner = _SHARED if is_bundled(task) else task.digest
+        worker = None if fresh else self._idle.take(owner)
+        return owner, worker or self._nursery.worker(replace(self._sandbox, isolate=not missing))
+
+    def _check(self, task: Task, missing: str) -> None:
+        """Raises UsageError unless code of this task may run, given what is missing for isolation."""
+        if not missing:
+            return
+        if self._said.acquire(blocking=False):
+            logging.getLogger("opsmith.sandbox").warning("code of task files is not isolated here: %s", missing)
+        if _executing(task) is not None:
+            raise UsageError(
+                f"task {task.id}: candidates of target {task.target} are executed, and nothing isolates them here "
+                f"({missing}); expected Linux with Landlock and seccomp"
+            )
+        if not self._trust_tasks and not is_bundled(task):
+            raise UsageError(
+                f"task {task.id}: its file holds code of its author, and nothing isolates it here ({missing}); "
+                "expected a bundled task; try: read the file, then --trust-tasks (trust_tasks=True)"
+            )
+
+
+class _Idle:
+    """Workers without work, by owner; the one used last is the first to be used again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: list[tuple[str, Worker]] = []
+
+    def take(self, owner: str) -> Worker | None:
+        with self._lock:
+            at = next((at for at in reversed(range(len(self._workers))) if self._workers[at][0] == owner), None)
+            return None if at is None else self._workers.pop(at)[1]
+
+    def put(self, owner: str, worker: Worker) -> list[Worker]:
+        """Keep a worker; returns those that are too many."""
+        with self._lock:
+            self._workers.append((owner, worker))
+            surplus = self._workers[:-WAITING]
+            self._workers = self._workers[-WAITING:]
+            return [worker for _, worker in surplus]
+
+    def take_all(self) -> list[Worker]:
+        with self._lock:
+            workers, self._workers = self._workers, []
+            return [worker for _, worker in workers]
 
 
 class _WorkerLostError(Exception):
     """A worker died, was too slow or answered nonsense; the text says which."""
+
+
+def _executing(task: Task) -> Target | None:
+    """The task's target if its candidates are executed; one that is not known here is its worker's to report."""
+    with contextlib.suppress(OpsmithError):
+        target = get_target(task.target)
+        return target if isinstance(target, Executed) else None
+    return None
 
 
 def _finding(lost: _WorkerLostError) -> Diagnostic:

@@ -1,129 +1,70 @@
-"""The process side of the pool: a nursery that imports torch once, and the warm workers that it forks.
+"""What a worker does: it judges candidates of the tasks that it is sent, until the parent hangs up.
 
-`python -m opsmith.verification.worker FD` is the nursery. On the control socket FD it answers fixed four-byte messages:
-one that carries a file descriptor forks a worker which serves that descriptor (the answer is its process id); one that
-names a process id kills that worker (the answer is its wait status). It runs nobody's code but ours. A worker reads
-JSON requests and answers JSON verdicts; authors' code runs in it, and nowhere else. When the parent is gone the
-nursery kills its workers and ends. What a worker prints is lost: the verdict is its only answer.
-
-Why not `multiprocessing`'s forkserver: its children import the caller's main script again, which breaks scripts and
-notebooks that have no `if __name__ == "__main__"`, and its requests are pickles.
+Requests and answers are JSON. A worker is confined before its first answer, so that code of a task's author, which runs
+here and nowhere else, finds nothing to read, to write or to reach; the target is imported before that. What a worker
+prints is lost: the answer is its only word. `forks` starts workers.
 """
 
 from __future__ import annotations
 
-import ctypes
-import gc
+import base64
+import contextlib
 import json
-import os
-import signal
-import socket
-import struct
-import sys
 from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 from opsmith.errors import OpsmithError
-from opsmith.records import Boundary, Task, Verdict, to_json
-from opsmith.targets import TaskFault, get_target
+from opsmith.records import Boundary, Stage, Task, to_json
+from opsmith.targets import Checked, Executed, TaskFault, get_target
+from opsmith.verification.audit import audit
 from opsmith.verification.bench import timings
+from opsmith.verification.channel import read_frame, write_frame
+from opsmith.verification.sandbox import Sandbox, confine_worker, package_of
 from opsmith.verification.verifier import describe, unjudged, verify
 
-NUMBER = struct.Struct("!i")  # every control message and every answer to one
-READY = 0
+Answer = Callable[[Task, dict[str, Any]], dict[str, Any]]
 
 
-def nursery(control: socket.socket) -> None:
-    """Fork and kill workers on request until the parent closes its end."""
-    import torch  # noqa: PLC0415  (imported here once, shared by every fork)
-
-    torch.set_num_threads(1)
-    gc.freeze()
-    control.sendall(NUMBER.pack(READY))
-    children: set[int] = set()
-    while True:
-        message, fds, _, _ = socket.recv_fds(control, NUMBER.size, 1)
-        if not message:
-            break
-        answer = _fork(control, fds[0], children) if fds else _kill(NUMBER.unpack(message)[0], children)
-        control.sendall(NUMBER.pack(answer))
-    for pid in children:
-        os.kill(pid, signal.SIGKILL)
-
-
-def _fork(control: socket.socket, fd: int, children: set[int]) -> int:
-    pid = os.fork()
-    if pid == 0:
-        try:
-            control.close()
-            _die_with_parent()
-            _silence()
-            work(Connection(fd))
-        finally:
-            os._exit(0)
-    os.close(fd)
-    children.add(pid)
-    return pid
-
-
-def _kill(pid: int, children: set[int]) -> int:
-    """Kill and reap; a process id stays ours until it is reaped here, so no other process can be hit."""
-    if pid not in children:  # a worker of an earlier nursery, which died with it
-        return 0
-    children.remove(pid)
-    os.kill(pid, signal.SIGKILL)
-    return os.waitpid(pid, 0)[1]
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
-def _silence() -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    os.close(nowhere)
-
-
-def work(connection: Connection[Any, Any]) -> None:
-    """Judge until the parent hangs up. A task is sent once, with the first request that needs it."""
+def work(fd: int, sandbox: Sandbox) -> None:
+    """Answer requests until the parent hangs up. A task is sent once, with the first request that needs it."""
     tasks: dict[str, Task] = {}
-    while True:
-        try:
-            request = json.loads(connection.recv_bytes())
-        except (EOFError, OSError):
-            return
-        digest = request["digest"]
-        if request["task"]:
-            tasks[digest] = Task(**request["task"])
-        answer = _ANSWERS[request["what"]](tasks[digest], request["source"])
-        connection.send_bytes(json.dumps(answer).encode())
+    frame = read_frame(fd)
+    if frame is not None:
+        confine_worker(sandbox, _read_by_target(json.loads(frame)))
+    while frame is not None:
+        write_frame(fd, json.dumps(_answer(json.loads(frame), tasks)).encode())
+        frame = read_frame(fd)
 
 
-def _verdict(task: Task, source: str) -> dict[str, Any]:
-    return cast(dict[str, Any], to_json(_verify(task, source)))
+def _answer(request: dict[str, Any], tasks: dict[str, Task]) -> dict[str, Any]:
+    if request["task"]:
+        tasks[request["digest"]] = Task(**request["task"])
+    return _ANSWERS[request["what"]](tasks[request["digest"]], request)
 
 
-def _verify(task: Task, source: str) -> Verdict:
+def _read_by_target(request: dict[str, Any]) -> list[Path]:
+    """Where the first task's target is imported from. One that cannot be imported gets its message with the verdict."""
+    with contextlib.suppress(Exception):
+        return package_of(type(get_target(request["task"]["target"])).__module__)
+    return []
+
+
+def _verdict(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     try:
-        return verify(task, source)
+        verdict = verify(task, request["source"])
     except BaseException as error:  # SystemExit and its like, raised by an author's code
-        return unjudged(source, Boundary.OURS, describe(error))
+        verdict = unjudged(request["source"], Boundary.OURS, describe(error))
+    found: dict[str, Any] = to_json(verdict)
+    return found
 
 
-def _figures(task: Task, source: str) -> dict[str, Any]:
-    return dict(get_target(task.target).cost(task, source))
-
-
-def _or_problem(measure: Callable[[Task, str], dict[str, Any]]) -> Callable[[Task, str], dict[str, Any]]:
+def _or_problem(measure: Callable[[Task, str], dict[str, Any]]) -> Answer:
     """Figures about a program, or why there are none."""
 
-    def answer(task: Task, source: str) -> dict[str, Any]:
+    def answer(task: Task, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            return {"figures": measure(task, source)}
+            return {"figures": measure(task, request["source"])}
         except (OpsmithError, TaskFault) as error:
             return {"problem": str(error)}
         except Exception as error:
@@ -132,12 +73,61 @@ def _or_problem(measure: Callable[[Task, str], dict[str, Any]]) -> Callable[[Tas
     return answer
 
 
-_ANSWERS: dict[str, Callable[[Task, str], dict[str, Any]]] = {
+def _figures(task: Task, source: str) -> dict[str, Any]:
+    return dict(get_target(task.target).cost(task, source))
+
+
+def _or_unjudged(step: Answer) -> Answer:
+    """One step towards the verdict on a candidate that is executed, or the verdict when the step fails."""
+
+    def answer(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+        source = request["source"]
+        try:
+            return step(task, request)
+        except TaskFault as fault:
+            return {"verdict": to_json(unjudged(source, Boundary.TASK, fault.diagnostic))}
+        except BaseException as error:
+            return {"verdict": to_json(unjudged(source, Boundary.OURS, describe(error)))}
+
+    return answer
+
+
+def _examined(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    """What the static check found, and the names of the trials where it found nothing."""
+    target = get_target(task.target)
+    checked: Checked = target.check(task, request["source"])
+    names = [trial.name for trial in target.trials(task)] if checked.stage is Stage.RUN else []
+    if checked.stage is Stage.RUN and not names:
+        raise RuntimeError(f"target {target.name}: no trials for task {task.id}")
+    found = {"stage": checked.stage, "errors": checked.errors, "warnings": checked.warnings, "trials": names}
+    return dict(to_json(found))
+
+
+def _inputs(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    target = _executed(task)
+    trial = get_target(task.target).trials(task)[request["trial"]]
+    return {"inputs": base64.b64encode(target.inputs(trial)).decode()}
+
+
+def _compared(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    target = _executed(task)
+    trial = get_target(task.target).trials(task)[request["trial"]]
+    return dict(to_json(target.compare(trial, base64.b64decode(request["outputs"]))))
+
+
+def _executed(task: Task) -> Executed:
+    target = get_target(task.target)
+    if not isinstance(target, Executed):
+        raise TypeError(f"target {target.name}: its candidates are not executed")
+    return target
+
+
+_ANSWERS: dict[str, Answer] = {
     "verify": _verdict,
     "cost": _or_problem(_figures),
     "timings": _or_problem(timings),
+    "audit": _or_problem(audit),
+    "examine": _or_unjudged(_examined),
+    "inputs": _or_unjudged(_inputs),
+    "compare": _or_unjudged(_compared),
 }
-
-
-if __name__ == "__main__":
-    nursery(socket.socket(fileno=int(sys.argv[1])))

@@ -292,9 +292,9 @@ def test_what_is_no_task_is_refused_with_a_place(text: str) -> None:
     assert all(error.line is not None and error.column is not None for error in caught.value.diagnostics)
 
 
-def test_a_file_of_more_than_a_mebibyte_is_refused() -> None:
-    with pytest.raises(TaskError, match="at most 1048576"):
-        read_spec("# " + "x" * (1 << 20))
+def test_a_file_of_more_than_a_quarter_mebibyte_is_refused() -> None:
+    with pytest.raises(TaskError, match="at most 262144"):
+        read_spec("# " + "x" * (1 << 18))
 
 
 @settings(max_examples=150, deadline=None)

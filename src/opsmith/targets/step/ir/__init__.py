@@ -23,6 +23,7 @@ from opsmith.targets.step.language.spec import OutputSpec, TaskSpec, TensorSpec
 __all__ = ["read_spec", "read_spec_with_warnings", "sizes_with", "write_spec"]
 
 TARGET = "step"
+MAX_SHAPES = 32  # sets of one file, at each of which every dim is checked
 TOP_KEYS = (
     "test_name",
     "global",
@@ -64,10 +65,10 @@ def read_spec_with_warnings(text: str, where: str = "") -> tuple[TaskSpec, tuple
     if root is None or not isinstance(root.value, dict):
         at = root or Located(None, 1, 1)
         findings.error(at, "file", kind(at), f"a mapping with the keys {', '.join(TOP_KEYS)}")
-    findings.stop(where)
+    findings.stop()
     assert root is not None
     spec = _read(Entry(findings, FileNames(), root, "", TOP_KEYS))
-    findings.stop(where)
+    findings.stop()
     return spec, tuple(findings.warnings)
 
 
@@ -159,6 +160,9 @@ def _shapes(top: Entry, sizes: Mapping[str, int]) -> dict[str, dict[str, int]]:
     if at is None:
         return {}
     names = tuple(at.value) if isinstance(at.value, dict) else ()
+    if len(names) > MAX_SHAPES:
+        top.error(at, "shapes", f"{len(names)} sets", f"at most {MAX_SHAPES}", "keep those that tell programs apart")
+        return {}
     sets = Entry(top.findings, top.names, at, "shapes", names or ("a name for each set",))
     return {name: _shape(sets, name, sizes) for name in names}
 

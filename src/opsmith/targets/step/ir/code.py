@@ -16,6 +16,8 @@ from opsmith.targets.step.language.spec import DEFAULT_SIZES, TaskSpec
 SIZE_SUFFIX = "_value"
 MAX_SIZE = 2**31 - 1  # of one axis
 MAX_NESTING = 50  # of arithmetic in a size
+MAX_CODE = 1 << 16  # characters of one text; its syntax tree takes several hundred bytes for each
+MAX_INT = 2**62  # of a number on the way to a size
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def code(text: str) -> str:
 
 def parse(text: str, wrap: str = "") -> tuple[ast.Module | None, CodeFinding | None]:
     """The syntax tree of a text, of a body below the line `wrap` if given, or what is wrong with it."""
+    if len(text) > MAX_CODE:
+        return None, CodeFinding(1, 1, f"{len(text)} characters", f"at most {MAX_CODE}", "no data in code")
     body = f"{wrap}\n{textwrap.indent(text, ' ', lambda line: True)}" if wrap else text
     shift = 1 if wrap else 0
     try:
@@ -97,7 +101,7 @@ def _shown(node: ast.AST) -> str:
     """The beginning of a node's text."""
     try:
         return ast.unparse(node).split("\n")[0][:80]
-    except RecursionError:
+    except (RecursionError, ValueError):  # ValueError: a number of more digits than Python writes
         return "a very long expression"
 
 
@@ -158,11 +162,12 @@ class Sizes:
 
     def _forget(self, statement: ast.stmt) -> None:
         """Names that a statement of another kind may set are not known any more."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self._names.pop(node.id, None)
-                if node.id.endswith(SIZE_SUFFIX) and node.id != SIZE_SUFFIX:
-                    self._unknown(node.id.removesuffix(SIZE_SUFFIX), node, _shown(statement))
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        shown = _shown(statement) if any(node.id.endswith(SIZE_SUFFIX) for node in names) else ""
+        for node in names:
+            self._names.pop(node.id, None)
+            if node.id.endswith(SIZE_SUFFIX) and node.id != SIZE_SUFFIX:
+                self._unknown(node.id.removesuffix(SIZE_SUFFIX), node, shown)
 
     def _fold(self, node: ast.expr, depth: int = 0) -> int | None:
         """The value of integer arithmetic over known names; None for anything else."""
@@ -170,16 +175,17 @@ class Sizes:
             left, right = self._fold(node.left, depth + 1), self._fold(node.right, depth + 1)
             return None if left is None or right is None else _arithmetic(node.op, left, right)
         if isinstance(node, ast.Constant):
-            return node.value if type(node.value) is int else None
+            return node.value if type(node.value) is int and node.value < MAX_INT else None
         if isinstance(node, ast.Name):
             return self._names.get(node.id)
-        return self._names.get(f"{_ctx_symbol(node)}{SIZE_SUFFIX}")
+        symbol = _ctx_symbol(node)
+        return None if symbol is None else self._names.get(symbol + SIZE_SUFFIX)
 
 
 def _arithmetic(operator: ast.operator, left: int, right: int) -> int | None:
     if isinstance(operator, ast.Add | ast.Sub | ast.Mult):
         value = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}[type(operator)]
-        return value if abs(value) < 2**62 else None
+        return value if abs(value) < MAX_INT else None
     if right == 0 or (isinstance(operator, ast.Div) and left % right):
         return None
     if isinstance(operator, ast.FloorDiv | ast.Div):

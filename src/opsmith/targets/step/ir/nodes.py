@@ -1,7 +1,7 @@
 """YAML text -> values that know their line and column, and the findings made about them.
 
-Built for files of unknown origin: at most 1 MiB, 24 levels and 50,000 values, no anchors, aliases or tags, and no
-exception but TaskError. It does not know what a task is; `ir` does.
+Built for files of unknown origin: at most 256 KiB, 24 levels and 10,000 values, no anchors, aliases or tags, and no
+exception but TaskError, whose message is bounded too. It does not know what a task is; `ir` does.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import yaml
 from opsmith.errors import TaskError
 from opsmith.records import Diagnostic
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 18
 MAX_DEPTH = 24
-MAX_VALUES = 50_000
+MAX_VALUES = 10_000
 MAX_INT = 2**63
+MAX_PLAIN = 100  # characters of a number, date or other scalar that is no text: a sexagesimal one costs their square
+MAX_FINDINGS = 50  # the reader stops at the last one
+MAX_WORDS = 600  # characters of what was given and of what was expected
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONSTRUCTOR: Any = yaml.constructor.SafeConstructor()
@@ -51,6 +54,7 @@ class Findings:
     """Everything found in one file so far."""
 
     text: str
+    where: str = ""  # the file's name in the TaskError
     errors: list[Diagnostic] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -66,7 +70,12 @@ class Findings:
 
     def add(self, line: int, column: int, where: str, given: str, expected: str, remedy: str = "") -> None:
         text = self.lines[line - 1].strip()[:200] if 0 < line <= len(self.lines) else ""
-        self.errors.append(Diagnostic("TASK", where, given, expected, remedy, line, column, text))
+        given, expected = _shortened(given), _shortened(expected)
+        self.errors.append(
+            Diagnostic("TASK", _shortened(where), given, expected, _shortened(remedy), line, column, text)
+        )
+        if len(self.errors) == MAX_FINDINGS:
+            self.stop()
 
     def warn(self, at: Located, message: str) -> None:
         self.warnings.append(f"line {at.line}, column {at.column}: {message}")
@@ -80,20 +89,24 @@ class Findings:
         shift = len(self.lines[here - 1]) - len(code[line - 1]) if line <= len(code) else 0
         return here, max(1, shift + column)
 
-    def stop(self, where: str) -> None:
+    def stop(self) -> None:
         """Raise TaskError if there are errors: every finding, in the order of the lines."""
         if not self.errors:
             return
         found = sorted(self.errors, key=lambda error: (error.line or 0, error.column or 0))
-        name = where or "task file"
+        name = self.where or "task file"
         rows = [f"{name}: {len(found)} problem{'s' if len(found) > 1 else ''}"]
         rows += [f"{name}:{error.line}:{error.column}:\n{error.block()}" for error in found]
         raise TaskError("\n".join(rows), found)
 
 
+def _shortened(words: str) -> str:
+    return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]} ..."
+
+
 def load(text: str, where: str = "") -> tuple[Located | None, Findings]:
     """The root value of a YAML text and an empty list of findings. Raises TaskError when it cannot be read at all."""
-    findings = Findings(text[:MAX_BYTES])
+    findings = Findings(text[:MAX_BYTES], where)
     root = None
     if _is_sound(text, findings):
         try:
@@ -102,7 +115,7 @@ def load(text: str, where: str = "") -> tuple[Located | None, Findings]:
             root = _convert(node, findings) if node is not None else None
         except yaml.YAMLError as error:
             _syntax(error, findings)
-    findings.stop(where)
+    findings.stop()
     return root, findings
 
 
@@ -167,6 +180,8 @@ def _scalar(node: Any, findings: Findings) -> Any:
         if node.tag == "tag:yaml.org,2002:str":
             node.value.encode()
             return node.value
+        if len(node.value) > MAX_PLAIN:
+            raise ValueError(node.tag)
         value = _CONSTRUCTOR.yaml_constructors[node.tag](_CONSTRUCTOR, node)
         if not isinstance(value, int) or abs(value) < MAX_INT:
             return value

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from opsmith.records import Diagnostic
 
 MAX_FINDINGS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Consumption:
+class Consumption(NamedTuple):
     """One occurrence of a stream in the argument of an executed application."""
 
     line: int

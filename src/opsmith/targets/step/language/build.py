@@ -6,11 +6,12 @@ value numbers. Functions are pure, so equal value numbers mean equal data. Copy 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.targets.step.language.affine import Consumption
+from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.language.graph import Graph, Node
 from opsmith.targets.step.language.spec import Fn
 from opsmith.targets.step.language.types import StreamType
@@ -75,26 +76,44 @@ class GraphBuilder:
         """A stream of unknown type, equal to nothing."""
         return self.stream(None, self.number("unknown", len(self.streams)), line, op)
 
+    def value(
+        self, op: str, operands: Sequence[int], fn: Fn | None = None, ints: tuple[int, ...] = (), dim: Dim | None = None
+    ) -> int:
+        """The value number of an application's only result, from its arguments and its operands' value numbers."""
+        key = (op, fn.func_name if fn is not None else None, ints, dim, *operands)
+        return self._numbers.setdefault(key, len(self._numbers))
+
     def emit(
-        self, op: str, line: int, operands: Sequence[Stream], result: StreamType, *key: Any, **attributes: Any
+        self,
+        op: str,
+        line: int,
+        operands: Sequence[Stream],
+        result: StreamType,
+        fn: Fn | None = None,
+        ints: tuple[int, ...] = (),
+        dim: Dim | None = None,
+        value: int | None = None,
     ) -> Stream:
-        """Record an application with one result; `key` are its arguments beside the operands' values."""
-        value = self.number(op, *key, *(stream.value for stream in operands))
-        return self.emit_values(op, line, operands, [result], [value], **attributes)[0]
+        """Record an application with one result; `value` where it is not that of the arguments and operands."""
+        if value is None:
+            value = self.value(op, [stream.value for stream in operands], fn, ints, dim)
+        made = self.stream(result, value, line, op)
+        numbers = tuple([stream.number for stream in operands])
+        self.nodes.append(Node(op, numbers, (made.number,), line, fn, ints, dim))
+        return made
 
     def emit_values(
         self,
         op: str,
         line: int,
         operands: Sequence[Stream],
-        results: Sequence[StreamType],
-        values: Sequence[int],
+        results: Iterable[tuple[StreamType, int]],
         **attributes: Any,
     ) -> list[Stream]:
         """Record an application whose results have these types and value numbers."""
-        made = [self.stream(kind, value, line, op) for kind, value in zip(results, values, strict=True)]
-        numbers = tuple(stream.number for stream in operands)
-        self.nodes.append(Node(op, numbers, tuple(stream.number for stream in made), line, **attributes))
+        made = [self.stream(kind, value, line, op) for kind, value in results]
+        numbers = tuple([stream.number for stream in operands])
+        self.nodes.append(Node(op, numbers, tuple([stream.number for stream in made]), line, **attributes))
         return made
 
     def graph(self, inputs: Sequence[str], returned: Sequence[Stream]) -> Graph:
@@ -102,9 +121,9 @@ class GraphBuilder:
         return Graph(
             tuple(inputs),
             tuple(self.nodes),
-            tuple(stream.number for stream in returned),
-            tuple(stream.type for stream in self.streams if stream.type is not None),
-            tuple(stream.value for stream in self.streams),
+            tuple([stream.number for stream in returned]),
+            tuple([stream.type for stream in self.streams if stream.type is not None]),
+            tuple([stream.value for stream in self.streams]),
             frozenset(self.reads),
             dict(self.sizes),
         )

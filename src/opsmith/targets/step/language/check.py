@@ -8,7 +8,7 @@ count still covers the whole program.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from opsmith.targets.step.language.operands import Operands, Reported, operands
 from opsmith.targets.step.language.ops import OpError
 from opsmith.targets.step.language.program import Interpreter
 from opsmith.targets.step.language.rules import RULES
-from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.language.spec import Fn, TaskSpec
 from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe
 
 MAX_FINDINGS = 20
@@ -69,6 +69,13 @@ def check_program(spec: TaskSpec, source: str, sizes: Mapping[str, int] | None =
     return Report(graph, errors, tuple(interpreter.warnings + typing.warnings), tuple(typing.streams))
 
 
+def _vocabulary(spec: TaskSpec, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """What every program of the task may mention, but its inputs."""
+    known: dict[str, Any] = {name: symbol(name) for name in (*sizes, *spec.symbols)}
+    known |= {f"{name}_value": Sized(value, symbol(name)) for name, value in sizes.items()}
+    return known | {fn.func_name: FnValue(fn.func_name, fn) for fn in spec.fns}
+
+
 class Typing(GraphBuilder):
     """The Applier that types every application and builds the graph."""
 
@@ -84,9 +91,11 @@ class Typing(GraphBuilder):
 
     def names(self) -> dict[str, Any]:
         """Everything a program may mention: symbols, sizes, fns, inputs."""
-        known: dict[str, Any] = {name: symbol(name) for name in (*self.sizes, *self.spec.symbols)}
-        known |= {f"{name}_value": Sized(value, symbol(name)) for name, value in self.sizes.items()}
-        known |= {fn.func_name: FnValue(fn.func_name, fn) for fn in self.spec.fns}
+        if self.sizes is not self.spec.sizes:
+            return _vocabulary(self.spec, self.sizes) | self.inputs
+        if "vocabulary" not in self.spec.derived:
+            self.spec.derived["vocabulary"] = _vocabulary(self.spec, self.sizes)
+        known: dict[str, Any] = self.spec.derived["vocabulary"]
         return known | self.inputs
 
     def bind(self, name: str, value: Any) -> None:
@@ -98,28 +107,31 @@ class Typing(GraphBuilder):
         return sized.value
 
     def configure(self, op: str, keywords: Mapping[str, Any], line: int) -> dict[str, Any] | None:
-        """The checked arguments, or None after an error (the application's result is then unknown)."""
+        """The checked arguments; None after an error or where one is unknown: then so is the application's result."""
+        config = {}
         try:
-            return {
-                key: None if isinstance(value, Unknown) else self._argument(op, key, value)
-                for key, value in keywords.items()
-            }
+            for key, value in keywords.items():
+                if value is not UNKNOWN:
+                    config[key] = _ARGUMENTS[key](self, op, key, value)
         except OpError as error:
             self._error(error, op, line)
-            return None
+        return config if len(config) == len(keywords) else None
 
     def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
         op, config = primitive.op, primitive.config
         consumed = self._operands(op, argument, node, line)
         if consumed is None:
             return self._unknown_result(op, config, line)
+        streams, types = [], []
         for stream, role, place in consumed:
             stream.uses.append(Consumption(line, op, role, place))
-        streams = [stream for stream, _, _ in consumed]
-        if config is None or None in config.values() or any(stream.type is None for stream in streams):
+            streams.append(stream)
+            if stream.type is not None:
+                types.append(stream.type)
+        if config is None or len(types) < len(streams):
             return self._unknown_result(op, config, line)
         try:
-            return RULES[op](self, streams, line, **config)
+            return RULES[op](self, streams, types, line, **config)
         except OpError as error:
             if op == "Map" and len(streams) == 2 and streams[0].op == streams[1].op == "Copy":
                 error.given = f"a pair from Copy, zipped to {error.given}"
@@ -127,29 +139,26 @@ class Typing(GraphBuilder):
             self._error(self._sharpen(error), op, line, streams)
             return self._unknown_result(op, config, line)
 
-    def _argument(self, op: str, key: str, value: Any) -> Any:
-        if key == "fn":
-            if not isinstance(value, FnValue):
-                offered = ", ".join(fn.func_name for fn in self.spec.fns) or "none"
-                raise OpError(describe(value), f"one of the task's fns: {offered}", f"{op}(fn=...)")
-            return value.fn
-        if key in ("n", "S"):
-            return self._dim_argument(key, value)
-        if key == "L":
-            if not isinstance(value, (list, tuple)):
-                raise OpError(f"L = {describe(value)}", "a list of whole numbers", f"L=[{describe(value)}]")
-            return tuple(self._int_argument("L", entry) for entry in value)
-        if key == "N" and isinstance(value, Dim):
-            return self._symbol_count(value)
-        return self._int_argument(key, value)
+    def _fn_argument(self, op: str, key: str, value: Any) -> Fn:
+        if not isinstance(value, FnValue):
+            offered = ", ".join(fn.func_name for fn in self.spec.fns) or "none"
+            raise OpError(describe(value), f"one of the task's fns: {offered}", f"{op}({key}=...)")
+        return value.fn
 
-    def _symbol_count(self, value: Dim) -> int:
+    def _list_argument(self, op: str, key: str, value: Any) -> tuple[int, ...]:
+        if not isinstance(value, (list, tuple)):
+            raise OpError(f"{key} = {describe(value)}", "a list of whole numbers", f"{key}=[{describe(value)}]")
+        return tuple([self._int_argument(op, key, entry) for entry in value])
+
+    def _count_argument(self, op: str, key: str, value: Any) -> int:
+        if not isinstance(value, Dim):
+            return self._int_argument(op, key, value)
         names = list(value.symbols)
         if value != symbol(names[0] if names else "") or names[0] not in self.sizes:
-            raise OpError(f"N = {value}", "a whole number, E_value or E", "N=E_value")
+            raise OpError(f"{key} = {value}", "a whole number, E_value or E", f"{key}=E_value")
         return self.read_size(Sized(self.sizes[names[0]], value))
 
-    def _dim_argument(self, key: str, value: Any) -> Dim:
+    def _dim_argument(self, op: str, key: str, value: Any) -> Dim:
         if isinstance(value, Sized):
             value = value.dim
         if type(value) is int:
@@ -166,7 +175,7 @@ class Typing(GraphBuilder):
             raise OpError(f"{key} = {value} = {number}", "a dim >= 1")
         return value
 
-    def _int_argument(self, key: str, value: Any) -> int:
+    def _int_argument(self, op: str, key: str, value: Any) -> int:
         if isinstance(value, Sized):
             return self.read_size(value)
         if type(value) is not int:
@@ -255,3 +264,14 @@ class Typing(GraphBuilder):
             text = self.lines[line - 1].strip()[:200] if 0 < line <= len(self.lines) else ""
             found.append(Diagnostic(kind, where, error.given, error.expected, error.remedy, line, None, text))
         return found
+
+
+_ARGUMENTS: Mapping[str, Callable[[Typing, str, str, Any], Any]] = {
+    "fn": Typing._fn_argument,
+    "n": Typing._dim_argument,
+    "S": Typing._dim_argument,
+    "L": Typing._list_argument,
+    "N": Typing._count_argument,
+    "a": Typing._int_argument,
+    "b": Typing._int_argument,
+}

@@ -7,8 +7,9 @@ language raises `LangError`, every limit `TooLarge`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from opsmith.targets.step.language.dims import Dim, DimError, as_dim
@@ -42,43 +43,51 @@ class Evaluator:
     applier: Applier
     missing: Callable[[str], Any] | None = None  # what an unbound name is; None: a LANG error
     warnings: list[str] = field(default_factory=list)
-    local: dict[str, Any] = field(default_factory=dict)
     steps: int = 0
     applications: int = 0
     depth: int = 0
 
-    def tick(self) -> None:
-        self.steps += 1
+    def __post_init__(self) -> None:
+        self.bound = dict(self.names)  # what every name stands for now
+
+    def tick(self, steps: int = 1) -> None:
+        """Pay for work that a short text can ask for again and again."""
+        self.steps += steps
         if self.steps > MAX_STEPS:
             raise TooLarge("the program", f"more than {MAX_STEPS} steps", "a program that unrolls to fewer")
 
     def evaluate(self, node: ast.expr) -> Any:
-        self.tick()
-        handler = _HANDLERS.get(type(node))
-        if handler is None:
-            raise LangError(
-                "expression", construct(node), "names, lists, dims and primitives", remedy_for(node), node.lineno
-            )
+        self.steps += 1
         self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise TooLarge("the program", f"nesting deeper than {MAX_DEPTH}", "a flatter program", "", node.lineno)
+        handler = _HANDLERS.get(type(node))
+        if handler is None or self.steps > MAX_STEPS or self.depth > MAX_DEPTH:
+            raise self._refusal(node)
         value = handler(self, node)
         self.depth -= 1
         return value
 
+    def _refusal(self, node: ast.expr) -> LangError:
+        self.tick(0)
+        if type(node) in _HANDLERS:
+            return TooLarge("the program", f"nesting deeper than {MAX_DEPTH}", "a flatter program", "", node.lineno)
+        return LangError(
+            "expression", construct(node), "names, lists, dims and primitives", remedy_for(node), node.lineno
+        )
+
     def _name(self, node: ast.Name) -> Any:
-        name = node.id
-        if name in self.local:
-            return self.local[name]
-        if name in self.names:
-            return self.names[name]
+        try:
+            return self.bound[node.id]
+        except KeyError:
+            return self._unbound(node.id, node.lineno)
+
+    def _unbound(self, name: str, line: int) -> Any:
         if name in BUILTINS:
-            raise LangError("expression", f"{name} as a value", f"{name}( ... )", "", node.lineno)
-        if self.missing is not None:
-            self.local[name] = self.missing(name)
-            return self.local[name]
-        known = ", ".join(sorted(str(key) for key in self.names)[:40])
-        raise LangError("name", f"{name}, which is not defined", f"one of {known}", "check the spelling", node.lineno)
+            raise LangError("expression", f"{name} as a value", f"{name}( ... )", "", line)
+        if self.missing is None:
+            known = _listing(tuple(self.names))
+            raise LangError("name", f"{name}, which is not defined", f"one of {known}", "check the spelling", line)
+        self.bound[name] = self.missing(name)
+        return self.bound[name]
 
     def _constant(self, node: ast.Constant) -> Any:
         if type(node.value) is not int or abs(node.value) > MAX_INT:
@@ -95,23 +104,27 @@ class Evaluator:
         generator = node.generators[0]
         if len(node.generators) != 1 or generator.ifs or generator.is_async:
             raise LangError("comprehension", "more than one for, or an if", "[... for x in ...]", "nest two lists")
-        outer = dict(self.local)
+        own, _ = stored_names(generator.target)
+        outer = {name: self.bound[name] for name in own if name in self.bound}
         values = []
         for item in self.iterate(generator.iter):
             self.tick()
             self.bind_target(generator.target, item)
             values.append(self.evaluate(node.elt))
-        self.local = outer
+        for name in own:
+            self.bound.pop(name, None)
+        self.bound |= outer
         return values
 
     def bind_target(self, target: ast.expr, value: Any) -> None:
         """Bind a target's names: a name, or names that unpack a list or tuple."""
-        if isinstance(target, ast.Name):
+        if type(target) is ast.Name:
             if target.id in BUILTINS:
                 raise LangError("assignment", f"the name {target.id}", "a name of your own", f"{target.id}_0 = ...")
-            self.local[target.id] = value
+            self.bound[target.id] = value
             self.applier.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
+            self.tick(len(target.elts))
             for name, part in zip(target.elts, unpack(target, value), strict=True):
                 self.bind_target(name, part)
         else:
@@ -187,11 +200,12 @@ class Evaluator:
     # ---------------------------------------------------------------- calls
     def _call(self, node: ast.Call) -> Any:
         func = node.func
-        if isinstance(func, ast.Attribute):
-            if isinstance(func.value, ast.Name) and func.value.id == "step":
+        if type(func) is ast.Attribute:
+            owner = func.value
+            if type(owner) is ast.Name and owner.id == "step":
                 return self._primitive(node, func.attr)
             if func.attr == "apply":
-                return self._apply(node, func.value)
+                return self._apply(node, owner)
             what = "append is a statement" if func.attr == "append" else f"a call of .{func.attr}( )"
             raise LangError("call", what, "step.PRIMITIVE( ) and .apply( )", "", node.lineno)
         if isinstance(func, ast.Name) and func.id in ("len", "list", "tuple"):
@@ -219,26 +233,28 @@ class Evaluator:
 
     def _primitive(self, node: ast.Call, name: str) -> Any:
         op = ALIASES.get(name, name)
-        if op not in KEYWORDS:
+        wanted = KEYWORDS.get(op)
+        if wanted is None:
             expected = ", ".join(KEYWORDS)
             raise LangError(f"step.{name}", f"the primitive {name}", f"one of {expected}", "", node.lineno)
-        wanted = KEYWORDS[op]
         if node.args:
             remedy = ", ".join(f"{key}=..." for key in wanted)
             raise LangError(
                 f"step.{name}", "positional arguments", "keywords only", f"step.{name}({remedy})", node.lineno
             )
-        given = tuple(keyword.arg or "**" for keyword in node.keywords)
-        if sorted(given) != sorted(wanted):
+        given = tuple([keyword.arg or "**" for keyword in node.keywords])
+        if given != wanted and sorted(given) != sorted(wanted):
             expected = ", ".join(wanted) or "none"
             raise LangError(f"step.{name}", f"keywords {', '.join(given) or 'none'}", expected, "", node.lineno)
-        values = {str(keyword.arg): self.evaluate(keyword.value) for keyword in node.keywords}
+        values = {keyword.arg or "": self.evaluate(keyword.value) for keyword in node.keywords}
         return Primitive(op, self.applier.configure(op, values, node.lineno), node.lineno)
 
     def _apply(self, node: ast.Call, owner: ast.expr) -> Any:
         primitive = self.evaluate(owner)
         argument = self._apply_argument(node)
         value = self.evaluate(argument)
+        if type(value) is tuple or type(value) is list:
+            self.steps += _weight(value)
         if isinstance(primitive, Unknown):
             return UNKNOWN
         if not isinstance(primitive, Primitive):
@@ -249,6 +265,8 @@ class Evaluator:
         return self.applier.apply(primitive, value, argument, node.lineno)
 
     def _apply_argument(self, node: ast.Call) -> ast.expr:
+        if len(node.args) == 1 and not node.keywords and type(node.args[0]) is not ast.Starred:
+            return node.args[0]
         keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         keywords.pop("name", None)
         values = [*node.args, *([keywords.pop("input")] if "input" in keywords else [])]
@@ -320,6 +338,31 @@ _HANDLERS: dict[type[ast.expr], Callable[[Evaluator, Any], Any]] = {
     ast.BinOp: Evaluator._arithmetic,
     ast.Call: Evaluator._call,
 }
+
+
+def stored_names(node: ast.AST) -> tuple[list[str], int]:
+    """The names that a statement or a target binds, and how much was looked at to find them."""
+    names: list[str] = []
+    parts: list[Any] = [node]
+    for part in parts:  # grows on the way
+        if isinstance(part, ast.Name):
+            names += [part.id] if isinstance(part.ctx, ast.Store) else []
+        elif isinstance(part, list):
+            parts += part
+        elif isinstance(part, ast.AST):
+            parts += [getattr(part, name) for name in part._fields]
+    return names, len(parts)
+
+
+def _weight(argument: Sequence[Any]) -> int:
+    """How many values an application's argument holds: a tuple of streams, or a list of them and an index."""
+    first = argument[0] if argument else None
+    return len(argument) + (len(first) if isinstance(first, (list, tuple)) else 0)
+
+
+@lru_cache(maxsize=64)
+def _listing(names: tuple[str, ...]) -> str:
+    return ", ".join(sorted(names)[:40])
 
 
 def unpack(target: ast.Tuple | ast.List, value: Any) -> list[Any]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.language.spec import Fn
 from opsmith.targets.step.language.types import StreamType
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One application over stream numbers; Merge's operands are its streams, then the index."""
 
     op: str

@@ -30,14 +30,31 @@ def _stream_of(value: Any, expected: str, remedy: str = "") -> Stream:
     return value
 
 
-def _parts(node: ast.expr, count: int) -> Sequence[ast.expr | None]:
+def _parts(node: ast.expr | None, count: int) -> Sequence[ast.expr | None]:
     """The source expressions of a tuple's elements, where it is written out in the call."""
     if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == count:
         return node.elts
     return [None] * count
 
 
+def _streams(values: Sequence[Any], node: ast.expr | None, expected: str) -> Operands:
+    """Each value as a stream without a role."""
+    for value in values:
+        if not isinstance(value, Stream):
+            _stream_of(value, expected)
+    return [(stream, "", place) for stream, place in zip(values, _parts(node, len(values)), strict=True)]
+
+
+_PAIRS = {  # the second stream's role, and the remedy
+    "Zip": ("", "step.Zip().apply((step.Zip().apply((E0, E1)), E2)), or Map, which zips any number"),
+    "RepeatRef": ("reference", ".apply((data, reference))"),
+    "Partition": ("index", ".apply((data, index))"),
+}
+
+
 def _one_stream(op: str, argument: Any, node: ast.expr) -> Operands:
+    if isinstance(argument, Stream):
+        return [(argument, "", node)]
     if isinstance(argument, tuple) and argument and all(isinstance(part, Stream) for part in argument):
         if len(argument) == 2 and argument[0].op == "Copy":
             raise OpError("the pair of streams from Copy", "one stream", "A, B = step.Copy().apply(E0)")
@@ -47,6 +64,8 @@ def _one_stream(op: str, argument: Any, node: ast.expr) -> Operands:
 
 
 def _map_streams(op: str, argument: Any, node: ast.expr) -> Operands:
+    if isinstance(argument, Stream):
+        return [(argument, "", node)]
     if isinstance(argument, list):
         given = f"a list of {len(argument)} streams"
         raise OpError(given, "a stream or a tuple", "[step.Map(fn=fn_x).apply(s) for s in E2]")
@@ -54,8 +73,7 @@ def _map_streams(op: str, argument: Any, node: ast.expr) -> Operands:
         return [(_stream_of(argument, "a stream or a tuple of streams"), "", node)]
     if not argument:
         raise OpError("an empty tuple", "a stream or a tuple of streams")
-    places = _parts(node, len(argument))
-    return [(_stream_of(part, "streams in the tuple"), "", place) for part, place in zip(argument, places, strict=True)]
+    return _streams(argument, node, "streams in the tuple")
 
 
 def _pair(argument: Any, expected: str, remedy: str) -> Sequence[Any]:
@@ -68,15 +86,9 @@ def _pair(argument: Any, expected: str, remedy: str) -> Sequence[Any]:
 
 
 def _two_streams(op: str, argument: Any, node: ast.expr) -> Operands:
-    remedy = {
-        "Zip": "step.Zip().apply((step.Zip().apply((E0, E1)), E2)), or Map, which zips any number",
-        "RepeatRef": ".apply((data, reference))",
-        "Partition": ".apply((data, index))",
-    }[op]
-    first, second = _pair(argument, "2 streams", remedy)
-    places = _parts(node, 2)
-    role = {"Partition": "index", "RepeatRef": "reference"}.get(op, "")
-    return [(_stream_of(first, "a stream"), "", places[0]), (_stream_of(second, "a stream"), role, places[1])]
+    role, remedy = _PAIRS[op]
+    first, second = _streams(_pair(argument, "2 streams", remedy), node, "a stream")
+    return [first, (second[0], role, second[2])]
 
 
 def _merge_streams(op: str, argument: Any, node: ast.expr) -> Operands:
@@ -86,10 +98,7 @@ def _merge_streams(op: str, argument: Any, node: ast.expr) -> Operands:
         raise Reported
     if not isinstance(streams, (list, tuple)) or not streams:
         raise OpError(describe(streams), "a list of streams first", ".apply(([X0, X1], index))")
-    inner = _parts(places[0], len(streams)) if places[0] is not None else [None] * len(streams)
-    found: Operands = [
-        (_stream_of(part, "streams in the list"), "", place) for part, place in zip(streams, inner, strict=True)
-    ]
+    found = _streams(streams, places[0], "streams in the list")
     return [*found, (_stream_of(index, "an index stream"), "index", places[1])]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.records import Diagnostic
-from opsmith.targets.step.language.expressions import MAX_DEPTH, Evaluator
+from opsmith.targets.step.language.expressions import MAX_DEPTH, Evaluator, stored_names
 from opsmith.targets.step.language.values import (
     BUILTINS,
     UNKNOWN,
@@ -62,12 +62,12 @@ class Interpreter(Evaluator):
             raise LangError("syntax", given, f"plain text, nested at most {MAX_DEPTH} deep") from None
 
     def _check_return(self, body: list[ast.stmt]) -> None:
-        place = next((i for i, statement in enumerate(body) if isinstance(statement, ast.Return)), None)
-        if place is None:
+        kinds: list[type[ast.stmt]] = [type(statement) for statement in body]
+        if ast.Return not in kinds:
             line = body[-1].lineno if body else 1
             raise LangError("the program", "no return at the end", "a return of the output streams", "return E1", line)
-        if place != len(body) - 1:
-            after = body[place + 1].lineno
+        if kinds.index(ast.Return) != len(body) - 1:
+            after = body[kinds.index(ast.Return) + 1].lineno
             raise LangError("the program", "code after return", "return as the last statement", "remove it", after)
 
     def _report(self, error: LangError, line: int | None) -> None:
@@ -82,7 +82,9 @@ class Interpreter(Evaluator):
         for statement in body:
             self.depth = depth
             try:
-                if isinstance(statement, ast.Return):
+                if type(statement) is ast.Assign:
+                    self._assign(statement)
+                elif isinstance(statement, ast.Return):
                     result = self._return(statement, top)
                 else:
                     self._statement(statement)
@@ -94,12 +96,13 @@ class Interpreter(Evaluator):
                 self._forget(statement)
         return result
 
+    def _assign(self, statement: ast.Assign) -> None:
+        if len(statement.targets) != 1:
+            raise LangError("assignment", "several targets (a = b = ...)", "one", "one assignment per line")
+        self.bind_target(statement.targets[0], self.evaluate(statement.value))
+
     def _statement(self, statement: ast.stmt) -> None:
-        if isinstance(statement, ast.Assign):
-            if len(statement.targets) != 1:
-                raise LangError("assignment", "several targets (a = b = ...)", "one", "one assignment per line")
-            self.bind_target(statement.targets[0], self.evaluate(statement.value))
-        elif isinstance(statement, ast.For):
+        if isinstance(statement, ast.For):
             self._for(statement)
         elif isinstance(statement, ast.Expr):
             self._expression_statement(statement.value)
@@ -146,14 +149,16 @@ class Interpreter(Evaluator):
 
     def _forget(self, statement: ast.stmt) -> None:
         """Names that a skipped statement would have bound are unknown, so that one mistake gives one message."""
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id not in BUILTINS:
-                self.local[node.id] = UNKNOWN
+        names, steps = stored_names(statement)
+        self.bound |= dict.fromkeys([name for name in names if name not in BUILTINS], UNKNOWN)
+        self.steps += steps  # a loop may skip a long statement again and again
 
 
 def dedent(source: str) -> str:
     """The program's text without the indentation that all its lines share, and without blank lines at its ends."""
-    return textwrap.dedent(source.expandtabs(8) if "\t" in source else source).strip("\n")
+    if source[:1].isspace() or "\t" in source or " \n" in source or source.endswith(" "):
+        source = textwrap.dedent(source.expandtabs(8))  # else it starts at the margin and has no line of blanks
+    return source.strip("\n")
 
 
 def _is_method(node: ast.expr, name: str) -> bool:

@@ -27,7 +27,7 @@ class TensorSpec:
     min: int | None = None
     max: int | None = None
 
-    @property
+    @cached_property
     def type(self) -> StreamType:
         return StreamType(self.dtype, self.dims)
 
@@ -42,6 +42,9 @@ class Fn:
     input_dtype: DType
     output_dtype: DType
     init: tuple[float, ...] | None = None  # one start value per field of output_dtype; None: stateless
+
+    def __hash__(self) -> int:
+        return hash((self.func_name, self.apply))
 
     @property
     def stateful(self) -> bool:
@@ -59,7 +62,7 @@ class OutputSpec:
     rtol: float | None = None
     atol: float | None = None
 
-    @property
+    @cached_property
     def type(self) -> StreamType:
         return StreamType(self.dtype, self.dims)
 
@@ -84,6 +87,11 @@ class TaskSpec:
     @cached_property
     def fn_table(self) -> Mapping[str, Fn]:
         return {fn.func_name: fn for fn in self.fns}
+
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """What others derive from this spec and keep with it, by a name of theirs."""
+        return {}
 
     @cached_property
     def symbols(self) -> frozenset[str]:

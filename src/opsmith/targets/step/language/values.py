@@ -30,7 +30,7 @@ class Sized:
     dim: Dim
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Primitive:
     """`step.NAME(...)`: may be applied several times. `config` is what the Applier made of the keywords."""
 

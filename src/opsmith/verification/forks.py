@@ -1,0 +1,136 @@
+"""The nursery's process: it imports torch once, and forks workers and candidates' processes from that.
+
+`python -m opsmith.verification.forks FD` answers requests on the control socket FD. Its first message says what this
+system lacks for isolation. A request that carries a descriptor forks a process which serves that descriptor (the
+answer is its process id); one that names a process id kills that process (the answer is its wait status). The nursery
+runs nobody's code but ours and never holds a task. When the parent is gone it kills its children and ends.
+
+Why not `multiprocessing`'s forkserver: its children import the caller's main script again, which breaks scripts and
+notebooks that have no `if __name__ == "__main__"`, and its requests are pickles.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import signal
+import socket
+import struct
+import sys
+from importlib import import_module
+from typing import Any
+
+from opsmith.verification import seccomp
+from opsmith.verification.candidate import serve
+from opsmith.verification.channel import write_frame
+from opsmith.verification.sandbox import Sandbox, confine_worker, missing
+from opsmith.verification.worker import work
+
+NUMBER = struct.Struct("!i")  # the answer to every request
+LARGEST_REQUEST = 4096  # bytes; one is sent and received at once
+UNCONFINED = 3  # what a process ends with that could not be confined
+
+_SERVED = {"worker": work, "candidate": serve}
+_PRELOADED = "opsmith.targets.step.execution"
+
+
+def nursery(control: socket.socket) -> None:
+    """Fork and kill on request until the parent closes its end."""
+    _preload()
+    gc.freeze()
+    write_frame(control.fileno(), _probe().encode())
+    children: set[int] = set()
+    while True:
+        message, fds, _, _ = socket.recv_fds(control, LARGEST_REQUEST, 1)
+        if not message:
+            break
+        request = json.loads(message)
+        answer = _fork(request, fds[0], children) if fds else _kill(request["kill"], children)
+        control.sendall(NUMBER.pack(answer))
+    for pid in children:
+        _end(pid)
+
+
+def _preload() -> None:
+    """What every worker needs, imported once and shared by all forks."""
+    import torch  # noqa: PLC0415  (a second, which no importer of this module should pay)
+
+    torch.set_num_threads(1)
+    package = import_module(_PRELOADED)
+    for module in pkgutil.iter_modules(package.__path__, f"{_PRELOADED}."):
+        import_module(module.name)
+
+
+def _probe() -> str:
+    """What is missing for isolation, found by confining a fork of this process; "": nothing."""
+    reason = missing()
+    if reason:
+        return reason
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os._exit(_is_confined())
+        finally:
+            os._exit(UNCONFINED)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return "" if status == 1 else f"the kernel takes the rules and does not keep them (the probe ended with {status})"
+
+
+def _is_confined() -> bool:
+    """Whether this process, once confined, can neither read a foreign folder nor make a socket."""
+    confine_worker(Sandbox(), ())
+    for attempt in (lambda: os.listdir("/"), socket.socket):
+        with contextlib.suppress(PermissionError):
+            attempt()
+            return False
+    return True
+
+
+def _fork(request: dict[str, Any], fd: int, children: set[int]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        status = UNCONFINED
+        try:
+            _isolate_from_siblings(fd)
+            _SERVED[request["fork"]](fd, Sandbox(**request["sandbox"]))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(fd)
+    children.add(pid)
+    return pid
+
+
+def _isolate_from_siblings(fd: int) -> None:
+    """A session and group of its own, no descriptor but `fd`, nobody to hear what it prints, no life without parent."""
+    os.setsid()
+    if sys.platform == "linux":
+        seccomp.die_with_parent()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.closerange(3, fd)
+    os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _kill(pid: int, children: set[int]) -> int:
+    """Kill and reap; a process id stays ours until it is reaped here, so no other process can be hit."""
+    if pid not in children:  # a child of an earlier nursery, which died with it
+        return 0
+    children.remove(pid)
+    _end(pid)
+    return os.waitpid(pid, 0)[1]
+
+
+def _end(pid: int) -> None:
+    """Kill a child and its group, which it leads unless it had no time to become a leader."""
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    nursery(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,197 @@
+"""Task files that are wrong are found out, each by the check that is made for it; a right one is fine."""
+
+import json
+
+import pytest
+import torch
+import yaml
+
+from opsmith.targets import get_target
+from opsmith.verification.audit import CHECKS, Audit, State, audit, findings_from_json
+
+# A weighted sum of the positive part of each row.
+GOOD = """
+inputs:
+  - {name: E0, dtype: fp32, dims: [M, N], data_gen: torch.randn}
+  - {name: E1, dtype: fp32, dims: [M, N], data_gen: torch.randn}
+fns:
+  - {name: Relu, func_name: fn_relu, input_dtype: fp32, output_dtype: fp32, apply: "return [torch.relu(input[0])]"}
+  - name: WeightedSum
+    func_name: fn_sum
+    apply: return [state[0] + input[0] * input[1]]
+    init: [0]
+    input_dtype: [fp32, fp32]
+    output_dtype: fp32
+outputs:
+  - {name: S0, dtype: fp32, dims: [N], data_transform: ["(input_data['E0'].relu() * input_data['E1']).sum(-1)"]}
+impl: |
+  E2 = step.Map(fn=fn_relu).apply(E0)
+  E3 = step.Zip().apply((E2, E1))
+  return step.Accum(fn=fn_sum, b=1).apply(E3)
+"""
+SIZE = "torch.zeros(N_value, dtype=input_data['E0'].dtype)"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def audited(**changes):
+    """The audit of the good task with these keys changed; a key that becomes None is left out."""
+    text = yaml.safe_load(GOOD) | changes
+    task = get_target("step").read_task(json.dumps({key: text[key] for key in text if text[key] is not None}), "mine_0")
+    return Audit(task.id, findings_from_json(audit(task, task.impl or "")))
+
+
+def with_reference(text, **more):
+    return {"outputs": [yaml.safe_load(GOOD)["outputs"][0] | {"data_transform": [text]} | more]}
+
+
+def with_fn(at, **change):
+    fns = yaml.safe_load(GOOD)["fns"]
+    return {"fns": [fn | change if place == at else fn for place, fn in enumerate(fns)]}
+
+
+def faults(found):
+    return [(finding.check, finding.tried) for finding in found.of(State.FAULTY)]
+
+
+def the_fault_of(found, check):
+    (fault,) = [finding for finding in found.of(State.FAULTY) if finding.check == check]
+    return fault
+
+
+def test_a_right_task_passes_every_check():
+    found = audited()
+    assert found.state is State.FINE
+    assert [finding.check for finding in found.findings] == list(CHECKS)
+    tried = {finding.check: finding.tried for finding in found.findings}
+    assert tried["answers"] == "4 refused"  # at the base shape neither input has the shape of the output
+    assert (tried["inputs"], tried["functions"]) == ("2 matter", "2 needed")
+
+
+def test_an_input_that_no_output_needs():
+    found = audited(**with_reference("input_data['E0'].sum(-1)"))
+    fault = the_fault_of(found, "inputs")
+    assert fault.tried == "E1 drawn anew, everything else kept"
+    assert "may ignore E1" in fault.found
+    assert "use E1 in a data_transform" in fault.remedy
+
+
+def test_an_input_that_is_always_the_same():
+    inputs = yaml.safe_load(GOOD)["inputs"]
+    inputs[1]["data_gen"] = "torch.ones"
+    fault = the_fault_of(audited(inputs=inputs), "inputs")
+    assert "the same numbers in all" in fault.found
+    changed = audited(inputs=inputs, cases=["input_data['E1'].mul_(2)\nTrue"])
+    assert changed.state is State.FINE  # a hand-made input changes it
+
+
+def test_a_reference_that_is_constant():
+    found = audited(**with_reference(f"{SIZE} + 3"))
+    tried = {text for check, text in faults(found) if check == "answers"}
+    assert tried == {"S0 = the mean of the expected value", "S0 = the expected value of another seed"}
+    assert len([check for check, _ in faults(found) if check == "inputs"]) == 2
+    zeros = {text for check, text in faults(audited(**with_reference(SIZE))) if check == "answers"}
+    assert "S0 = zeros" in zeros
+
+
+def test_a_reference_that_returns_its_input():
+    outputs = [{"name": "S0", "dtype": "fp32", "dims": ["M", "N"], "data_transform": ["input_data['E1'].clone()"]}]
+    found = audited(outputs=outputs, impl="return E1")
+    assert ("answers", "S0 = E1") in faults(found)
+    assert ("inputs", "E0 drawn anew, everything else kept") in faults(found)
+    assert [finding.tried for finding in found.of(State.NOTE)] == ["fn_relu", "fn_sum"]  # used by nothing
+
+
+def test_two_outputs_that_cannot_be_told_apart():
+    output = yaml.safe_load(GOOD)["outputs"][0]
+    impl = yaml.safe_load(GOOD)["impl"].replace("return", "E4 =") + "return E4, E4\n"
+    found = audited(outputs=[output, output | {"name": "S1"}], impl=impl)
+    assert ("answers", "S0 = S1") in faults(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"{SIZE} + torch.rand(N_value, dtype=torch.float64)", "seen.append(1)\n" + f"{SIZE} + len(seen)"],
+    ids=["random", "remembers"],
+)
+def test_a_reference_that_is_no_function_of_its_inputs(text):
+    found = audited(
+        **{"global": "seen = []\n"}, **with_reference(text.replace("torch.float64", "input_data['E0'].dtype"))
+    )
+    assert "other values for the same inputs (base seed 0" in the_fault_of(found, "reference").found
+
+
+def test_a_program_that_is_wrong():
+    found = audited(impl=yaml.safe_load(GOOD)["impl"].replace("fn=fn_relu).apply(E0)", "fn=fn_relu).apply(E1)"))
+    fault = the_fault_of(found, "program")
+    assert fault.found.startswith("refused at AFFINE")
+    assert [finding.check for finding in found.of(State.UNCHECKED)] == ["functions"]
+
+
+def test_a_function_that_breaks_its_declaration():
+    found = audited(**with_fn(0, apply="return [input[0], input[0]]"))
+    assert "fn_relu" in the_fault_of(found, "program").found
+
+
+def test_without_a_program_it_says_what_could_not_be_checked():
+    found = audited(impl=None)
+    assert found.state is State.UNCHECKED
+    assert [finding.check for finding in found.of(State.UNCHECKED)] == ["program", "functions"]
+    assert {finding.check for finding in found.of(State.FINE)} == set(CHECKS) - {"program", "functions"}
+
+
+def test_a_function_that_the_data_does_not_need():
+    inputs = yaml.safe_load(GOOD)["inputs"]
+    inputs[0]["data_gen"] = "torch.rand"  # never negative: nothing for relu to do
+    fault = the_fault_of(audited(inputs=inputs), "functions")
+    assert fault.tried == "fn_relu returns input[0]"
+    assert "passes all" in fault.found
+
+
+def test_two_functions_that_may_stand_for_each_other():
+    plain = {"name": "A", "input_dtype": "fp32", "output_dtype": "fp32"}
+    fns = [
+        {**plain, "func_name": "fn_relu", "apply": "return [torch.relu(input[0])]"},
+        {**plain, "func_name": "fn_clip", "apply": "return [input[0].clamp(0, 1e6)]"},
+        yaml.safe_load(GOOD)["fns"][1],
+    ]
+    impl = yaml.safe_load(GOOD)["impl"].replace("E2 =", "E1 = step.Map(fn=fn_clip).apply(E1)\nE2 =")
+    reference = with_reference("(input_data['E0'].relu() * input_data['E1'].relu()).sum(-1)")
+    assert audited(fns=fns, impl=impl, **reference).state is State.FINE  # they agree on every sample: nothing to say
+    fns[1]["apply"] = "return [input[0].clamp(0, 1)]"
+    reference = with_reference("(input_data['E0'].relu() * input_data['E1'].clamp(0, 1)).sum(-1)")
+    small = [entry | {"data_gen": "torch.rand"} for entry in yaml.safe_load(GOOD)["inputs"]]
+    tried = {text for _, text in faults(audited(fns=fns, impl=impl, inputs=small, **reference))}
+    assert {"fn_relu does the work of fn_clip", "fn_clip does the work of fn_relu"} <= tried
+
+
+def test_a_sum_that_may_forget_is_a_note():
+    inputs = [entry | {"dims": [1, "N"]} for entry in yaml.safe_load(GOOD)["inputs"]]  # one element per sum
+    found = audited(inputs=inputs)
+    assert found.state is State.FINE
+    assert [finding.tried for finding in found.of(State.NOTE)] == ["fn_sum forgets its state"]
+
+
+def test_a_tolerance_that_hides_mistakes():
+    text = yaml.safe_load(GOOD)["outputs"][0]["data_transform"][0]
+    assert "atol" in the_fault_of(audited(**with_reference(text, atol=0.5)), "tolerance").remedy
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cases": ["input_data['E0'].zero_()\ninput_data['E0'].any()"]}, "data without the property"),
+        ({"margins": ["input_data['E0'].abs() * 1e-9"]}, "a distance below"),
+        (with_reference("input_data['E0']"), "shape"),
+        (with_reference("input_data['E9'].sum(-1)"), "KeyError"),
+        (with_reference("torch.log(-input_data['E0'].square().sum(-1))"), "NaN in the reference"),
+    ],
+    ids=["case", "margin", "shape", "name", "nan"],
+)
+def test_data_that_cannot_be_made_is_said_once(changes, words):
+    found = audited(**changes)
+    assert words in the_fault_of(found, "data").found
+    assert {finding.check for finding in found.of(State.UNCHECKED)} == set(CHECKS) - {"data"}
