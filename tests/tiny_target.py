@@ -5,16 +5,22 @@
 
 A task gives each input's values, one per trial, and the values wanted. It goes through the whole loop (prompt, reply,
 verdict, experience, selection) to show that nothing outside a target's folder knows STeP.
+
+`TINY_PYTHON` has the same tasks and another language: Python that defines `solve`, with the inputs as its arguments. Its
+candidates are executed.
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import operator
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -241,7 +247,59 @@ class _Draw:
         return [names.get(word, word) for word in shape]
 
 
+class TinyPython(Tiny):
+    """Programs are Python, so they run in processes of their own (the `Executed` protocol)."""
+
+    name = "tiny_python"
+    comment = "#"
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if self.check(task, text).stage is Stage.RUN else None
+
+    def check(self, task: Task, source: str) -> Checked:
+        try:
+            names = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+        except (SyntaxError, ValueError) as error:
+            return Checked(Stage.PARSE, errors=(Diagnostic("LANG", "program", str(error), "Python"),))
+        if "solve" not in names:
+            found = Diagnostic("TYPE", "program", f"functions {names}", "a function `solve`")
+            return Checked(Stage.TYPE, errors=(found,))
+        return Checked(Stage.RUN, source)
+
+    def run(self, program: Any, trial: Trial) -> TrialResult:
+        raise RuntimeError("a candidate of this language never runs where its task is known")
+
+    def canonical(self, source: str) -> str:
+        return ast.unparse(ast.parse(source))
+
+    def repair(self, task: Task, source: str) -> str | None:
+        return None
+
+    def runtime(self) -> Sequence[Path]:
+        return ()
+
+    def inputs(self, trial: Trial) -> bytes:
+        return json.dumps(trial.data[0]).encode()
+
+    def execute(self, source: str, inputs: bytes) -> bytes:
+        namespace: dict[str, Any] = {}
+        exec(source, namespace)
+        return json.dumps(namespace["solve"](**json.loads(inputs))).encode()
+
+    def compare(self, trial: Trial, outputs: bytes) -> TrialResult:
+        want = trial.data[1]
+        try:
+            value = json.loads(outputs)
+        except ValueError:
+            value = None
+        if type(value) is not int:
+            return TrialResult(Stage.RUN, (Diagnostic("OUT", trial.name, repr(outputs[:80]), "an integer"),))
+        errors = () if value == want else (Diagnostic("DATA", trial.name, str(value), str(want)),)
+        return TrialResult(Stage.MATCH, errors, float(abs(value - want)))
+
+
 TINY = Tiny()
+TINY_PYTHON = TinyPython()
 
 
 def tiny_task(task_id: str, solution: str, *, seed: int = 0, trials: int = 4) -> Task:

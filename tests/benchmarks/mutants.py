@@ -128,6 +128,7 @@ TABLE: dict[str, list[Row]] = {
         ("fn_maxsum", "torch.exp(input[0] - top)", "torch.exp(top - input[0])", MATCH),
         ("fn_maxsum", ") / total]", ")]", MATCH),
         ("fn_maxsum", "torch.maximum", "torch.minimum", MATCH),
+        ("fn_maxsum.init", "-inf", "0", MATCH),  # all scores far below the start: nothing is left of them
         ("fn_getthird", "input[2]", "input[2] / input[1]", MATCH),  # divided twice
         ("program", "(E0, E1)", "(E1, E0)", TYPE),
         ("program", "step.Accum(", "step.Scan(", TYPE),
@@ -143,6 +144,7 @@ TABLE: dict[str, list[Row]] = {
             "(state[0] - top), torch.exp(input[0] - top)",
             MATCH,
         ),
+        ("fn_expmaxdiff.init", "-inf", "0", MATCH),
         ("fn_divsum", "input[2] * state[0]", "state[0]", MATCH),
         ("fn_divsum", ") / total]", ")]", MATCH),
         ("fn_getsecondthird", "[input[1], input[2]]", "[input[2], input[1]]", MATCH),
@@ -153,6 +155,7 @@ TABLE: dict[str, list[Row]] = {
         ("program", "return E7", "return step.Streamify().apply(E6)", AFFINE),
     ],
     "attn_2": [
+        ("fn_expmaxdiff.init", "-inf", "0", MATCH),
         ("fn_wssingle", "state[0] * input[1] + input[0]", "state[0] + input[0]", MATCH),
         ("fn_wsdouble", "state[0] * input[2]", "state[0] * input[1]", MATCH),
         ("fn_wsdouble", "input[1] * input[0]", "input[0]", MATCH),

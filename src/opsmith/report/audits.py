@@ -24,7 +24,8 @@ def audits_table(audits: Sequence[Audit]) -> Table:
     for audit in audits:
         made.add_row(audit.task, audit.state.value, *(_cell(audit, check) for check in CHECKS))
     counts = Counter(audit.state.value for audit in audits)
-    made.caption = f"{len(audits)} task files: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+    files = "task file" if len(audits) == 1 else "task files"
+    made.caption = f"{len(audits)} {files}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
     made.caption_justify = "left"
     return made
 

@@ -26,7 +26,7 @@ from typing import Any
 from opsmith.verification import seccomp
 from opsmith.verification.candidate import serve
 from opsmith.verification.channel import write_frame
-from opsmith.verification.sandbox import Sandbox, confine_worker, missing
+from opsmith.verification.sandbox import Sandbox, confine_worker, missing, readable_by_workers
 from opsmith.verification.worker import work
 
 NUMBER = struct.Struct("!i")  # the answer to every request
@@ -62,6 +62,7 @@ def _preload() -> None:
     package = import_module(_PRELOADED)
     for module in pkgutil.iter_modules(package.__path__, f"{_PRELOADED}."):
         import_module(module.name)
+    readable_by_workers()
 
 
 def _probe() -> str:

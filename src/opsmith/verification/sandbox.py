@@ -13,10 +13,14 @@ import sys
 import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from opsmith.verification import landlock, seccomp
 from opsmith.verification.syscalls import MACHINE
+
+if sys.platform == "linux":
+    import resource
 
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/urandom")  # what a late dlopen reads
 
@@ -50,7 +54,7 @@ def confine_worker(sandbox: Sandbox, own: Iterable[Path]) -> None:
     """Confine this process for an author's code, which may read what is imported and `own`. Raises OSError."""
     _limit(sandbox)
     if sandbox.isolate:
-        _confine([*_imported(), *map(Path, _SYSTEM), *own], strict=False)
+        _confine([*readable_by_workers(), *own], strict=False)
 
 
 def confine_candidate(sandbox: Sandbox, runtime: Iterable[Path]) -> None:
@@ -66,26 +70,29 @@ def package_of(module: str) -> list[Path]:
     return [Path(folder) for folder in folders if folder]
 
 
+@cache
+def readable_by_workers() -> tuple[Path, ...]:
+    """Python's library, installed packages and our own; not the rest of the import path, where a user's files lie.
+
+    The nursery asks once, for all its forks.
+    """
+    library = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
+    packages = [Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}]
+    return (*library, *packages, *package_of("torch"), *package_of(__name__), *map(Path, _SYSTEM))
+
+
 def _confine(readable: Iterable[Path], strict: bool) -> None:
     seccomp.give_up_privileges()
     landlock.restrict(readable)
     seccomp.install(strict, truncation=landlock.version() < landlock.TRUNCATES)
 
 
-def _imported() -> list[Path]:
-    """Python's library, installed packages and our own; not the rest of the import path, where a user's files lie."""
-    library = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-    packages = [Path(entry) for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"}]
-    return [*library, *packages, *package_of("torch"), *package_of(__name__)]
-
-
 def _limit(sandbox: Sandbox) -> None:
     """Limits of the operating system; the memory's is on mapped addresses, so that nothing escapes it."""
     if sys.platform != "linux":
         return
-    import resource  # noqa: PLC0415  (not on every system)
-
-    mapped = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    with open("/proc/self/statm", "rb") as file:
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
     limits = {
         resource.RLIMIT_AS: mapped + sandbox.memory,
         resource.RLIMIT_NOFILE: sandbox.open_files,

@@ -97,7 +97,8 @@ def test_nothing_is_rewritten_where_the_affine_rule_is_not_the_only_problem(prog
     [
         ("a = step.Map(fn=f).apply(E0)\nreturn a", "# hi\nX  = step.Map( fn = f ).apply( E0 )\n\nreturn X"),
         ("return [s for s in E0]", "return [t for t in E0]"),
-        ("'''doc'''\nfor i in E0:\n    x = i\nreturn x", "for j in E0:\n    y = j\nreturn y"),
+        ("'''doc'''\nx = E0\nfor i in E1:\n    x = i\nreturn x", "y = E0\nfor j in E1:\n    y = j\nreturn y"),
+        ("a = [E0 for i in L]\nb = [a for i in L]\nreturn b", "a = [E0 for i in L]\nb = [a for k in L]\nreturn b"),
     ],
 )
 def test_isomorphic_programs_have_one_canonical_text(left, right):
@@ -111,6 +112,12 @@ def test_isomorphic_programs_have_one_canonical_text(left, right):
         ("E0 = step.Map(fn=f).apply(E0)\nreturn E0", "E1 = step.Map(fn=f).apply(E1)\nreturn E1"),
         ("return step.Accum(fn=f, b=1).apply(E0)", "return step.Accum(fn=f, b=2).apply(E0)"),
         ("a = 1\nb = 2\nreturn a", "a = 1\nb = 2\nreturn b"),
+        ("a = E0\nreturn a", "a = E0\nreturn _0"),
+        ("a = [E0 for E0 in [E1]]\nreturn E0", "a = [x for x in [E1]]\nreturn x"),
+        ("for E0 in []:\n    a = 1\nreturn E0", "for x in []:\n    a = 1\nreturn x"),
+        ("for i in []:\n    a = E1\nreturn a", "for i in []:\n    b = E1\nreturn a"),
+        ("return [E0 for x in [E0]]", "return [E0 for len in [E0]]"),
+        ("return E0", "return E0  #" + "." * 2**16),
     ],
 )
 def test_different_programs_keep_different_canonical_texts(left, right):

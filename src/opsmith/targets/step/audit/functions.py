@@ -46,13 +46,12 @@ def check_functions(material: Material, task: Task, source: str | None) -> Itera
         found = "needs an `impl` that passes"
         yield Finding("functions", State.UNCHECKED, "nothing", found, "an `impl` that passes")
         return
-    used = used_fns(task, source)
-    needed = [fn for fn in material.spec.fns if fn.func_name in used]
-    survivors = [finding for fn in needed for finding in _survivors(material, task, source, fn)]
-    yield from survivors
-    yield from (_unused(fn) for fn in material.spec.fns if fn.func_name not in used)
-    if all(finding.state is State.NOTE for finding in survivors):
-        yield Finding("functions", State.FINE, f"{len(needed)} needed")
+    fns, used = material.spec.fns, used_fns(task, source)
+    dropped = [finding for fn in fns if fn.func_name in used for finding in _findings(material, task, source, fn)]
+    yield from dropped
+    yield from (_unused(fn) for fn in fns if fn.func_name not in used)
+    if all(finding.state is State.NOTE for finding in dropped):
+        yield Finding("functions", State.FINE, f"{len(used)} needed")
 
 
 def used_fns(task: Task, source: str) -> frozenset[str]:
@@ -66,13 +65,19 @@ def _unused(fn: Fn) -> Finding:
     return Finding("functions", State.NOTE, fn.func_name, found, "fine if it is there to mislead; else remove it")
 
 
-def _survivors(material: Material, task: Task, source: str, fn: Fn) -> Iterator[Finding]:
+def _findings(material: Material, task: Task, source: str, fn: Fn) -> Iterator[Finding]:
+    """What passes without the fn's work, or a note that there was no way to leave it out."""
+    judged = 0
     for dropped in (*dropped_forms(fn), *_exchanged_forms(material.spec, fn)):
         if _same_on_samples(material, fn, dropped.fn):
             continue
         verdict = verify(_with_fn(material.spec, task, dropped.fn), source)
-        if verdict.outcome is Outcome.PASSED:
+        judged += verdict.outcome is not Outcome.UNJUDGED
+        if verdict.passed:
             yield _survivor(dropped, verdict.trials)
+    if not judged:
+        found = "it returns what it is given, or cannot be run without its work: whether it matters was not seen"
+        yield Finding("functions", State.NOTE, fn.func_name, found)
 
 
 def _survivor(dropped: Dropped, trials: int) -> Finding:
@@ -182,4 +187,9 @@ def _value(body: Callable[[Any, Any], Any], state: Sequence[Tensor], element: Se
 def _agree(first: list[Tensor] | None, second: list[Tensor] | None) -> bool:
     if first is None or second is None or len(first) != len(second):
         return False
-    return all(torch.equal(x, y) for x, y in zip(first, second, strict=True))
+    return all(x.shape == y.shape and _equal(x, y) for x, y in zip(first, second, strict=True))
+
+
+def _equal(first: Tensor, second: Tensor) -> bool:
+    """Entry by entry; NaN, as a root of a negative number gives it, equals NaN."""
+    return torch.allclose(first.double(), second.double(), rtol=0, atol=0, equal_nan=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from opsmith.targets.step.language.program import MAX_TEXT, dedent
+from opsmith.targets.step.language.program import MAX_TEXT, dedent, parse
 
 
 def read_program(inputs: tuple[str, ...], text: str) -> str | None:
@@ -16,7 +16,7 @@ def read_program(inputs: tuple[str, ...], text: str) -> str | None:
         return None
     source = dedent(text)
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if tree.body and isinstance(tree.body[-1], ast.Return):

@@ -1,23 +1,31 @@
 """Isomorphism of programs: are two texts the same program up to the names of locals, comments and layout?
 
-Functions, keywords, constants and order are kept, as in the paper's filter (section 3.1). Names that are read before
-they are bound (inputs, fns, sizes) are kept too, so that only names of the program's own making are renamed.
+Functions, keywords, constants and order are kept, as in the paper's filter (section 3.1). A local is written as the
+number of its first binding. Names that are read before they are bound (inputs, fns, sizes) are kept; so is, beside its
+number, a name that only a loop bound, once the loop is over: the loop may have had nothing to run over.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from opsmith.targets.step.language.program import dedent
+from opsmith.targets.step.language.expressions import stored_names
+from opsmith.targets.step.language.program import MAX_TEXT, dedent, parse
 from opsmith.targets.step.language.values import BUILTINS
 
 
 def canonical(source: str) -> str:
     """A text that is equal exactly for isomorphic programs; a text that does not parse stands for itself."""
+    if len(source) > MAX_TEXT:
+        return source
     try:
-        tree = ast.parse(dedent(source))
-        tree.body = [statement for statement in tree.body if not _is_docstring(statement)]
-        return ast.unparse(_Renamer().visit(tree))
+        writer = _Writer()
+        for statement in parse(dedent(source)).body:
+            if not _is_docstring(statement):
+                writer.write(statement)
+        return " ".join(writer.words)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
 
@@ -26,39 +34,80 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-class _Renamer(ast.NodeTransformer):
-    """Renames locals in the order of their first binding; a name seen first as a read keeps its name."""
+_FIELDS: Mapping[type[ast.AST], tuple[str, ...]] = {  # of the commonest, and where names are bound after their use
+    ast.Assign: ("value", "targets"),
+    ast.Call: ("func", "args", "keywords"),
+    ast.Attribute: ("value", "attr"),
+    ast.Constant: ("value",),
+    ast.keyword: ("arg", "value"),
+    ast.Tuple: ("elts",),
+    ast.List: ("elts",),
+}
+
+
+class _Writer:
+    """Writes a syntax tree as a list of words; every node stands between its class and a `)`."""
 
     def __init__(self) -> None:
+        self.words: list[str] = []
         self.names: dict[str, str] = {name: name for name in BUILTINS}
         self.bound = 0
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id not in self.names:
-            if isinstance(node.ctx, ast.Store):
-                self.names[node.id] = f"_{self.bound}"
-                self.bound += 1
-            else:
-                self.names[node.id] = node.id
-        return ast.copy_location(ast.Name(self.names[node.id], node.ctx), node)
+    def write(self, node: Any) -> None:
+        kind = type(node)
+        if kind is ast.Name:
+            self.words.append(self.names.get(node.id) or self._first(node))
+        elif kind is list:
+            self._list(node)
+        elif not isinstance(node, ast.AST):
+            self.words.append(repr(node))
+        else:
+            self.words.append(f"{kind.__name__}(")
+            _WRITERS.get(kind, _Writer._fields)(self, node)
+            self.words.append(")")
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        node.value = self.visit(node.value)
-        node.targets = [self.visit(target) for target in node.targets]
-        return node
+    def _list(self, parts: list[Any]) -> None:
+        self.words.append("[")
+        for part in parts:
+            self.write(part)
+        self.words.append("]")
 
-    def visit_For(self, node: ast.For) -> ast.AST:
-        node.iter = self.visit(node.iter)
-        node.target = self.visit(node.target)
-        node.body = [self.visit(statement) for statement in node.body]
-        return node
+    def _fields(self, node: ast.AST) -> None:
+        for name in _FIELDS.get(type(node)) or node._fields:
+            if name != "ctx":
+                self.write(getattr(node, name))
 
-    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
-        node.generators = [self.visit(generator) for generator in node.generators]
-        node.elt = self.visit(node.elt)
-        return node
+    def _first(self, node: ast.Name) -> str:
+        """What a name is written as from its first occurrence on."""
+        self.names[node.id] = node.id
+        if isinstance(node.ctx, ast.Store):
+            self.names[node.id] = str(self.bound)
+            self.bound += 1
+        return self.names[node.id]
 
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        node.iter = self.visit(node.iter)
-        node.target = self.visit(node.target)
-        return node
+    def _for(self, node: ast.For) -> None:
+        before = self.bound
+        for part in (node.iter, node.target, node.body, node.orelse):
+            self.write(part)
+        for name, written in self.names.items():
+            if written.isdigit() and int(written) >= before:
+                self.names[name] = f"{written}:{name}"
+
+    def _comprehension(self, node: ast.ListComp) -> None:
+        """Its variables are its own; what it runs over does not see them."""
+        self._list([generator.iter for generator in node.generators])
+        targets = [name for generator in node.generators for name in stored_names(generator.target)[0]]
+        own = [name for name in targets if name not in BUILTINS]
+        outer = {name: self.names.pop(name) for name in own if name in self.names}
+        for generator in node.generators:
+            self._list([generator.target, generator.ifs, generator.is_async])
+        self.write(node.elt)
+        for name in own:
+            self.names.pop(name, None)
+        self.names |= outer
+
+
+_WRITERS: Mapping[type[ast.AST], Callable[[_Writer, Any], None]] = {
+    ast.For: _Writer._for,
+    ast.ListComp: _Writer._comprehension,
+}

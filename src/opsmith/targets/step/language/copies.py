@@ -16,7 +16,7 @@ from opsmith.targets.step.language.affine import copy_lines, copy_names
 from opsmith.targets.step.language.build import Stream
 from opsmith.targets.step.language.check import Report, check_program
 from opsmith.targets.step.language.graph import Graph, Node
-from opsmith.targets.step.language.program import dedent
+from opsmith.targets.step.language.program import dedent, parse
 from opsmith.targets.step.language.spec import TaskSpec
 
 Edit = tuple[int, int, int, str]  # line (from 1), first and last column, replacement
@@ -35,7 +35,8 @@ def insert_copies(spec: TaskSpec, source: str) -> str | None:
 
 # -------------------------------------------------------------------- in place
 def _edited(source: str, report: Report) -> str | None:
-    tree, lines = ast.parse(dedent(source)), dedent(source).split("\n")
+    text = dedent(source)
+    tree, lines = parse(text), text.split("\n")
     taken = set(re.findall(r"\w+", source))
     written = Counter(id(use.place) for stream in report.streams for use in stream.uses)
     edits: list[Edit] = []

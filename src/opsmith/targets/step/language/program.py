@@ -12,6 +12,7 @@ import ast
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from opsmith.records import Diagnostic
@@ -54,7 +55,7 @@ class Interpreter(Evaluator):
         text = dedent(source)
         self.lines = text.split("\n")
         try:
-            return ast.parse(text)
+            return parse(text)
         except SyntaxError as error:
             raise LangError("syntax", error.msg, "a program of the language", "", error.lineno) from None
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
@@ -152,6 +153,12 @@ class Interpreter(Evaluator):
         names, steps = stored_names(statement)
         self.bound |= dict.fromkeys([name for name in names if name not in BUILTINS], UNKNOWN)
         self.steps += steps  # a loop may skip a long statement again and again
+
+
+@lru_cache(maxsize=2)  # one text is checked at many sizes
+def parse(text: str) -> ast.Module:
+    """The text's syntax tree, for reading only."""
+    return ast.parse(text)
 
 
 def dedent(source: str) -> str:

@@ -1,0 +1,132 @@
+"""Every function that differs from an offered one by a single edit of its body or its start values.
+
+The wanted values of a task do not come from its functions, so a right program over a changed function is a wrong
+program, unless the change makes no difference. Operators, comparisons, numbers, fields, operands and calls are changed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from opsmith.targets.step.language.spec import Fn
+from opsmith.targets.step.language.types import fields_of
+from opsmith.targets.step.mutation.fn_laws import identity_of
+
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+EXTREMES = ("maximum", "minimum")
+
+
+def fn_edits(fn: Fn) -> Iterator[Fn]:
+    """All single edits of a function, each once."""
+    seen = {identity_of(fn)}
+    for changed in (*_bodies(fn), *_starts(fn)):
+        name = identity_of(changed)
+        if name not in seen:
+            seen.add(name)
+            yield changed
+
+
+def _starts(fn: Fn) -> Iterator[Fn]:
+    for at, start in enumerate(fn.init or ()):
+        for other in (0.0, 1.0, -1.0):
+            if fn.init is not None and other != start:
+                yield replace(fn, init=(*fn.init[:at], other, *fn.init[at + 1 :]))
+
+
+def _bodies(fn: Fn) -> Iterator[Fn]:
+    tree = ast.parse(fn_source := _wrapped(fn.apply))
+    count = sum(1 for _ in _walk(tree))
+    for at in range(count):
+        for choice in range(len(list(_replacements(_node(ast.parse(fn_source), at), fn)))):
+            changed = ast.parse(fn_source)
+            node = _node(changed, at)
+            _Replaced(node, list(_replacements(node, fn))[choice]).visit(changed)
+            yield replace(fn, apply=_unwrapped(changed))
+
+
+def _wrapped(body: str) -> str:
+    return "def body():\n" + "\n".join(" " + line for line in body.splitlines())
+
+
+def _unwrapped(tree: ast.Module) -> str:
+    function = ast.fix_missing_locations(tree).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    return "\n".join(ast.unparse(statement) for statement in function.body) + "\n"
+
+
+def _node(tree: ast.AST, at: int) -> ast.AST:
+    return list(_walk(tree))[at]
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node but the numbers of fields, which `_fields` exchanges for other fields."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.Subscript) and _is_field(node) and isinstance(child, ast.Constant)):
+            yield from _walk(child)
+
+
+def _is_field(node: ast.Subscript) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("input", "state")
+
+
+class _Replaced(ast.NodeTransformer):
+    """One node, by identity, replaced."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _replacements(node: ast.AST, fn: Fn) -> Iterator[ast.AST]:
+    match node:
+        case ast.BinOp():
+            yield from _operations(node)
+        case ast.Compare(left=left, ops=[op], comparators=comparators):
+            yield from (ast.Compare(left, [other()], comparators) for other in COMPARISONS if not isinstance(op, other))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            yield operand
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value) | float(value)):
+            yield from (ast.Constant(other) for other in (value + 1, value - 1, 2 * value) if other != value)
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(at))) if name in ("input", "state"):
+            yield from _fields(name, at, fn)
+        case ast.Call():
+            yield from _calls(node)
+        case ast.List(elts=parts) if len(parts) > 1:
+            yield ast.List(parts[::-1], ast.Load())
+
+
+def _operations(node: ast.BinOp) -> Iterator[ast.AST]:
+    """Another operator, the operands exchanged, or one of them alone."""
+    if isinstance(node.op, ARITHMETIC):
+        yield from (ast.BinOp(node.left, other(), node.right) for other in ARITHMETIC if not isinstance(node.op, other))
+    if not isinstance(node.op, ast.Add | ast.Mult):
+        yield ast.BinOp(node.right, node.op, node.left)
+    yield from (node.left, node.right)
+
+
+def _fields(name: str, at: int, fn: Fn) -> Iterator[ast.AST]:
+    """Another field of the input or of the state."""
+    counts = {"input": len(fields_of(fn.input_dtype)), "state": len(fn.init or ())}
+    for source, count in counts.items():
+        for other in range(count):
+            if (source, other) != (name, at):
+                yield ast.Subscript(ast.Name(source, ast.Load()), ast.Constant(other), ast.Load())
+
+
+def _calls(node: ast.Call) -> Iterator[ast.AST]:
+    """Without the call; without one keyword; the other extreme."""
+    if node.args:
+        yield node.args[0]
+    for at in range(len(node.keywords)):
+        yield ast.Call(node.func, node.args, [*node.keywords[:at], *node.keywords[at + 1 :]])
+    match node.func:
+        case ast.Attribute(value=value, attr=name) if name in EXTREMES:
+            yield ast.Call(ast.Attribute(value, EXTREMES[1 - EXTREMES.index(name)], ast.Load()), node.args, [])

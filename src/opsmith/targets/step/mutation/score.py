@@ -1,0 +1,81 @@
+"""Does the verdict accept a wrong program or refuse a right one? Counted over populations around one right program.
+
+An accepted program is right by normal form, explained in the table of accepted changes, or a false accept until
+somebody explains it. A refused program that is right by normal form or by construction is a false refusal. Whatever
+else is refused may be right or wrong: the score says nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opsmith.records import Outcome, Task, Verdict
+from opsmith.targets.step.mutation.populations import POPULATIONS, Mutant, Populations
+
+JudgeAll = Callable[[Sequence[tuple[Task, str]]], Sequence[Verdict]]
+
+EQUIVALENT, EXPLAINED, UNJUDGED = "equivalent", "explained", "unjudged"
+FALSE_ACCEPT, FALSE_REFUSAL = "false accept", "false refusal"
+FALSE = (FALSE_ACCEPT, FALSE_REFUSAL)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict that is false as far as we know."""
+
+    what: str  # one of FALSE
+    population: str
+    change: str
+    message: str  # of the verdict
+
+
+@dataclass(frozen=True)
+class Score:
+    """One task. `tallies`: population -> stage that refused, or one of the words above -> programs."""
+
+    task: str
+    tallies: Mapping[str, Mapping[str, int]]
+    findings: tuple[Finding, ...]
+    stale: tuple[str, ...]  # changes of the table that were not accepted; () for a sample
+
+    @property
+    def is_clean(self) -> bool:
+        return not self.findings and not self.stale
+
+    def total(self, *words: str) -> int:
+        """Programs of all populations with one of these ends; no word: all programs."""
+        return sum(n for tally in self.tallies.values() for word, n in tally.items() if word in words or not words)
+
+
+def score(populations: Populations, judge_all: JudgeAll, table: Mapping[str, str]) -> Score:
+    """The score of one task. `table`: accepted change -> why the changed program is right."""
+    mutants = list(populations.mutants())
+    verdicts = judge_all([(mutant.task, mutant.source) for mutant in mutants])
+    judged = [
+        (mutant, verdict, _end(mutant, verdict, table)) for mutant, verdict in zip(mutants, verdicts, strict=True)
+    ]
+    tallies = {population: Counter[str]() for population in POPULATIONS}
+    tallies["edits"].update(populations.refused)
+    for mutant, _, end in judged:
+        tallies[mutant.population][end] += 1
+    findings = [
+        Finding(end, mutant.population, mutant.change, verdict.message)
+        for mutant, verdict, end in judged
+        if end in FALSE
+    ]
+    accepted = {mutant.change for mutant, _, end in judged if end == EXPLAINED}
+    stale = () if populations.sample else tuple(change for change in table if change not in accepted)
+    return Score(populations.task.id, tallies, tuple(findings), stale)
+
+
+def _end(mutant: Mutant, verdict: Verdict, table: Mapping[str, str]) -> str:
+    """The stage that refused it, or what its acceptance means."""
+    if mutant.is_right:
+        return EQUIVALENT if verdict.passed else FALSE_REFUSAL
+    if verdict.outcome is Outcome.UNJUDGED:
+        return UNJUDGED
+    if not verdict.passed:
+        return verdict.stage.name
+    return EXPLAINED if mutant.change in table else FALSE_ACCEPT
