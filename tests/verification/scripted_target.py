@@ -53,6 +53,9 @@ class Scripted:
             return fault
         return found
 
+    def reference(self, trial: Trial) -> object:
+        return trial.data
+
     def canonical(self, source: str) -> str:
         if source == "not canonical":
             raise ValueError(source)

@@ -111,6 +111,10 @@ class Target(Protocol):
         """
         ...
 
+    def reference(self, trial: Trial) -> object:
+        """Compute what a trial expects once more, and nothing else: what the time of a verdict is measured against."""
+        ...
+
     def canonical(self, source: str) -> str:
         """A text that is equal for isomorphic programs: locals renamed, comments and layout dropped."""
         ...

@@ -95,6 +95,17 @@ def expected_values(spec: TaskSpec, bindings: Bindings) -> Values:
     return _run_reference(spec, bindings, _reference_namespace(bindings))
 
 
+def reference_values(spec: TaskSpec, bindings: Bindings) -> list[Any]:
+    """What the data_transforms give, as it is: for measuring them. They see the draw's own tensors."""
+    namespace = {**bindings.namespace, "input_data": bindings.input_data}
+    with default_dtype(default_of(bindings.wide)), torch.no_grad():
+        return [
+            compile_transform(text, _label(output, at)).run(namespace)
+            for output in spec.outputs
+            for at, text in enumerate(output.data_transform)
+        ]
+
+
 def narrow_margin(spec: TaskSpec, bindings: Bindings) -> str | None:
     """The first margin text with a distance below MARGIN, or None. Raises TaskFault."""
     if not spec.margins:

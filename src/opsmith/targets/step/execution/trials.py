@@ -24,6 +24,7 @@ from opsmith.targets.step.execution.data import (
     draws_numbers,
     expected_values,
     jittered,
+    reference_values,
     seed_of,
 )
 from opsmith.targets.step.execution.fns import Plans
@@ -145,6 +146,10 @@ class Case:
         """Per output and field: the expected values, draws as first axis, and how far a result may lie from them."""
         rows = [draw.wide_limits if self.is_wide else draw.declared_limits for draw in self.draws]
         return [[stacked(limits) for limits in zip(*fields, strict=True)] for fields in zip(*rows, strict=True)]
+
+    def run_reference(self) -> list[object]:
+        """The values of every data_transform on every draw, without a check or a copy."""
+        return [value for bindings in self.bindings for value in reference_values(self.draws[0].suite.spec, bindings)]
 
     def label(self, at: int) -> str:
         """What findings call a draw."""
