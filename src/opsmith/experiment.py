@@ -20,6 +20,8 @@ from opsmith.settings import Settings
 
 OPTIONS = {"temperatures": "--temperature", "from_run": "--from"}  # where it is not the field's name with dashes
 
+NOT_IN_FILES = {"trust_tasks": "the option --trust-tasks: a file may come from where the tasks do"}
+
 
 def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
     """The settings of a run; options that are None were not given."""
@@ -43,6 +45,8 @@ def read_experiment(file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:  # TOML errors say line and column
         raise TaskError(f"{file}: not a readable TOML file: {error}") from error
     for key in stated:
+        if key in NOT_IN_FILES:
+            raise TaskError(f"{_place(file, text, key)}: {key}: given in a file; expected {NOT_IN_FILES[key]}")
         if key not in Settings.model_fields:
             raise TaskError(f"{_place(file, text, key)}: unknown key {key!r}; {_known(key)}")
     try:

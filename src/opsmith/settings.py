@@ -27,7 +27,7 @@ class Settings(BaseModel):
     max_tokens: int = Field(default=1024, ge=1)  # output tokens of one reply
     concurrency: int = Field(default=16, ge=1)  # requests in flight
     workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model
-    trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them; a file cannot say so
+    trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
     from_run: str | None = None  # a finished run whose experiences are where this one starts
     budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
     noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled as real models do

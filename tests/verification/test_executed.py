@@ -67,6 +67,7 @@ def test_a_right_program_passes_and_a_wrong_one_does_not(pool):
     assert (verdict.stage, verdict.outcome, verdict.trials) == (Stage.MATCH, Outcome.REFUSED, 1)
     assert verdict.max_abs_error == WANT - 7
     assert verdict.verifier == TINY_PYTHON.verifier
+    assert 0 < verdict.seconds < 60
 
 
 @pytest.mark.parametrize(

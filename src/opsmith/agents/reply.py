@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from textwrap import dedent
 
 from opsmith.agents.fences import fenced_blocks
+from opsmith.agents.layout import dedent
 from opsmith.agents.yaml_reply import dropped_lines, key_line, read_mapping
 from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Target

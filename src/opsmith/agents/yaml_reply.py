@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from textwrap import dedent
 from typing import Any
 
 import yaml
+
+from opsmith.agents.layout import dedent
 
 MAX_TEXT = 2**17  # characters of one YAML text
 MAX_DEPTH = 16  # of nested mappings and lists

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.options import TrustTasks
+
 
 def add_to(app: typer.Typer) -> None:
     app.command()(check)
@@ -15,6 +17,7 @@ def add_to(app: typer.Typer) -> None:
 
 def check(
     tasks: Annotated[list[str], typer.Argument(metavar="TASK|DIR...", help="Ids, suites, YAML files or folders.")],
+    trust_tasks: TrustTasks = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
     """Judge task files themselves.
@@ -29,7 +32,7 @@ def check(
     from opsmith.verification.pool import Pool
 
     audits = []
-    with Pool() as pool:
+    with Pool(trust_tasks=trust_tasks) as pool:
         for audit in audit_files(resolve(tasks), pool):
             audits.append(audit)
             if as_json:

@@ -66,6 +66,12 @@ class Execution:
 
 def judge(target: Target, source: str, ask: Ask, start: Callable[[], Execution]) -> Verdict:
     """The verdict. What `ask` and `start` raise is not the candidate's doing, and is the caller's to handle."""
+    begin = time.perf_counter()
+    verdict = _judged(target, source, ask, start)
+    return replace(verdict, seconds=time.perf_counter() - begin)
+
+
+def _judged(target: Target, source: str, ask: Ask, start: Callable[[], Execution]) -> Verdict:
     examined = ask("examine")
     if "verdict" in examined:
         return verdict_from_json(examined["verdict"])

@@ -33,6 +33,7 @@ class Process:
 
     pid: int
     channel: Channel
+    ended: str = ""  # how; "": it was not killed yet
 
 
 @dataclass
@@ -80,14 +81,13 @@ class Nursery:
         return Process(*self._fork("candidate", sandbox))
 
     def kill(self, process: Process) -> str:
-        """Kill and reap; says how the process had ended."""
+        """Kill and reap; says how it had ended. A second call does nothing: the id may be another's by then."""
         process.channel.close()
-        with self._lock:
-            status = self._request({"kill": process.pid}) if self._control else None
-        code = os.waitstatus_to_exitcode(status or 0)
-        if code == UNCONFINED:
-            return "could not be confined"
-        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        if not process.ended:
+            with self._lock:
+                status = self._request({"kill": process.pid}) if self._control else None
+            process.ended = _ended(status or 0)
+        return process.ended
 
     def close(self) -> None:
         with self._lock:
@@ -140,6 +140,14 @@ class Nursery:
         if self._process is not None:
             self._process.communicate()
         self._control = self._process = None
+
+
+def _ended(status: int) -> str:
+    """A wait status in words."""
+    code = os.waitstatus_to_exitcode(status)
+    if code == UNCONFINED:
+        return "could not be confined"
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
 
 def _popen(control: int) -> subprocess.Popen[bytes]:

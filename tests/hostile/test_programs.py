@@ -1,0 +1,42 @@
+"""A hostile program is refused at its stage, at little cost; its worker lives on and judges the next one right."""
+
+import pytest
+
+from hostile.corpus import Attack, attacks, params, task_of
+from hostile.measure import MAX_BYTES, MAX_SECONDS, cost_of, worker_pids
+from opsmith.records import Outcome, Stage, dumps
+from opsmith.verification.pool import Pool
+
+PROGRAMS = attacks("programs.yaml", "program")
+MAX_VERDICT = 64 * 1024  # characters of a verdict, which is stored and goes into the next prompt
+WRONG = "E1 = step.Repeat(n=D).apply(E0)\nreturn step.Scan(fn=fn_mul, b=1).apply(step.Scan(fn=fn_mul, b=1).apply(E1))"
+
+
+@pytest.mark.parametrize("attack", params(PROGRAMS))
+def test_a_hostile_program_is_refused_where_it_goes_wrong_and_costs_little(warm: Pool, attack: Attack) -> None:
+    workers = worker_pids()
+    cost = cost_of(lambda: warm.verify(task_of(attack.task), attack.text), workers)
+    verdict = cost.answer
+    assert verdict.outcome is Outcome.REFUSED, verdict.message[:500]
+    assert verdict.stage in attack.stages, verdict.message[:500]
+    assert attack.word in verdict.message, verdict.message[:500]
+    assert len(dumps(verdict)) <= MAX_VERDICT
+    assert cost.seconds <= MAX_SECONDS
+    assert cost.extra_bytes <= MAX_BYTES
+    next_verdicts_are_right(warm)
+    assert worker_pids() == workers
+
+
+def next_verdicts_are_right(warm: Pool) -> None:
+    task = task_of("powers_0")
+    right, wrong = warm.verify(task, task.impl or ""), warm.verify(task, WRONG)
+    assert right.passed
+    assert (wrong.outcome, wrong.stage) == (Outcome.REFUSED, Stage.MATCH)
+
+
+def test_the_corpus_is_large_and_most_of_it_parses() -> None:
+    replies = attacks("replies.yaml", "reply")
+    for found in (PROGRAMS, replies):
+        assert len({attack.text for attack in found}) == len({attack.name for attack in found}) == len(found)
+    assert len(PROGRAMS) + len(replies) >= 90
+    assert sum(attack.parses for attack in PROGRAMS) >= 40
