@@ -77,7 +77,9 @@ def test_many_programs_are_judged_as_each_alone():
 def test_equal_texts_are_judged_once_and_open_programs_run_together(monkeypatch):
     ran = []
     original = Scripted.run
-    monkeypatch.setattr(Scripted, "run", lambda self, programs, trial: ran.append(programs) or original(self, programs, trial))
+    monkeypatch.setattr(
+        Scripted, "run", lambda self, programs, trial: ran.append(programs) or original(self, programs, trial)
+    )
     verify_many(TASK, ["right", "wrong", "right", "right # again"])
     assert ran == [["right", "wrong", "right"], ["right", "wrong", "right"], ["right", "right"]]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, TrustTasks
+from opsmith.cli.options import AsJson
 
 bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
 

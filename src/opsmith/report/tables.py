@@ -79,7 +79,8 @@ def _totals(totals: Mapping[str, Any], which: str) -> list[str]:
     memory = f"{totals['memory_mib']:.0f}" if which == "worst" else ""
     return [
         "", of("check_over_parse", ".1f"), of("trial_ms", ".3f"), "", of("base_over_reference", ".1f"),
-        of("candidate_ms", ".1f"), "", "", of("large_over_reference", ".1f"), of("candidates_per_second", ",.0f"), memory,
+        of("candidate_ms", ".1f"), "", "", of("large_over_reference", ".1f"), of("candidates_per_second", ",.0f"),
+        memory,
     ]  # fmt: skip
 
 

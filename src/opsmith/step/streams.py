@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -20,14 +20,14 @@ from opsmith.step.sizes import Quotient, Size, plain
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
 from opsmith.targets.step.execution.kernels import KERNELS, Route, RunError, Scene
+from opsmith.targets.step.execution.precision import torch_dtype
 from opsmith.targets.step.execution.schedule import step_of
 from opsmith.targets.step.execution.stack import Bindings, Stack
-from opsmith.targets.step.execution.precision import torch_dtype
 from opsmith.targets.step.language.build import FnValue
 from opsmith.targets.step.language.build import Stream as AbstractStream
 from opsmith.targets.step.language.check import Typing
 from opsmith.targets.step.language.dims import Dim, symbol
-from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.step.language.graph import Node
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.types import DType, StreamType, fields_of, tensor_shape
 from opsmith.targets.step.language.values import Primitive, Sized

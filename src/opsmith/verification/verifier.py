@@ -1,8 +1,8 @@
 """Are these candidates right? `(task, sources) -> verdicts`, in the process that calls it.
 
-`verify` and `verify_many` never raise: a mistake of the candidate is a refusal, a mistake of the task's author leaves it unjudged and
-is charged to TASK, and whatever else breaks leaves it unjudged and is charged to OURS. It executes code of the task's
-author, so everything but tests calls it through `opsmith.verification.pool`, which keeps that code in worker processes.
+`verify` and `verify_many` never raise: a mistake of the candidate is a refusal, a mistake of the task's author leaves it
+unjudged and is charged to TASK, and whatever else breaks leaves it unjudged and is charged to OURS. They execute code
+of the task's author, so that everything but tests calls them through `opsmith.verification.pool`, in worker processes.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def _on(trial: Trial, programs: Sequence[_Open]) -> list[tuple[_Open, Verdict | 
             return [pair for program in programs for pair in _on(trial, [program])]
         return [(program, _broken(program, error)) for program in programs]
     seconds = (time.perf_counter() - start) / len(programs)
-    return [(program, _after(program, trial, result, seconds)) for program, result in zip(programs, results, strict=True)]
+    return [
+        (program, _after(program, trial, result, seconds)) for program, result in zip(programs, results, strict=True)
+    ]
 
 
 def _after(program: _Open, trial: Trial, result: TrialResult | TaskFault, seconds: float) -> Verdict | None:

@@ -99,7 +99,9 @@ def test_another_shape_set_points_at_sizes():
     assert "the base shape was right" in error.remedy
 
 
-@pytest.mark.parametrize("case", [case for trial in trials(NORM) for case in trial.data.singles], ids=lambda c: c.label(0))
+@pytest.mark.parametrize(
+    "case", [case for trial in trials(NORM) for case in trial.data.singles], ids=lambda c: c.label(0)
+)
 def test_order_of_evaluation_passes_and_a_missing_eps_fails_everywhere(case):
     (bindings,) = case.bindings
     x = bindings.input_data["E0"]

@@ -54,7 +54,10 @@ def test_order_names_and_precisions():
 
 def test_hand_made_inputs_are_tried_after_the_base_shape():
     suite = trials(task(cases=("input_data['E0'].zero_() == 0", "True")))
-    assert [(trial.name, trial.draws) for trial in suite[2:4]] == [("cases float64", 2), ("cases declared precision", 2)]
+    assert [(trial.name, trial.draws) for trial in suite[2:4]] == [
+        ("cases float64", 2),
+        ("cases declared precision", 2),
+    ]
     case = suite[2].data
     assert [case.label(0), case.label(1)] == ["case 0 float64", "case 1 float64"]
     assert [bool(draw.any()) for draw in case.stack.inputs["E0"]] == [False, True]
@@ -62,7 +65,9 @@ def test_hand_made_inputs_are_tried_after_the_base_shape():
 
 def test_draws_whose_global_draws_numbers_are_trials_of_their_own():
     suite = trials(task(global_code="noise = torch.rand(3)\nN_value = int(noise[0] * 3) + 2\nctx[N] = N_value"))
-    assert [(trial.name, trial.draws) for trial in suite[:6]] == [("base float64", 1)] * 5 + [("base declared precision", 1)]
+    assert [(trial.name, trial.draws) for trial in suite[:6]] == [("base float64", 1)] * 5 + [
+        ("base declared precision", 1)
+    ]
     assert len({trial.data.sizes["N"] for trial in suite[:5]}) > 1
 
 

@@ -125,7 +125,7 @@ def run_statements(text: str, label: str, namespace: dict[str, Any], after_each:
 def reads_draw(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     """Whether code may see what differs between two draws: `input_data`, itself or through code of `global`.
 
-    Numbers, modules, tensors and everything of torch's own are the same in each draw, as long as `global` draws nothing.
+    Numbers, tensors and everything of torch's own are the same in each draw, as long as `global` draws no numbers.
     """
     inner = [part for part in code.co_consts if isinstance(part, CodeType)]
     used = [namespace[name] for name in code.co_names if name in namespace]

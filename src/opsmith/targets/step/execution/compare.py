@@ -31,7 +31,11 @@ def compare(spec: TaskSpec, case: Case, results: Sequence[Sequence[Tensor]]) -> 
     errors = list(_form_errors(spec, case.label(0), limits, results))
     if errors:
         return TrialResult(Stage.MATCH, tuple(errors))
-    pairs = [(result, limit) for row, wanted in zip(results, limits, strict=True) for result, limit in zip(row, wanted, strict=True)]
+    pairs = [
+        (result, limit)
+        for row, wanted in zip(results, limits, strict=True)
+        for result, limit in zip(row, wanted, strict=True)
+    ]
     distances = [_distance(result, limit) for result, limit in pairs]
     worst = reduce(_larger, (error for error, _ in distances), 0.0)
     if all(passed for _, passed in distances):
@@ -40,9 +44,7 @@ def compare(spec: TaskSpec, case: Case, results: Sequence[Sequence[Tensor]]) -> 
     return TrialResult(Stage.MATCH, tuple(_data_errors(spec, case, at, results)), worst)
 
 
-def _data_errors(
-    spec: TaskSpec, case: Case, at: int, results: Sequence[Sequence[Tensor]]
-) -> Iterator[Diagnostic]:
+def _data_errors(spec: TaskSpec, case: Case, at: int, results: Sequence[Sequence[Tensor]]) -> Iterator[Diagnostic]:
     """DATA findings of one draw."""
     for output, row, wanted in zip(spec.outputs, results, case.limits, strict=True):
         for field, (result, limit) in enumerate(zip(row, wanted, strict=True)):

@@ -7,8 +7,9 @@ A `BatchedFn` runs in one of three modes, chosen once per task, precision and fn
     LOOP         the body is called per element: what the other two must agree with
 
 All tensors are batch-first, `[*axes, *layout(field)]`, with any number of batch axes. Results have exactly the declared
-layout and dtype; they may share memory with operands (as Copy's results do), so nobody writes into them. A body that fails, writes in place, is random
-or returns something else than declared is the author's fault: TaskFault with an FN finding.
+layout and dtype; they may share memory with operands (as Copy's results do), so nobody writes into them. A body that
+fails, writes in place, is random or returns something else than declared is the author's fault: TaskFault with an FN
+finding.
 Run this without `torch.inference_mode`, whose tensors count no writes.
 """
 
@@ -28,7 +29,7 @@ from opsmith.targets.step.execution.authored import compile_body, fault, reads_d
 from opsmith.targets.step.execution.elementwise import Proof, prove
 from opsmith.targets.step.execution.forms import Apply, Axes, batch_call, flat
 from opsmith.targets.step.execution.precision import default_dtype, default_of
-from opsmith.targets.step.execution.reductions import Reduction, reduction_of
+from opsmith.targets.step.execution.reductions import reduction_of
 from opsmith.targets.step.execution.slots import SAMPLE, agree, of_one_kind, slots_of, wrong_count
 from opsmith.targets.step.execution.vmap import batched
 from opsmith.targets.step.language.spec import Fn, TaskSpec

@@ -4,7 +4,7 @@ Broadcasting aligns axes from the right, so that fields of different rank need c
 its own element's Buffer. The cheapest form that is right is chosen once per function and draw:
 
     as it is    all fields have one rank
-    padded      [*axes, *layout] with axes of 1 after the batch axes up to the highest rank: [B] -> [B, 1], beside [B, D]
+    padded      [*axes, *layout] with axes of 1 after the batch's up to the highest rank: [B] -> [B, 1], beside [B, D]
     batch-last  [*layout, B], for bodies that look at the first axis (`Proof.structural`)
 
 The first two take any number of batch axes, and repeated entries (stride 0) as they are; the last one, vmap and the

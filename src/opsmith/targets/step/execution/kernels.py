@@ -170,7 +170,9 @@ def _reshape(scene: Scene, step: Step, operands: Sequence[Flow]) -> list[Flow]:
         raise AssertionError("Reshape without a size")
     inner = scene.stack.size(step.dim)
     split = {operand.rank - 1 - number for number in step.ints}
-    axes = [part for at, axis in enumerate(operand.axes) for part in ([axis // inner, inner] if at in split else [axis])]
+    axes = [
+        part for at, axis in enumerate(operand.axes) for part in ([axis // inner, inner] if at in split else [axis])
+    ]
     return [operand.reshaped(tuple(axes))]
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from opsmith.records import Diagnostic
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
-from opsmith.targets.step.execution.kernels import KERNELS, Deferred, Route, RunError, Scene
+from opsmith.targets.step.execution.kernels import KERNELS, Deferred, RunError, Scene
 from opsmith.targets.step.execution.schedule import Batch, Member, Step, schedule
 from opsmith.targets.step.execution.stack import Bindings, Stack
 from opsmith.targets.step.language.graph import Graph
@@ -50,9 +50,7 @@ def streamed_elements(graph: Graph, stack: Stack, io_elements: int) -> int:
         total += sum(stack.elements(graph.types[stream]) for stream in node.results)
         if total > budget:
             given = f"{total} elements streamed up to here"
-            raise RunError(
-                Diagnostic("RUN", node.op, given, f"at most {budget} for this task", "", node.line)
-            )
+            raise RunError(Diagnostic("RUN", node.op, given, f"at most {budget} for this task", "", node.line))
     return total
 
 

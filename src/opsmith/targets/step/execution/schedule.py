@@ -17,7 +17,6 @@ from opsmith.targets.step.language.graph import Graph, Node
 from opsmith.targets.step.language.spec import Fn
 from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
 
-
 Types = Sequence[StreamType] | Mapping[int, StreamType]
 
 
@@ -39,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Member:
-    """One program of a batch: the line of each step that it has, by the step's first result, and its outputs' values."""
+    """One program of a batch: the line of each of its steps, by the step's first result, and its outputs' values."""
 
     lines: Mapping[int, int]
     outputs: tuple[int, ...]
@@ -120,9 +119,7 @@ class _Scheduler:
                 source.is_streamed = True
 
 
-def step_of(
-    node: Node, types: Types, route: int, operands: tuple[int, ...], results: tuple[int, ...]
-) -> Step:
+def step_of(node: Node, types: Types, route: int, operands: tuple[int, ...], results: tuple[int, ...]) -> Step:
     """A node as a step over these value numbers; `types` are by the node's own stream numbers."""
     ints = node.ints
     if node.op == "Streamify":  # how many dims leave the Buffers

@@ -162,7 +162,7 @@ def _precision(is_wide: bool) -> str:
 
 
 class Suite(Sequence[Trial]):
-    """All trials of one task in the order they are run: base first, large last. Raises TaskFault for a wrong `global`."""
+    """All trials of one task in the order they are run: base first, large last. Raises TaskFault for a bad `global`."""
 
     def __init__(self, spec: TaskSpec) -> None:
         self.spec = spec

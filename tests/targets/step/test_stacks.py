@@ -69,9 +69,7 @@ ROUTED = replace(
     spec("fp32 [N, M]; Multihot(fp32, E) [M]", "fp32 [N, M]", sizes=SMALL | {"N": 3}),
     parameters=(stream("w", "fp32 [1]"),),
     fns=(
-        replace(
-            function("fp32", "fp32", "return [input[0] * input_data['w'][0]]"), name="Scale", func_name="fn_scale"
-        ),
+        replace(function("fp32", "fp32", "return [input[0] * input_data['w'][0]]"), name="Scale", func_name="fn_scale"),
         replace(
             function("fp32", "fp32", "return [state[0] * 2 + input[0] * input_data['w'][0]]", (1,)),
             name="Mix",
@@ -166,7 +164,9 @@ FAULTY = replace(
 
 
 def test_a_fault_of_a_fn_concerns_only_the_programs_that_use_it():
-    faulty = replace(FAULTY, fns=(replace(FAULTY.fns[0], apply="assert input[0] > 9, 'low'\nreturn [input[0]]"), FAULTY.fns[1]))
+    faulty = replace(
+        FAULTY, fns=(replace(FAULTY.fns[0], apply="assert input[0] > 9, 'low'\nreturn [input[0]]"), FAULTY.fns[1])
+    )
     texts = [
         "return step.Map(fn=fn_inc).apply(E0)",
         "return step.Map(fn=fn_bad).apply(E0)",
@@ -192,5 +192,3 @@ def test_programs_that_do_too_much_at_once_run_in_portions_with_the_same_result(
     for limit in (1, 40):
         monkeypatch.setattr(judge_module, "AT_ONCE", limit)
         assert judge(FAULTY, graphs, case) == wanted
-
-
