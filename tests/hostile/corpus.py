@@ -17,6 +17,7 @@ import yaml
 
 from opsmith.benchmarks import load_tasks
 from opsmith.records import Stage, Task
+from opsmith.targets.step.language.program import MAX_TEXT
 
 FOLDER = Path(__file__).parent / "corpus"
 TASK = "powers_0"  # of entries that name none
@@ -36,7 +37,9 @@ class Attack:
 
     @property
     def parses(self) -> bool:
-        """Whether Python takes it for a program."""
+        """Whether Python takes it for a program; what is larger than a program may be is not tried."""
+        if len(self.text) > MAX_TEXT:
+            return False
         try:
             ast.parse(self.text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

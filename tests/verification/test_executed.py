@@ -37,10 +37,10 @@ def solve(x):
         seen += [frame.f_locals, frame.f_globals]
         frame = frame.f_back
     for thing in [*seen, *gc.get_objects(), *map(vars, list(sys.modules.values()))]:
-        if isinstance(thing, dict) and "want" in thing:
+        if isinstance(thing, dict) and thing.get("inputs") == {"x": [7, 7]}:
             return thing["want"][0]
         text = getattr(thing, "text", "")
-        if isinstance(text, str) and "want: [" in text:
+        if isinstance(text, str) and "x: [7, 7]" in text:
             return int(text.split("want: [")[1].split(",")[0])
     return 0
 """
@@ -79,8 +79,8 @@ def test_a_static_refusal_starts_no_process(pool, source, stage):
 
 
 def test_expected_values_are_not_in_the_process(pool):
-    held = {"want": [WANT]}  # the same search finds them where they are
-    assert json.loads(TINY_PYTHON.execute(SEARCH, b'{"x": 7}')) == held["want"][0]
+    assert "x: [7, 7]" in TASK.text  # the same search finds them where they are
+    assert json.loads(TINY_PYTHON.execute(SEARCH, b'{"x": 7}')) == WANT
     verdict = pool.verify(TASK, SEARCH)
     assert (verdict.stage, verdict.outcome) == (Stage.MATCH, Outcome.REFUSED)
     assert "given 0;" in str(verdict.errors[0])
@@ -193,5 +193,5 @@ def test_a_process_that_could_not_be_started_leaves_the_candidate_unjudged(pool)
 
 
 def test_a_task_at_fault_leaves_the_candidate_unjudged(pool):
-    verdict = pool.verify(replace(TASK, text="inputs: {x: [7, 7]}\nwant: [1]\n"), RIGHT)
+    verdict = pool.verify(replace(TASK, text="inputs: {x: [8, 8]}\nwant: [1]\n"), RIGHT)
     assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.TASK)

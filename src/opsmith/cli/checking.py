@@ -31,10 +31,12 @@ def check(
     from opsmith.verification.audit import audit_files, exit_code
     from opsmith.verification.pool import Pool
 
-    audits = []
-    with Pool(trust_tasks=trust_tasks) as pool:
-        for audit in audit_files(resolve(tasks), pool):
+    audits, paths = [], resolve(tasks)
+    waiting = output(stderr=True).status(f"{paths[0].stem}, 1 of {len(paths)}")
+    with Pool(trust_tasks=trust_tasks) as pool, waiting:
+        for audit in audit_files(paths, pool):
             audits.append(audit)
+            waiting.update(f"{audit.task}: {audit.state}, {len(audits)} of {len(paths)}")
             if as_json:
                 print(json.dumps(audit_json(audit)), flush=True)
     if not as_json:

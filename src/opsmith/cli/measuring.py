@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
+<<<<<<< HEAD
 from opsmith.cli.options import AsJson
+=======
+from opsmith.cli.mutating import mutation
+from opsmith.cli.options import AsJson, TrustTasks
+>>>>>>> origin/HEAD
 
 bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -26,6 +31,7 @@ def _bench() -> None:
 def verify(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
     batch: Annotated[int, typer.Option(min=0, help="Random candidates of the embedded model per task.")] = 64,
+    trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
     """Time verdicts in a warm worker.
@@ -39,10 +45,13 @@ def verify(
     from opsmith.verification.bench import summary
     from opsmith.verification.pool import Pool
 
-    with Pool(1) as pool:
+    with Pool(1, trust_tasks=trust_tasks) as pool:
         solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
         rows = {task.id: pool.timings(task, task.impl or "", programs(task, batch)) for task in solved}
     if as_json:
         print(json.dumps({"summary": summary(rows), "tasks": rows}))
     else:
         output().print(bench_table(rows, summary(rows)))
+
+
+bench.command()(mutation)

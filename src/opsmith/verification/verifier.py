@@ -1,6 +1,6 @@
 """Are these candidates right? `(task, sources) -> verdicts`, in the process that calls it.
 
-`verify` and `verify_many` never raise: a mistake of the candidate is a refusal, a mistake of the task's author leaves it
+`verify` and `verify_many` never raise: a mistake of the candidate is a refusal, one of the task's author leaves it
 unjudged and is charged to TASK, and whatever else breaks leaves it unjudged and is charged to OURS. They execute code
 of the task's author, so that everything but tests calls them through `opsmith.verification.pool`, in worker processes.
 """

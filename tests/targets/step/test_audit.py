@@ -194,6 +194,11 @@ def test_a_tolerance_that_hides_mistakes():
     assert "atol" in the_fault_of(audited(**with_reference(text, atol=0.5)), "tolerance").remedy
 
 
+def test_a_type_that_rounds_coarsely_is_no_fault():
+    bf16 = json.loads(json.dumps(yaml.safe_load(GOOD)).replace("fp32", "bf16"))
+    assert audited(**bf16).state is State.FINE
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -1,5 +1,7 @@
 """The checker: what must be refused, where and in which words, and what must be accepted (reference sections 3, 5, 11)."""
 
+import time
+
 import pytest
 from targets.step.programs import spec
 
@@ -272,3 +274,53 @@ def test_the_graph_says_which_sizes_shaped_it():
     loops = "x = E0\nfor i in range(M_value):\n    x = step.Map(fn=fn_sq).apply(x)\nreturn x"
     assert check_program(task, loops).graph.reads == {"M"}
     assert len(check_program(task, loops, task.sizes | {"M": 5}).graph.nodes) == 5
+
+
+BOMBS = [
+    ("x = E0\nfor i in range(30):\n    x = step.Zip().apply((x, x))\nreturn x", "a tuple of 128 fields"),
+    ("x = E0\nfor i in range(9000):\n    x = step.Promote(b=0).apply(x)\nreturn x", "33 stream and element dims"),
+    ("return step.Flatten(L=[1, 2**0, 4000000000]).apply(E0)", "the operator Pow"),
+    ("return step.Flatten(L=[1, 4000000000]).apply(E0)", "consecutive dims"),
+    (
+        "L = [E0 for i in range(30000)]\nL = tuple(L)\nfor i in range(60):\n    x = step.Map(fn=fn_sq).apply(L)\nreturn x",
+        "steps",
+    ),
+    (
+        "L = [E0 for i in range(99)]\nL = [L for i in range(99)]\nfor i in range(9999):\n    x = step.Zip().apply(L)\nreturn x",
+        "steps",
+    ),
+    ("L = [1 for i in range(20000)]\nreturn step.Flatten(L=L).apply(E0)", "at most 32 whole numbers"),
+    ("for i in range(60000):\n    x = step.Partition(N=1000).apply((E0, 3))\nreturn E0", "steps"),
+    (f"for i in range(60000):\n    x = undefined, [{'1, ' * 20000}]\nreturn E0", "steps"),
+    (f"x = undefined\nfor i in range(60000):\n    {'a, ' * 20000} = x\nreturn E0", "steps"),
+    (f"return {'a' * 60000}", "aaa...; expected"),
+    (f"x = ({'+'.join('1' * 400)})()\nreturn E0", "a call of binop"),
+]
+
+
+@pytest.mark.parametrize(("program", "words"), BOMBS, ids=[words for _, words in BOMBS])
+def test_a_short_text_cannot_ask_for_much_work_or_long_messages(program, words):
+    start = time.process_time()
+    found = report(program)
+    assert found.errors
+    assert time.process_time() - start < 2
+    assert sum(len(str(error)) for error in found.errors) < 50_000
+    assert any(words in str(error) for error in found.errors)
+
+
+def test_a_loop_that_fails_again_and_again_is_reported_once():
+    found = report("for i in range(200):\n    x = step.Mapp()\nreturn E0")
+    assert [error.line for error in found.errors] == [2]
+
+
+def test_a_dim_without_a_whole_value_is_an_error_and_no_crash():
+    task = spec("fp32 [D/2, N]; fp32 [8, N]", "fp32 [D/2, N]")
+    program = "for i in range(D_value):\n    x = step.Zip().apply((E0, E1))\nreturn E0"
+    found = check_program(task, program, task.sizes | {"D": 17})
+    assert found.stage is Stage.TYPE
+    assert "dims [8, N]" in str(found.errors[0])
+
+
+def test_the_variable_of_a_comprehension_is_local_and_what_it_hides_comes_back():
+    assert report("L = [E1 for E0 in [1, 2]]\nreturn E0").stage is Stage.RUN
+    assert "x, which is not defined" in str(report("L = [x for x in [E0]]\nreturn x").errors[0])

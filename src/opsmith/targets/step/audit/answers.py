@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from opsmith.targets import Trial
-from opsmith.targets.step.audit.material import Material, Place, shape_set
+from opsmith.targets.step.audit.material import Material, Place
 from opsmith.verification.audit import Finding, State
 
 Guess = Callable[[Trial, Tensor], Tensor | None]  # from a trial and the right value; None: it does not fit there
@@ -65,6 +65,7 @@ def _mean(wanted: Tensor) -> Tensor:
 
 
 def _of_another_seed(material: Material, place: Place, trial: Trial, wanted: Tensor) -> Tensor | None:
+<<<<<<< HEAD
     """The next draw of the same shape set; for a hand-made input, of the base shape."""
     (own,) = trial.data.draws
     name = "base" if own.is_case else shape_set(trial)
@@ -73,6 +74,10 @@ def _of_another_seed(material: Material, place: Place, trial: Trial, wanted: Ten
         return None
     later = [other for other in others if other.data.draws[0].seed > own.seed]
     return material.expected((later or others)[0])[place.output][place.field].to(wanted.dtype)
+=======
+    other = material.another(trial)
+    return None if other is None else material.expected(other)[place.output][place.field].to(wanted.dtype)
+>>>>>>> origin/HEAD
 
 
 def _input_as_answer(material: Material, name: str) -> Guess:

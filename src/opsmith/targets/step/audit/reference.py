@@ -12,7 +12,6 @@ from opsmith.targets.step.execution.precision import own_randomness
 from opsmith.verification.audit import Finding, State
 
 SHOWN = 3  # faults of one task file that are worth reading at once
-WIDEST = 0.01  # of the largest expected value: beyond it a tolerance says more about the task than about rounding
 
 
 def check_data(material: Material) -> Finding:
@@ -65,8 +64,8 @@ def check_tolerance(material: Material) -> Finding:
     """The widest tolerance of all trials: a wide one hides wrong results."""
     widest = max(material.trials, key=material.slack)
     slack = material.slack(widest)
-    if slack <= WIDEST:
-        return Finding("tolerance", State.FINE, f"{slack:.0e}" if slack else "exact")
-    found = f"a result may lie {slack:.2g} times the largest expected value away from it ({widest.name})"
+    if slack.excess <= 1:
+        return Finding("tolerance", State.FINE, f"{slack.part:.0e}" if slack.part else "exact")
+    found = f"a result may lie {slack.part:.2g} times the largest expected value away from it ({widest.name})"
     remedy = "a smaller rtol or atol; without them: `margins` for decisions that rounding flips, data that cancels less"
     return Finding("tolerance", State.FAULTY, "the tolerance of every trial", found, remedy)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from opsmith.records import Diagnostic
+from opsmith.targets.step.language.values import short
 
 MAX_FINDINGS = 20
 
@@ -37,13 +38,14 @@ class Consumed(Protocol):
 
 def affine_findings(streams: Sequence[Consumed], lines: Sequence[str]) -> list[Diagnostic]:
     """One AFFINE diagnostic for each stream that is consumed more than once, in program order."""
-    return [_finding(stream, lines) for stream in streams if len(stream.uses) > 1][:MAX_FINDINGS]
+    broken = [stream for stream in streams if len(stream.uses) > 1]
+    return [_finding(stream, lines) for stream in broken[:MAX_FINDINGS]]
 
 
 def _finding(stream: Consumed, lines: Sequence[str]) -> Diagnostic:
     uses = stream.uses
     places = [f"line {use.line} {use.op}{f' ({use.role})' if use.role else ''}" for use in uses[:8]]
-    name = stream.name or "a stream"
+    name = short(stream.name) or "a stream"
     made = f"{stream.op}, line {stream.line}" if stream.line else "input"
     line = uses[1].line
     return Diagnostic(

@@ -7,14 +7,14 @@ whose N is not a number gives two streams, and an opaque list inside zip is as l
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.records import Diagnostic
 from opsmith.targets.step.language.affine import Consumption, affine_findings
 from opsmith.targets.step.language.program import Interpreter
-from opsmith.targets.step.language.values import Opaque, Primitive, Sized
+from opsmith.targets.step.language.values import MAX_OPENED, Opaque, Primitive, Sized, leaves
 
 
 @dataclass(eq=False, slots=True)
@@ -70,13 +70,15 @@ class _Counter:
         return keywords
 
     def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
-        for stream in _flat(argument):
-            stream.uses.append(Consumption(line, primitive.op, "", node))
+        for stream in leaves(argument):
+            if isinstance(stream, Loose):
+                stream.uses.append(Consumption(line, primitive.op, "", node))
         if primitive.op == "Copy":
             return (self._stream("", "Copy", line), self._stream("", "Copy", line))
         if primitive.op == "Partition":
             count = primitive.config["N"]
-            return [self._stream("", "Partition", line) for _ in range(count if isinstance(count, int) else 2)]
+            known = isinstance(count, int) and count <= MAX_OPENED
+            return [self._stream("", "Partition", line) for _ in range(count if known else 2)]
         return self._stream("", primitive.op, line)
 
     def bind(self, name: str, value: Any) -> None:
@@ -85,11 +87,3 @@ class _Counter:
 
     def read_size(self, sized: Sized) -> int:
         return sized.value
-
-
-def _flat(argument: Any) -> Iterator[Loose]:
-    if isinstance(argument, Loose):
-        yield argument
-    elif isinstance(argument, (list, tuple)):
-        for part in argument:
-            yield from _flat(part)

@@ -56,6 +56,7 @@ class GraphBuilder:
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
         self.streams: list[Stream] = []
+        self.input_values: set[int] = set()
         self.nodes: list[Node] = []
         self.routings: list[Routing] = []  # by Partition number
         self.warnings: list[str] = []
@@ -70,6 +71,8 @@ class GraphBuilder:
         """A new stream with an identity of its own."""
         stream = Stream(name, len(self.streams), kind, value, line, op)
         self.streams.append(stream)
+        if line is None:
+            self.input_values.add(value)
         return stream
 
     def unknown(self, op: str, line: int) -> Stream:

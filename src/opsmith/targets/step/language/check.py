@@ -18,11 +18,11 @@ from opsmith.targets.step.language.build import FnValue, GraphBuilder, Stream
 from opsmith.targets.step.language.dims import Dim, DimError, literal, symbol
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.operands import Operands, Reported, operands
-from opsmith.targets.step.language.ops import OpError
+from opsmith.targets.step.language.ops import MAX_AXES, OpError
 from opsmith.targets.step.language.program import Interpreter
 from opsmith.targets.step.language.rules import RULES
 from opsmith.targets.step.language.spec import Fn, TaskSpec
-from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe
+from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe, leaves, short
 
 MAX_FINDINGS = 20
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -66,7 +66,8 @@ def check_program(spec: TaskSpec, source: str, sizes: Mapping[str, int] | None =
     typed = (*interpreter.errors, *typing.findings())
     graph = None if typed else typing.graph(tuple(typing.inputs), returned)
     errors = (*typed, *affine_findings(typing.streams, interpreter.lines))
-    return Report(graph, errors, tuple(interpreter.warnings + typing.warnings), tuple(typing.streams))
+    warnings = tuple(dict.fromkeys(interpreter.warnings + typing.warnings))[:MAX_FINDINGS]  # a loop repeats them
+    return Report(graph, errors, warnings, tuple(typing.streams))
 
 
 def _vocabulary(spec: TaskSpec, sizes: Mapping[str, int]) -> dict[str, Any]:
@@ -148,6 +149,8 @@ class Typing(GraphBuilder):
     def _list_argument(self, op: str, key: str, value: Any) -> tuple[int, ...]:
         if not isinstance(value, (list, tuple)):
             raise OpError(f"{key} = {describe(value)}", "a list of whole numbers", f"{key}=[{describe(value)}]")
+        if len(value) > MAX_AXES:
+            raise OpError(f"{key} = {describe(value)}", f"at most {MAX_AXES} whole numbers: one per dim")
         return tuple([self._int_argument(op, key, entry) for entry in value])
 
     def _count_argument(self, op: str, key: str, value: Any) -> int:
@@ -196,14 +199,9 @@ class Typing(GraphBuilder):
 
     def _consume_loose(self, op: str, argument: Any, line: int) -> None:
         """Count what a wrongly shaped argument consumes all the same."""
-        pending, seen = [argument], 0
-        while pending and seen < 1000:
-            seen += 1
-            item = pending.pop()
+        for item in leaves(argument):
             if isinstance(item, Stream):
                 item.uses.append(Consumption(line, op, "", None))
-            elif isinstance(item, (list, tuple)):
-                pending += item[:100]
 
     def _unknown_result(self, op: str, config: dict[str, Any] | None, line: int) -> Any:
         if op == "Copy":
@@ -236,7 +234,11 @@ class Typing(GraphBuilder):
                 self._out(f"{stream}: {stream.type}", f"{output.name}: {output.type}", remedy, line)
 
     def _out(self, given: str, expected: str, remedy: str, line: int) -> None:
-        self.errors.append((OpError(given, expected, remedy), "the returned streams", line, "OUT"))
+        self._keep(OpError(given, expected, remedy), "the returned streams", line, "OUT")
+
+    def _keep(self, error: OpError, where: str, line: int, kind: str) -> None:
+        if len(self.errors) < MAX_FINDINGS:
+            self.errors.append((error, where, line, kind))
 
     def _error(self, error: OpError, op: str, line: int, streams: Sequence[Stream] = ()) -> None:
         where = op
@@ -245,24 +247,30 @@ class Typing(GraphBuilder):
             where = f"{op}, {place} stream, {streams[error.operand]}"
         elif len(streams) == 1:
             where = f"{op} of {streams[0]}"
-        self.errors.append((error, where, line, "TYPE"))
+        self._keep(error, where, line, "TYPE")
 
     def _sharpen(self, error: OpError) -> OpError:
         """Say it when a number was written where its symbol is meant: `4 is the value of D here; write n=D`."""
         for given, expected in zip(*error.dims, strict=False) if error.dims else ():
             for number, name in ((given, expected), (expected, given)):
-                if number.powers or number == name or not name.powers:
-                    continue
-                if name.symbols <= self.sizes.keys() and number == literal(name.value(self.sizes)):
+                if not number.powers and name.powers and number == self._literal(name):
                     error.remedy = f"{number} is the value of {name} here; write {name}, not {number}"
         return error
+
+    def _literal(self, dim: Dim) -> Dim | None:
+        """The dim's number as a dim, where it has one at these sizes."""
+        try:
+            return literal(dim.value(self.sizes))
+        except DimError:
+            return None
 
     def findings(self) -> list[Diagnostic]:
         """The collected errors with the text of their lines."""
         found = []
-        for error, where, line, kind in self.errors[:MAX_FINDINGS]:
+        for error, where, line, kind in self.errors:
             text = self.lines[line - 1].strip()[:200] if 0 < line <= len(self.lines) else ""
-            found.append(Diagnostic(kind, where, error.given, error.expected, error.remedy, line, None, text))
+            given, expected, remedy = short(error.given), short(error.expected), short(error.remedy)
+            found.append(Diagnostic(kind, short(where), given, expected, remedy, line, None, text))
         return found
 
 

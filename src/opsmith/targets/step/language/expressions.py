@@ -26,6 +26,7 @@ from opsmith.targets.step.language.values import (
     Unknown,
     construct,
     describe,
+    leaves,
     remedy_for,
 )
 
@@ -210,7 +211,7 @@ class Evaluator:
             raise LangError("call", what, "step.PRIMITIVE( ) and .apply( )", "", node.lineno)
         if isinstance(func, ast.Name) and func.id in ("len", "list", "tuple"):
             return self._sequence_call(node, func.id)
-        given = f"a call of {ast.unparse(func)[:60]}"
+        given = f"a call of {_text(func)}"
         raise LangError(
             "call", given, "step.PRIMITIVE( ), .apply( ), len, list or tuple", "use a primitive", node.lineno
         )
@@ -262,7 +263,10 @@ class Evaluator:
         self.applications += 1
         if self.applications > MAX_APPLICATIONS:
             raise TooLarge("the program", f"more than {MAX_APPLICATIONS} applications", "fewer", "", node.lineno)
-        return self.applier.apply(primitive, value, argument, node.lineno)
+        result = self.applier.apply(primitive, value, argument, node.lineno)
+        if type(result) is list:
+            self.steps += len(result)
+        return result
 
     def _apply_argument(self, node: ast.Call) -> ast.expr:
         if len(node.args) == 1 and not node.keywords and type(node.args[0]) is not ast.Starred:
@@ -340,6 +344,13 @@ _HANDLERS: dict[type[ast.expr], Callable[[Evaluator, Any], Any]] = {
 }
 
 
+def _text(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)[:60]
+    except RecursionError:
+        return construct(node)
+
+
 def stored_names(node: ast.AST) -> tuple[list[str], int]:
     """The names that a statement or a target binds, and how much was looked at to find them."""
     names: list[str] = []
@@ -355,9 +366,9 @@ def stored_names(node: ast.AST) -> tuple[list[str], int]:
 
 
 def _weight(argument: Sequence[Any]) -> int:
-    """How many values an application's argument holds: a tuple of streams, or a list of them and an index."""
-    first = argument[0] if argument else None
-    return len(argument) + (len(first) if isinstance(first, (list, tuple)) else 0)
+    """How much work an application's argument may be: its parts, and what the lists among them hold."""
+    nested = [part for part in argument if type(part) is list or type(part) is tuple]
+    return len(argument) + (sum([len(leaves(part)) for part in nested]) if nested else 0)
 
 
 @lru_cache(maxsize=64)

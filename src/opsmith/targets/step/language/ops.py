@@ -16,10 +16,12 @@ from opsmith.targets.step.language.spec import Fn
 from opsmith.targets.step.language.types import (
     Buffer,
     DType,
+    Field,
     Multihot,
     Scalar,
     StreamType,
     dims_text,
+    element_dims,
     fields_of,
     tuple_of,
 )
@@ -41,6 +43,8 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "Partition": ("N",),
     "Merge": ("fn",),
 }
+MAX_FIELDS = 64  # of a tuple
+MAX_AXES = 32  # of the tensor behind a field: stream and element dims
 ALIASES = {"RepeatLast": "Repeat"}
 
 
@@ -70,15 +74,29 @@ def zip_(x: StreamType, y: StreamType) -> StreamType:
     >>> print(zip_(s("fp32 [M, N]"), s("Buffer(fp32, [D]) [M, N]")))
     [fp32, Buffer(fp32, [D])] [M, N]
     """
-    if x.dims != y.dims:
+    _require_dims(x, y, 1)
+    return _stream((*fields_of(x.dtype), *fields_of(y.dtype)), x.dims)
+
+
+def _require_dims(first: StreamType, other: StreamType, operand: int) -> None:
+    if first.dims != other.dims:
         raise OpError(
-            f"dims {dims_text(y.dims)}",
-            f"dims {dims_text(x.dims)}, as the first stream",
+            f"dims {dims_text(other.dims)}",
+            f"dims {dims_text(first.dims)}, as the first stream",
             "Repeat or RepeatRef the shorter one, or Bufferize the extra dim",
-            operand=1,
-            dims=(y.dims, x.dims),
+            operand=operand,
+            dims=(other.dims, first.dims),
         )
-    return StreamType(tuple_of((*fields_of(x.dtype), *fields_of(y.dtype))), x.dims)
+
+
+def _stream(fields: Sequence[Field], dims: tuple[Dim, ...]) -> StreamType:
+    """The type of a result. Raises OpError where it is larger than any tensor or tuple of them."""
+    if len(fields) > MAX_FIELDS:
+        raise OpError(f"a tuple of {len(fields)} fields", f"at most {MAX_FIELDS}", "select fields with a Map")
+    axes = len(dims) + max([len(element_dims(field)) for field in fields])
+    if axes > MAX_AXES:
+        raise OpError(f"a result of {axes} stream and element dims", f"at most {MAX_AXES}", "Flatten dims into one")
+    return StreamType(tuple_of(fields), dims)
 
 
 def map_(fn: Fn, streams: Sequence[StreamType]) -> StreamType:
@@ -93,17 +111,11 @@ def map_(fn: Fn, streams: Sequence[StreamType]) -> StreamType:
             "a fn without init",
             f"step.Accum(fn={fn.func_name}, b=1) reduces with it",
         )
-    stream = reduce(_zip_operand, enumerate(streams[1:], 1), streams[0])
-    _require_input(fn, stream.dtype)
-    return StreamType(fn.output_dtype, stream.dims)
-
-
-def _zip_operand(left: StreamType, right: tuple[int, StreamType]) -> StreamType:
-    try:
-        return zip_(left, right[1])
-    except OpError as error:
-        error.operand = right[0]
-        raise
+    for operand, stream in enumerate(streams):
+        _require_dims(streams[0], stream, operand)
+    zipped = _stream([field for stream in streams for field in fields_of(stream.dtype)], streams[0].dims)
+    _require_input(fn, zipped.dtype)
+    return StreamType(fn.output_dtype, zipped.dims)
 
 
 def _require_input(fn: Fn, given: DType) -> None:
@@ -167,7 +179,7 @@ def promote(x: StreamType, b: int) -> StreamType:
             f"0 <= b <= {x.rank + 1}",
             f"b={x.rank + 1} adds the outermost dim, b=0 the innermost",
         )
-    return StreamType(x.dtype, (*x.dims[:b], literal(1), *x.dims[b:]))
+    return _stream(fields_of(x.dtype), (*x.dims[:b], literal(1), *x.dims[b:]))
 
 
 def flatten(x: StreamType, L: Sequence[int]) -> StreamType:
@@ -183,7 +195,7 @@ def flatten(x: StreamType, L: Sequence[int]) -> StreamType:
     if not entries:
         raise OpError("an empty list", "the consecutive dims to merge into their inner neighbours", "L=[1]")
     first, last = entries[0], entries[-1]
-    if entries != list(range(first, last + 1)):
+    if last - first != len(entries) - 1 or entries != list(range(first, last + 1)):
         remedy = "consecutive ascending entries, or two Flattens, the outer one first"
         raise OpError(f"L = {entries}", "consecutive dims in ascending order", remedy)
     if first < 1 or last > x.rank:
@@ -215,7 +227,7 @@ def reshape(x: StreamType, S: Dim, L: Sequence[int], sizes: Mapping[str, int]) -
     dims: list[Dim] = []
     for position, dim in enumerate(x.dims):
         dims += _split_dim(dim, S, sizes) if position in entries else [dim]
-    return StreamType(x.dtype, tuple(dims))
+    return _stream(fields_of(x.dtype), tuple(dims))
 
 
 def _split_dim(dim: Dim, size: Dim, sizes: Mapping[str, int]) -> list[Dim]:
@@ -241,7 +253,7 @@ def repeat(x: StreamType, n: Dim) -> StreamType:
     """
     if n.is_dynamic:
         raise OpError(f"{n}, a size known only at run time", "a static dim", "RepeatRef with a stream of that size")
-    return StreamType(x.dtype, (n, *x.dims))
+    return _stream(fields_of(x.dtype), (n, *x.dims))
 
 
 def repeat_ref(x: StreamType, ref: StreamType) -> StreamType:
@@ -257,7 +269,7 @@ def repeat_ref(x: StreamType, ref: StreamType) -> StreamType:
             operand=1,
             dims=(ref.dims[1:], x.dims),
         )
-    return StreamType(x.dtype, ref.dims)
+    return _stream(fields_of(x.dtype), ref.dims)
 
 
 def bufferize(x: StreamType, a: int) -> StreamType:

@@ -26,6 +26,7 @@ from opsmith.targets.step.language.values import (
     construct,
     describe,
     remedy_for,
+    short,
 )
 
 MAX_TEXT = 64 * 1024
@@ -74,7 +75,8 @@ class Interpreter(Evaluator):
     def _report(self, error: LangError, line: int | None) -> None:
         line = error.line or line
         text = self.lines[line - 1].strip()[:200] if line and line <= len(self.lines) else ""
-        found = Diagnostic("LANG", error.where, error.given, error.expected, error.remedy, line, None, text)
+        given, expected, remedy = short(error.given), short(error.expected), short(error.remedy)
+        found = Diagnostic("LANG", short(error.where), given, expected, remedy, line, None, text)
         if len(self.errors) < MAX_FINDINGS and found not in self.errors:  # a loop repeats its findings
             self.errors.append(found)
 
@@ -95,6 +97,7 @@ class Interpreter(Evaluator):
             except LangError as error:
                 self._report(error, statement.lineno)
                 self._forget(statement)
+        self.depth = depth
         return result
 
     def _assign(self, statement: ast.Assign) -> None:

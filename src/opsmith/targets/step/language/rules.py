@@ -134,7 +134,7 @@ def _same_index(graph: GraphBuilder, index: Stream, routing: Routing, line: int)
 
 def _is_input(graph: GraphBuilder, stream: Stream) -> bool:
     """Whether the stream is an input, or a copy of one."""
-    return next(other for other in graph.streams if other.value == stream.value).line is None
+    return stream.value in graph.input_values
 
 
 RULES: Mapping[str, Callable[..., Any]] = {

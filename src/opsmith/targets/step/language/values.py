@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from opsmith.targets.step.language.dims import Dim
 
+MAX_WORDS = 1000  # characters of each part of a message
+MAX_OPENED = 1000  # parts of a nested list that are looked at
 BUILTINS = frozenset({"step", "len", "list", "tuple", "zip", "enumerate", "range"})
 
 
@@ -76,6 +78,26 @@ class LangError(Exception):
 
 class TooLarge(LangError):
     """A limit struck: the rest of the program is not looked at."""
+
+
+def leaves(value: Any) -> list[Any]:
+    """What a value holds, its lists and tuples opened. Lists may share parts, so no more than MAX_OPENED are opened."""
+    found: list[Any] = []
+    pending = [value]
+    for _ in range(MAX_OPENED):
+        if not pending:
+            break
+        part = pending.pop()
+        if isinstance(part, (list, tuple)):
+            pending += part[:MAX_OPENED]
+        else:
+            found.append(part)
+    return found
+
+
+def short(text: str) -> str:
+    """A text for a message: its beginning, where it is longer than a message should be."""
+    return text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}..."
 
 
 def describe(value: Any) -> str:
