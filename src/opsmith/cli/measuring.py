@@ -8,12 +8,8 @@ from typing import Annotated
 
 import typer
 
-<<<<<<< HEAD
-from opsmith.cli.options import AsJson
-=======
 from opsmith.cli.mutating import mutation
 from opsmith.cli.options import AsJson, TrustTasks
->>>>>>> origin/HEAD
 
 bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
 

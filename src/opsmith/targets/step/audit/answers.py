@@ -65,19 +65,8 @@ def _mean(wanted: Tensor) -> Tensor:
 
 
 def _of_another_seed(material: Material, place: Place, trial: Trial, wanted: Tensor) -> Tensor | None:
-<<<<<<< HEAD
-    """The next draw of the same shape set; for a hand-made input, of the base shape."""
-    (own,) = trial.data.draws
-    name = "base" if own.is_case else shape_set(trial)
-    others = [other for other in material.wide if shape_set(other) == name and other.data.draws[0] is not own]
-    if not others:
-        return None
-    later = [other for other in others if other.data.draws[0].seed > own.seed]
-    return material.expected((later or others)[0])[place.output][place.field].to(wanted.dtype)
-=======
     other = material.another(trial)
     return None if other is None else material.expected(other)[place.output][place.field].to(wanted.dtype)
->>>>>>> origin/HEAD
 
 
 def _input_as_answer(material: Material, name: str) -> Guess:

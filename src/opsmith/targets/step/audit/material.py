@@ -71,24 +71,19 @@ class Material:
 
     def expected(self, trial: Trial) -> list[list[Tensor]]:
         """The answer that passes. Raises TaskFault."""
-<<<<<<< HEAD
-        return [[limit.expected[0].to(limit.dtype) for limit in row] for row in trial.data.limits]
-=======
         return [[limit.expected.to(limit.dtype) for limit in row] for row in self.limits(trial)]
 
     def limits(self, trial: Trial) -> list[list[Limit]]:
         """Per output and field: the expected values and how far a result may lie from them. Raises TaskFault."""
-        limits: list[list[Limit]] = trial.data.limits
-        return limits
+        return [[limit.of_draw(0) for limit in row] for row in trial.data.limits]
 
     def another(self, trial: Trial) -> Trial | None:
         """The next draw of the shape set; of a hand-made input, a draw of the base shape. None: there is none."""
-        own = trial.data.draw
+        (own,) = trial.data.draws
         name = shape_set(self.trials[0]) if own.is_case else shape_set(trial)
-        others = [other for other in self.wide if shape_set(other) == name and other.data.draw is not own]
-        later = [other for other in others if other.data.draw.seed > own.seed]
+        others = [other for other in self.wide if shape_set(other) == name and other.data.draws[0] is not own]
+        later = [other for other in others if other.data.draws[0].seed > own.seed]
         return next(iter(later or others), None)
->>>>>>> origin/HEAD
 
     def passes(self, trial: Trial, answer: Answer) -> bool:
         return not compare(self.spec, trial.data, [[field[None] for field in row] for row in answer]).errors
