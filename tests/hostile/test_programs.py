@@ -1,10 +1,13 @@
 """A hostile program is refused at its stage, at little cost; its worker lives on and judges the next one right."""
 
+import unicodedata
+
 import pytest
 
 from hostile.corpus import Attack, attacks, params, task_of
 from hostile.measure import MAX_BYTES, MAX_SECONDS, cost_of, worker_pids
 from opsmith.records import Outcome, Stage, dumps
+from opsmith.targets import get_target
 from opsmith.verification.pool import Pool
 
 PROGRAMS = attacks("programs.yaml", "program")
@@ -32,6 +35,20 @@ def next_verdicts_are_right(warm: Pool) -> None:
     right, wrong = warm.verify(task, task.impl or ""), warm.verify(task, WRONG)
     assert right.passed
     assert (wrong.outcome, wrong.stage) == (Outcome.REFUSED, Stage.MATCH)
+
+
+@pytest.mark.xfail(strict=True, reason="language/program.py, _report(): a line of the program is quoted as it stands")
+def test_no_message_holds_characters_that_steer_a_terminal() -> None:
+    target = get_target("step")
+    strange = [attack for attack in PROGRAMS if len(attack.text) < 500 and any(map(steers, attack.text))]
+    errors = [error for attack in strange for error in target.check(task_of(attack.task), attack.text).errors]
+    assert len(strange) >= 5
+    assert not [error for error in errors if any(map(steers, error.block()))]
+
+
+def steers(char: str) -> bool:
+    """Whether it is a control or format character (terminal sequences, direction of reading) and no layout."""
+    return unicodedata.category(char) in ("Cc", "Cf") and char not in "\n\t"
 
 
 def test_the_corpus_is_large_and_most_of_it_parses() -> None:

@@ -36,12 +36,11 @@ def solve(x):
     while frame:
         seen += [frame.f_locals, frame.f_globals]
         frame = frame.f_back
-    for thing in [*seen, *gc.get_objects(), *map(vars, list(sys.modules.values()))]:
-        if isinstance(thing, dict) and thing.get("inputs") == {"x": [7, 7]}:
+    for thing in [*seen, *gc.get_objects()]:
+        if type(thing) is dict and thing.get("inputs") == {"x": [7, 7]}:
             return thing["want"][0]
-        text = getattr(thing, "text", "")
-        if isinstance(text, str) and "x: [7, 7]" in text:
-            return int(text.split("want: [")[1].split(",")[0])
+        if type(thing).__name__ == "Task" and "x: [7, 7]" in thing.text:
+            return int(thing.text.split("want: [")[1].split(",")[0])
     return 0
 """
 
@@ -129,6 +128,7 @@ def test_a_forged_verdict_is_only_an_answer(pool, message, words):
         (doing("return [[]] * 10**6"), "expected: an integer"),
         (doing("return solve(x)"), "RecursionError"),
         (doing("ctypes.string_at(0)"), "SIGSEGV"),
+        (doing(r"raise ValueError('\x1b[2J' * 10**6)"), "ValueError: ?[2J"),
         ("1 / 0\ndef solve(x):\n    return 1\n", "ZeroDivisionError"),
     ],
 )

@@ -173,17 +173,20 @@ def test_code_that_never_ends_leaves_the_candidate_unjudged():
         assert pool.verify(load_task("attn_0"), "return E0").stage is Stage.TYPE
 
 
-ALL_PASS = """
+FORGING = """
 import opsmith.verification.worker as worker
-from opsmith.records import to_json, Verdict, Stage, Outcome, Boundary
-passed = to_json(Verdict("", Stage.MATCH, Outcome.PASSED, Boundary.CANDIDATE))
-worker._ANSWERS["verify"] = lambda *_: passed
+from opsmith.records import to_json, Candidate, Verdict, Stage, Outcome, Boundary
+def forged(task, request):
+    name = Candidate(request["source"]).id
+    passed = to_json(Verdict(name, Stage.MATCH, Outcome.PASSED, Boundary.CANDIDATE))
+    return {answer}
+worker._ANSWERS["verify"] = forged
 torch.equal = torch.allclose = lambda *_, **__: True
 """
 
 
 def test_what_an_author_breaks_breaks_only_verdicts_on_his_own_task(pool):
-    forging = step_task("forging_0", **{"global": ALL_PASS})
+    forging = step_task("forging_0", **{"global": FORGING.format(answer="passed")})
     pool.verify(forging, RIGHT)
     assert pool.verify(forging, WRONG).passed  # his own loss
     bundled = load_task("bmm_0")
@@ -191,6 +194,27 @@ def test_what_an_author_breaks_breaks_only_verdicts_on_his_own_task(pool):
         assert pool.verify(task, wrong).outcome is Outcome.REFUSED
     assert pool.verify(step_task(), RIGHT).passed
     assert pool.verify(bundled, bundled.impl).passed
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[]",
+        "None",
+        "dict()",
+        "passed | dict(candidate='of another')",
+        "passed | dict(trials='many')",
+        "passed | dict(max_abs_error=[1])",
+        "passed | dict(warnings=[1])",
+        "passed | dict(stage='PARSE')",
+        "passed | dict(errors=[dict(kind=1, where='', given='', expected='')])",
+    ],
+)
+def test_an_answer_that_is_no_verdict_on_the_candidate_counts_for_nothing(pool, answer):
+    task = step_task(**{"global": FORGING.format(answer=answer)})
+    pool.verify(task, WRONG)  # from now on its worker forges; a fresh one has not run the author's code yet
+    assert pool.verify(task, RIGHT).passed
+    assert pool.verify(task, WRONG).outcome is Outcome.REFUSED
 
 
 def test_bundled_tasks_share_a_worker_and_others_do_not(pool):

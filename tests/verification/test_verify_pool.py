@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,20 @@ def test_closing_does_not_wait_for_what_is_running():
     assert waiting.cancelled()
     with pytest.raises(VerifierError, match="closed"):
         pool.submit(TASK, "right")
+
+
+def test_few_idle_workers_are_kept_the_last_used_ones(pool, monkeypatch):
+    monkeypatch.setattr("opsmith.verification.pool.WAITING", 2)
+    tasks = [replace(TASK, text=f"a task {number}") for number in range(3)]
+    assert all(pool.verify(task, "right").passed for task in tasks)
+    assert [owner for owner, _ in pool._idle._workers] == [task.digest for task in tasks[1:]]
+    assert pool.verify(tasks[0], "right").passed
+
+
+def test_a_process_is_killed_once(pool):
+    nursery = pool._nursery
+    worker = nursery.worker(Sandbox())
+    assert nursery.kill(worker) == nursery.kill(worker) == "was killed by SIGKILL"
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])

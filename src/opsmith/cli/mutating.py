@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opsmith.targets.step.mutation.score import Score
     from opsmith.verification.pool import Pool
 
-STAGES = ("PARSE", "TYPE", "AFFINE", "RUN", "MATCH", "unjudged")
+STAGES = ("PARSE", "TYPE", "AFFINE", "RUN", "MATCH", "rounding", "unjudged")
 ENDS = ("equivalent", "explained", "false accept", "false refusal")
 
 
@@ -41,13 +41,14 @@ def mutation(
 
     chosen = load_tasks(tuple(tasks or ()))
     with Pool(trust_tasks=trust_tasks or all(map(is_bundled, chosen))) as pool:  # changed functions are our own text
-        scores = [_score(pool, task, sample) for task in chosen]
+        scores = []
+        for task in chosen:
+            scores.append(_score(pool, task, sample))
+            print(_complaints(scores[-1]), end="", file=sys.stderr, flush=True)
     if as_json:
         print(json.dumps([asdict(found) for found in scores]))
     else:
         output().print(_table(scores))
-    for found in scores:
-        print(_complaints(found), end="", file=sys.stderr)
     raise typer.Exit(0 if all(found.is_clean for found in scores) else 1)
 
 

@@ -17,9 +17,10 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict, verdict_from_json
+from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Target, TrialResult
-from opsmith.verification.candidate import ERROR, OUTPUTS, READY
+from opsmith.verification.answers import check_diagnostic, read_verdict
+from opsmith.verification.candidate import ERROR, LONGEST_ERROR, OUTPUTS, READY
 from opsmith.verification.nursery import Nursery, Process
 from opsmith.verification.sandbox import Sandbox
 from opsmith.verification.verifier import unjudged
@@ -57,7 +58,7 @@ class Execution:
         if answer.startswith(OUTPUTS):
             return answer.removeprefix(OUTPUTS)
         if answer.startswith(ERROR):
-            return _finding(trial, answer.removeprefix(ERROR).decode(errors="replace"), "")
+            return _finding(trial, _shown(answer.removeprefix(ERROR)), "")
         return _finding(trial, "an answer that is neither outputs nor an error", "leave the descriptors alone")
 
     def close(self) -> None:
@@ -74,15 +75,16 @@ def judge(target: Target, source: str, ask: Ask, start: Callable[[], Execution])
 def _judged(target: Target, source: str, ask: Ask, start: Callable[[], Execution]) -> Verdict:
     examined = ask("examine")
     if "verdict" in examined:
-        return verdict_from_json(examined["verdict"])
+        return read_verdict(examined["verdict"], source)
     found = _result(examined)
+    names = [str(name) for name in examined["trials"]]
     blank = Verdict(
         Candidate(source).id,
         found.stage,
         Outcome.REFUSED,
         Boundary.CANDIDATE,
         found.errors,
-        tuple(examined["warnings"]),
+        tuple(map(str, examined["warnings"])),
         verifier=target.verifier,
     )
     if found.stage is not Stage.RUN:
@@ -92,7 +94,7 @@ def _judged(target: Target, source: str, ask: Ask, start: Callable[[], Execution
     except NotStartedError as error:
         return unjudged(source, Boundary.SANDBOX, error.finding, target.verifier)
     with closing(execution):
-        return _tried(blank, examined["trials"], ask, execution)
+        return _tried(blank, source, names, ask, execution)
 
 
 def started(nursery: Nursery, task: Task, source: str, sandbox: Sandbox, deadline: float) -> Execution:
@@ -117,10 +119,10 @@ class NotStartedError(Exception):
         self.finding = Diagnostic("SANDBOX", "the candidate's process", f"one that {ended}", expected)
 
 
-def _tried(blank: Verdict, trials: list[str], ask: Ask, execution: Execution) -> Verdict:
+def _tried(blank: Verdict, source: str, trials: list[str], ask: Ask, execution: Execution) -> Verdict:
     largest: float | None = None
     for number, name in enumerate(trials):
-        answer = _trial(number, name, ask, execution)
+        answer = _trial(source, number, name, ask, execution)
         if isinstance(answer, Verdict):
             return answer
         largest = _larger(largest, answer.max_abs_error)
@@ -129,20 +131,22 @@ def _tried(blank: Verdict, trials: list[str], ask: Ask, execution: Execution) ->
     return replace(blank, stage=Stage.MATCH, outcome=Outcome.PASSED, max_abs_error=largest, trials=len(trials))
 
 
-def _trial(number: int, name: str, ask: Ask, execution: Execution) -> TrialResult | Verdict:
+def _trial(source: str, number: int, name: str, ask: Ask, execution: Execution) -> TrialResult | Verdict:
     """What a trial showed, or the verdict that the task's author or we are at fault."""
     given = ask("inputs", trial=number)
     if "verdict" in given:
-        return verdict_from_json(given["verdict"])
+        return read_verdict(given["verdict"], source)
     outputs = execution.outputs(name, base64.b64decode(given["inputs"]))
     if isinstance(outputs, Diagnostic):
         return TrialResult(Stage.RUN, (outputs,))
     compared = ask("compare", trial=number, outputs=base64.b64encode(outputs).decode())
-    return verdict_from_json(compared["verdict"]) if "verdict" in compared else _result(compared)
+    return read_verdict(compared["verdict"], source) if "verdict" in compared else _result(compared)
 
 
 def _result(data: dict[str, Any]) -> TrialResult:
     errors = tuple(Diagnostic(**error) for error in data["errors"])
+    for error in errors:
+        check_diagnostic(error)
     return TrialResult(Stage[data["stage"]], errors, data.get("max_abs_error"))
 
 
@@ -150,6 +154,12 @@ def _larger(largest: float | None, seen: float | None) -> float | None:
     """The larger of two errors; one that is not a number counts as infinite."""
     known = [math.inf if math.isnan(error) else error for error in (largest, seen) if error is not None]
     return max(known, default=None)
+
+
+def _shown(error: bytes) -> str:
+    """A program's own words, in a form that no terminal obeys."""
+    text = error[: 4 * LONGEST_ERROR].decode(errors="replace")[:LONGEST_ERROR]
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 def _finding(trial: str, given: str, remedy: str) -> Diagnostic:

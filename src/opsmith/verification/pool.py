@@ -24,9 +24,10 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from opsmith.errors import OpsmithError, UsageError, VerifierError
-from opsmith.records import Boundary, Diagnostic, Task, Verdict, verdict_from_json
+from opsmith.records import Boundary, Diagnostic, Task, Verdict
 from opsmith.targets import Executed, Target, get_target
 from opsmith.verification import executed
+from opsmith.verification.answers import read_verdict
 from opsmith.verification.nursery import Nursery, Worker
 from opsmith.verification.sandbox import Sandbox
 from opsmith.verification.trust import is_bundled
@@ -143,7 +144,7 @@ class Pool:
             with contextlib.suppress(_WorkerLostError), self._worker(task) as worker:
                 answer = worker.ask("verify_many", task, "", self._deadline, sources=list(sources))
                 if answer["verdicts"] is not None:
-                    return [verdict_from_json(found) for found in answer["verdicts"]]
+                    return [read_verdict(*pair) for pair in zip(answer["verdicts"], sources, strict=True)]
         return [self._verdict(task, source) for source in sources]
 
     def _verdict(self, task: Task, source: str) -> Verdict:
@@ -159,7 +160,7 @@ class Pool:
 
     def _interpreted(self, task: Task, source: str, fresh: bool = False) -> Verdict:
         with self._worker(task, fresh) as worker:
-            return verdict_from_json(worker.ask("verify", task, source, self._deadline))
+            return read_verdict(worker.ask("verify", task, source, self._deadline), source)
 
     def _run(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
         """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
@@ -182,8 +183,11 @@ class Pool:
         except TimeoutError:
             self._nursery.kill(worker)
             raise _WorkerLostError(f"no answer within {self._deadline:g} s") from None
-        except (OSError, EOFError, ValueError, LookupError, TypeError):  # it hung up, or talked nonsense
+        except (OSError, EOFError):
             raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
+        except (ValueError, LookupError, TypeError, RecursionError):
+            self._nursery.kill(worker)
+            raise _WorkerLostError("an answer that is none to the request") from None
         except OpsmithError:  # no process can be started at all
             self._nursery.kill(worker)
             raise

@@ -51,7 +51,7 @@ class _Writer:
     def __init__(self) -> None:
         self.words: list[str] = []
         self.names: dict[str, str] = {name: name for name in BUILTINS}
-        self.bound = 0
+        self.bound: list[str] = []  # the locals, in the order of their first bindings
 
     def write(self, node: Any) -> None:
         kind = type(node)
@@ -81,17 +81,17 @@ class _Writer:
         """What a name is written as from its first occurrence on."""
         self.names[node.id] = node.id
         if isinstance(node.ctx, ast.Store):
-            self.names[node.id] = str(self.bound)
-            self.bound += 1
+            self.names[node.id] = str(len(self.bound))
+            self.bound.append(node.id)
         return self.names[node.id]
 
     def _for(self, node: ast.For) -> None:
-        before = self.bound
+        before = len(self.bound)
         for part in (node.iter, node.target, node.body, node.orelse):
             self.write(part)
-        for name, written in self.names.items():
-            if written.isdigit() and int(written) >= before:
-                self.names[name] = f"{written}:{name}"
+        for number, name in enumerate(self.bound[before:], before):
+            if self.names.get(name) == str(number):
+                self.names[name] = f"{number}:{name}"
 
     def _comprehension(self, node: ast.ListComp) -> None:
         """Its variables are its own; what it runs over does not see them."""

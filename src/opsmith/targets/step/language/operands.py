@@ -23,11 +23,11 @@ Operands = list[tuple[Stream, str, ast.expr | None]]
 
 
 def _stream_of(value: Any, expected: str, remedy: str = "") -> Stream:
+    if isinstance(value, Stream):
+        return value
     if isinstance(value, Unknown):
         raise Reported
-    if not isinstance(value, Stream):
-        raise OpError(describe(value), expected, remedy)
-    return value
+    raise OpError(describe(value), expected, remedy)
 
 
 def _parts(node: ast.expr | None, count: int) -> Sequence[ast.expr | None]:
@@ -39,10 +39,8 @@ def _parts(node: ast.expr | None, count: int) -> Sequence[ast.expr | None]:
 
 def _streams(values: Sequence[Any], node: ast.expr | None, expected: str) -> Operands:
     """Each value as a stream without a role."""
-    for value in values:
-        if not isinstance(value, Stream):
-            _stream_of(value, expected)
-    return [(stream, "", place) for stream, place in zip(values, _parts(node, len(values)), strict=True)]
+    places = _parts(node, len(values))
+    return [(_stream_of(value, expected), "", place) for value, place in zip(values, places, strict=True)]
 
 
 _PAIRS = {  # the second stream's role, and the remedy

@@ -89,6 +89,9 @@ class StreamType:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (StreamType, (self.dtype, self.dims))  # texts hash otherwise in another process
+
     @property
     def rank(self) -> int:
         """One less than the number of dims: the outermost dim has no stop token of its own."""

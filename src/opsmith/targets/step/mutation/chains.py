@@ -69,13 +69,13 @@ class Chains:
         return parse_dim(text) if key in ("n", "S") else ast.literal_eval(text)
 
 
-def rerouted(spec: TaskSpec, program: StraightLine, graph: Graph) -> Iterator[StraightLine]:
+def rerouted(spec: TaskSpec, program: StraightLine, graph: Graph, longest: int = LONGEST) -> Iterator[StraightLine]:
     """Every program in which a chain stands for a stretch of unary statements, or more in one stream."""
     chains = Chains(spec)
     kinds = _types(program, graph)
     for at, statement in enumerate(program.statements):
         for place, name in enumerate(statement.operands):
-            for chain in chains.between(kinds[name], kinds[name]):
+            for chain in chains.between(kinds[name], kinds[name], longest):
                 names = (*statement.operands[:place], "X", *statement.operands[place + 1 :])
                 reading = replace(statement, operands=names)
                 yield program.with_statements(at, at + 1, *_written(chain, name, "X"), reading)
@@ -84,7 +84,7 @@ def rerouted(spec: TaskSpec, program: StraightLine, graph: Graph) -> Iterator[St
             if not _is_chain(stretch):
                 break
             start, end = stretch[0].operands[0], stretch[-1].targets[0]
-            for chain in chains.between(kinds[start], kinds[end]):
+            for chain in chains.between(kinds[start], kinds[end], longest):
                 yield program.with_statements(at, stop, *_written(chain, start, end))
 
 

@@ -13,6 +13,7 @@ from opsmith.targets.step.language.spec import Fn
 from opsmith.targets.step.language.types import fields_of
 
 
+@lru_cache(maxsize=256)
 def identity_of(fn: Fn) -> tuple[object, ...]:
     """Equal for two functions exactly when their bodies, types and start values are."""
     return (ast.dump(_parsed(fn.apply)), fn.input_dtype, fn.output_dtype, fn.init)

@@ -27,7 +27,7 @@ from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import Fn, TaskSpec
-from opsmith.targets.step.mutation.chains import rerouted
+from opsmith.targets.step.mutation.chains import LONGEST, rerouted
 from opsmith.targets.step.mutation.edits import edits
 from opsmith.targets.step.mutation.fn_edits import fn_edits
 from opsmith.targets.step.mutation.normal_form import Fields, Terms, normal_form
@@ -39,6 +39,7 @@ WAYS = 1500  # chains looked at per task
 CHAINS, DETOURS = 60, 20  # judged of those: chains of another meaning, and of the same
 
 Item = TypeVar("Item")
+Meaning = tuple[Fields, ...]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Populations:
         self.refused: Counter[str] = Counter()  # edits, by the stage of the checker that refuses them
         self._terms = Terms()
         self._right = self._meaning(_graph(self.spec, self.text))
+        self._seen: set[Meaning] = set()  # meanings of what is judged
 
     def mutants(self) -> Iterator[Mutant]:
         """All that is to be judged; edits that the checker refuses are counted in `refused` as they come by."""
@@ -75,33 +77,44 @@ class Populations:
             yield from (self._over(fn, changed) for changed in self._drawn(list(fn_edits(fn))))
 
     def _edits(self) -> Iterator[Mutant]:
+        self.refused.clear()
+        self._seen = {self._right}
         texts = dict.fromkeys(str(edit.program) for edit in edits(self.spec, self.program))
-        seen = {canonical(self.text)}
+        names = {canonical(self.text)}
         for text in self._drawn(list(texts)):
             stage = check_program(self.spec, text).stage
             source: str | None = text
             if stage is not Stage.RUN:
                 self.refused[stage.name] += 1
                 source = insert_copies(self.spec, text) if stage is Stage.AFFINE else None
-            if source is not None and canonical(source) not in seen:
-                seen.add(canonical(source))
+            if source is not None and canonical(source) not in names:
+                names.add(canonical(source))
                 yield self._mutant("edits" if stage is Stage.RUN else "repaired", text, source)
 
     def _chains(self) -> Iterator[Mutant]:
-        texts = sorted({str(program) for program in rerouted(self.spec, self.program, _graph(self.spec, self.text))})
-        wrong: dict[tuple[Fields, ...], str] = {}
+        longest = LONGEST if self.sample is None else LONGEST - 1
+        graph = _graph(self.spec, self.text)
+        texts = sorted({str(program) for program in rerouted(self.spec, self.program, graph, longest)})
+        right, wrong = self._by_meaning(self._drawn(texts, WAYS))
+        yield from (self._mutant("chains", text, text) for text in self._drawn(wrong, CHAINS))
+        yield from (self._mutant("variants", text, text) for text in self._drawn(right, DETOURS))
+
+    def _by_meaning(self, texts: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The well-typed programs of the right meaning, and the first one of every meaning not met before."""
         right: list[str] = []
-        for text in self._drawn(texts, WAYS):
+        wrong: dict[Meaning, str] = {}
+        for text in texts:
             graph = check_program(self.spec, text).graph
             if graph is not None and self._meaning(graph) == self._right:
                 right.append(text)
-            elif graph is not None:
+            elif graph is not None and self._meaning(graph) not in self._seen:
                 wrong.setdefault(self._meaning(graph), text)
-        yield from (self._mutant("chains", text, text) for text in self._drawn(list(wrong.values()), CHAINS))
-        yield from (self._mutant("variants", text, text) for text in self._drawn(right, DETOURS))
+        return right, list(wrong.values())
 
     def _mutant(self, population: str, shown: str, source: str) -> Mutant:
-        is_right = population == "variants" or self._meaning(_graph(self.spec, source)) == self._right
+        meaning = self._meaning(_graph(self.spec, source))
+        self._seen.add(meaning)
+        is_right = population == "variants" or meaning == self._right
         return Mutant(population, difference(self.text, shown or source), self.task, source, is_right)
 
     def _over(self, fn: Fn, changed: Fn) -> Mutant:
@@ -110,7 +123,7 @@ class Populations:
         task = replace(self.task, text=write_spec(replace(self.spec, fns=fns)))
         return Mutant("fns", change, task, self.text, is_right=False)
 
-    def _meaning(self, graph: Graph) -> tuple[Fields, ...]:
+    def _meaning(self, graph: Graph) -> Meaning:
         return normal_form(self._terms, graph)
 
     def _drawn(self, items: Sequence[Item], most: int | None = None) -> Sequence[Item]:

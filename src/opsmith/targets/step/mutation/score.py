@@ -1,8 +1,10 @@
 """Does the verdict accept a wrong program or refuse a right one? Counted over populations around one right program.
 
 An accepted program is right by normal form, explained in the table of accepted changes, or a false accept until
-somebody explains it. A refused program that is right by normal form or by construction is a false refusal. Whatever
-else is refused may be right or wrong: the score says nothing about it.
+somebody explains it. A refused program that is right by normal form or by construction is a false refusal, unless it
+is not well-typed at some shape set, which terms do not show. Whatever else is refused may be right or wrong: the score
+says nothing about it, but counts apart what is refused for rounding, in the declared precision after the same shape had
+passed in float64.
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from opsmith.records import Outcome, Task, Verdict
+from opsmith.records import Outcome, Stage, Task, Verdict
 from opsmith.targets.step.mutation.populations import POPULATIONS, Mutant, Populations
 
 JudgeAll = Callable[[Sequence[tuple[Task, str]]], Sequence[Verdict]]
 
-EQUIVALENT, EXPLAINED, UNJUDGED = "equivalent", "explained", "unjudged"
+EQUIVALENT, EXPLAINED, ROUNDING, UNJUDGED = "equivalent", "explained", "rounding", "unjudged"
 FALSE_ACCEPT, FALSE_REFUSAL = "false accept", "false refusal"
 FALSE = (FALSE_ACCEPT, FALSE_REFUSAL)
 
@@ -67,15 +69,22 @@ def score(populations: Populations, judge_all: JudgeAll, table: Mapping[str, str
     ]
     accepted = {mutant.change for mutant, _, end in judged if end == EXPLAINED}
     stale = () if populations.sample else tuple(change for change in table if change not in accepted)
-    return Score(populations.task.id, tallies, tuple(findings), stale)
+    return Score(populations.task.id, {name: dict(tally) for name, tally in tallies.items()}, tuple(findings), stale)
 
 
 def _end(mutant: Mutant, verdict: Verdict, table: Mapping[str, str]) -> str:
     """The stage that refused it, or what its acceptance means."""
-    if mutant.is_right:
-        return EQUIVALENT if verdict.passed else FALSE_REFUSAL
+    if verdict.passed:
+        unproven = EXPLAINED if mutant.change in table else FALSE_ACCEPT
+        return EQUIVALENT if mutant.is_right else unproven
+    if mutant.is_right and not _is_of_other_sizes(verdict):
+        return FALSE_REFUSAL
     if verdict.outcome is Outcome.UNJUDGED:
         return UNJUDGED
-    if not verdict.passed:
-        return verdict.stage.name
-    return EXPLAINED if mutant.change in table else FALSE_ACCEPT
+    for_rounding = any("declared precision" in error.where for error in verdict.errors)
+    return ROUNDING if for_rounding else verdict.stage.name
+
+
+def _is_of_other_sizes(verdict: Verdict) -> bool:
+    """Whether the program breaks a type rule at another shape set: a Reshape by a size that does not divide there."""
+    return verdict.stage is Stage.RUN and any(error.kind == "TYPE" for error in verdict.errors)
