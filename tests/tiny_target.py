@@ -120,7 +120,10 @@ class Tiny:
         names = list(data["inputs"])
         return [Trial(f"trial {i}", (dict(zip(names, row, strict=False)), row[-1])) for i, row in enumerate(rows)]
 
-    def run(self, program: Any, trial: Trial) -> TrialResult:
+    def run(self, programs: Sequence[Any], trial: Trial) -> list[TrialResult | TaskFault]:
+        return [self._run(program, trial) for program in programs]
+
+    def _run(self, program: Program, trial: Trial) -> TrialResult:
         inputs, want = trial.data
         try:
             value = evaluate(program, inputs)
@@ -130,6 +133,9 @@ class Tiny:
             found = Diagnostic("DATA", trial.name, str(value), str(want))
             return TrialResult(Stage.MATCH, (found,), float(abs(value - want)))
         return TrialResult(Stage.MATCH, (), 0.0)
+
+    def reference(self, trial: Trial) -> object:
+        return trial.data[1]
 
     def canonical(self, source: str) -> str:
         program = parse(source)

@@ -49,8 +49,8 @@ def verify_reply(task: Task, reply: str, *, trust_tasks: bool = False) -> Verdic
 
 
 def verify_many(task: Task, sources: Sequence[str], *, trust_tasks: bool = False) -> list[Verdict]:
-    """One verdict per program, in order; isomorphic programs are run once. See `verify`."""
-    return verifier.verify_many(task, sources, default_pool(trust_tasks).verify_all)
+    """One verdict per program, in order; what several programs share is computed once. See `verify`."""
+    return default_pool(trust_tasks).verify_all(task, sources)
 
 
 def improve(

@@ -64,7 +64,7 @@ def test_the_oracle_passes_every_trial(task):
     verdict = verify(loaded, loaded.impl)
     assert verdict.passed, verdict.message
     assert not verdict.warnings
-    assert verdict.trials == len(get_target("step").trials(loaded))
+    assert verdict.trials == sum(trial.draws for trial in get_target("step").trials(loaded)) >= 40
 
 
 @pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[7], SHAPES[9]], ids=str)

@@ -7,18 +7,23 @@ import pytest
 pytestmark = pytest.mark.usefixtures("warm")
 
 
-def test_bench_verify_times_trials_and_refusals(opsmith):
-    done = opsmith("bench", "verify", "rope_0", "index_3", "--json")
+def test_bench_verify_times_every_stage_beside_the_reference(opsmith):
+    done = opsmith("bench", "verify", "rope_0", "index_3", "--batch", "4", "--json")
     assert done.code == 0, done.err
     measured = json.loads(done.out)
     assert set(measured["tasks"]) == {"rope_0", "index_3"}
-    assert measured["summary"]["tasks"] == 2
-    assert 0 < measured["summary"]["trial_ms"] <= measured["summary"]["worst_trial_ms"]
-    assert 0 < measured["summary"]["refusal_ms"] <= measured["summary"]["worst_refusal_ms"]
-    assert measured["tasks"]["rope_0"]["trials"] >= 40
+    total, row = measured["summary"], measured["tasks"]["rope_0"]
+    assert total["tasks"] == 2
+    assert all(0 < total[key]["median"] <= total[key]["worst"] for key in ("trial_ms", "candidate_ms", "refusal_ms"))
+    assert total["base_over_reference"]["worst"] >= row["base"]["trial"] / row["base"]["reference"]
+    assert row["trials"] >= 40
+    assert row["batch"]["samples"] == sum(row["batch"]["stages"].values()) == 4
+    assert total["candidates_per_second_of_all"] > 0
+    assert total["memory_mib"] > 50
 
 
 def test_bench_verify_prints_a_table(opsmith):
-    done = opsmith("bench", "verify", "index_3")
-    assert "trial at base [ms]" in done.out
-    assert "a refusal before it runs" in done.out
+    done = opsmith("bench", "verify", "index_3", "--batch", "0")
+    assert "base trial" in done.out
+    assert "refusals before RUN" in done.out
+    assert "candidates at base" not in done.out

@@ -42,9 +42,19 @@ class Scripted:
             return ()
         return [Trial(f"trial {number}", number) for number in range(3)]
 
-    def run(self, program: Any, trial: Trial) -> TrialResult:
-        word, *rest = str(program).split()
-        return getattr(self, f"_{word}")(trial, *rest)
+    def run(self, programs: Sequence[Any], trial: Trial) -> list[TrialResult | TaskFault]:
+        return [self._run(str(text), trial) for text in programs]
+
+    def _run(self, text: str, trial: Trial) -> TrialResult | TaskFault:
+        word, *rest = text.split()
+        try:
+            found: TrialResult = getattr(self, f"_{word}")(trial, *rest)
+        except TaskFault as fault:
+            return fault
+        return found
+
+    def reference(self, trial: Trial) -> object:
+        return trial.data
 
     def canonical(self, source: str) -> str:
         if source == "not canonical":

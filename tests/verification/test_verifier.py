@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from scripted_target import TASK
+from scripted_target import TASK, Scripted
 
 from opsmith.records import Boundary, Candidate, Outcome, Stage
 from opsmith.verification.verifier import verify, verify_many
@@ -66,17 +66,29 @@ def test_an_unknown_target_is_not_the_candidates_fault():
     assert "nowhere" in verdict.message
 
 
-def test_isomorphic_programs_are_run_once():
-    judged = []
+def test_many_programs_are_judged_as_each_alone():
+    sources = ["right", "wrong", "refuse TYPE", "right # again", "nan", "break the check", "right"]
+    verdicts = verify_many(TASK, sources)
+    assert verdicts == [verify(TASK, source) for source in sources]
+    assert [verdict.passed for verdict in verdicts] == [True, False, False, True, False, False, True]
+    assert verify_many(TASK, []) == []
 
-    def judge_all(task, sources):
-        judged.extend(sources)
-        return [verify(task, source) for source in sources]
 
-    verdicts = verify_many(TASK, ["right", "wrong", "right # again", "not canonical"], judge_all)
-    assert judged == ["right", "wrong", "not canonical"]
-    assert [verdict.passed for verdict in verdicts] == [True, False, True, False]
-    assert verdicts[2].candidate == Candidate("right # again").id
+def test_equal_texts_are_judged_once_and_open_programs_run_together(monkeypatch):
+    ran = []
+    original = Scripted.run
+    monkeypatch.setattr(
+        Scripted, "run", lambda self, programs, trial: ran.append(programs) or original(self, programs, trial)
+    )
+    verify_many(TASK, ["right", "wrong", "right", "right # again"])
+    assert ran == [["right", "wrong", "right"], ["right", "wrong", "right"], ["right", "right"]]
+
+
+@pytest.mark.parametrize("breaker", ["unknown word", "unprintable", "fault"])
+def test_a_program_that_breaks_the_run_breaks_only_its_own_verdict(breaker):
+    verdicts = verify_many(TASK, ["right", breaker, "wrong"])
+    assert verdicts == [verify(TASK, source) for source in ["right", breaker, "wrong"]]
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.PASSED, Outcome.UNJUDGED, Outcome.REFUSED]
 
 
 def test_a_static_refusal_is_made_for_each_text_as_it_quotes_it():

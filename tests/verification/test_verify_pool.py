@@ -76,8 +76,24 @@ def test_what_a_worker_prints_is_lost_and_keys_are_kept_from_it(capfd, monkeypat
 
 def test_many_at_once_keep_their_order(pool):
     sources = ["right", "wrong", "die", "fault"] * 3
-    assert verify_many(TASK, sources, pool.verify_all)[:2] == verify_many(TASK, sources[:2])
-    assert [verdict.passed for verdict in pool.verify_all(TASK, sources)] == [True, False, False, False] * 3
+    verdicts = pool.verify_all(TASK, sources)
+    assert [verdict.passed for verdict in verdicts] == [True, False, False, False] * 3
+    assert verdicts[:2] == verify_many(TASK, sources[:2])
+
+
+@pytest.mark.parametrize("breaker", ["die", "exit", "sleep 60", "fault", "unprintable"])
+def test_a_program_that_costs_its_batch_a_worker_is_the_only_one_to_suffer(breaker):
+    with Pool(1, deadline=1.0) as pool:
+        verdicts = pool.verify_all(TASK, ["right", breaker, "wrong", "refuse TYPE"])
+    assert [verdict.outcome for verdict in verdicts] == [
+        Outcome.PASSED, Outcome.UNJUDGED, Outcome.REFUSED, Outcome.REFUSED,
+    ]  # fmt: skip
+
+
+def test_a_batch_is_judged_by_one_worker_at_once(pool):
+    verdicts = pool.verify_all(TASK, [f"right # {number}" for number in range(200)])
+    assert all(verdict.passed for verdict in verdicts)
+    assert len({verdict.candidate for verdict in verdicts}) == 200
 
 
 def test_judge_is_awaitable(pool):

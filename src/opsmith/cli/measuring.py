@@ -26,20 +26,24 @@ def _bench() -> None:
 @bench.command()
 def verify(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
+    batch: Annotated[int, typer.Option(min=0, help="Random candidates of the embedded model per task.")] = 64,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
     """Time verdicts in a warm worker.
 
-    One core; a row per task on its own program, and the medians.
+    One core; a row per task, on its own program, on programs that lack a line of it, and on random candidates; then
+    the medians. Times are divided by those of the PyTorch reference and of Python's parser, measured beside them.
     """
     from opsmith.benchmarks import load_tasks
+    from opsmith.models.sampling import programs
     from opsmith.report.tables import bench_table, output
     from opsmith.verification.bench import summary
     from opsmith.verification.pool import Pool
 
     with Pool(1, trust_tasks=trust_tasks) as pool:
-        rows = {task.id: pool.timings(task, task.impl) for task in load_tasks(tuple(tasks or ())) if task.impl}
+        solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
+        rows = {task.id: pool.timings(task, task.impl or "", programs(task, batch)) for task in solved}
     if as_json:
         print(json.dumps({"summary": summary(rows), "tasks": rows}))
     else:

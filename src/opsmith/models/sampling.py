@@ -15,7 +15,8 @@ from typing import Any
 
 import yaml
 
-from opsmith.agents.prompt import PromptParts, read_prompt, yaml_block
+from opsmith.agents.prompt import PromptParts, compose, read_prompt, yaml_block
+from opsmith.agents.reply import read_reply
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.models import Message
 from opsmith.models.noise import spoiled
@@ -80,6 +81,21 @@ def _untouched(messages: Sequence[Message]) -> str:
 def fenced(program: str) -> str:
     """A program as a model would answer."""
     return f"```yaml\nimpl: {yaml_block(program)}\n```\n"
+
+
+def programs(task: Task, count: int, temperature: float = 0.7, seed: int = 0) -> list[str]:
+    """What the embedded model would answer to the task's base prompt, unwrapped; nothing where there is no sampler."""
+    target = get_target(task.target)
+    if count == 0 or target.sampler() is None:
+        return []
+    messages = compose(task, (), target, None, 0).messages
+    replies = _session(target.name).replies(messages, temperature, seed, count)
+    return [source for reply in replies if (source := read_reply(target, task, reply).source) is not None]
+
+
+@lru_cache(maxsize=2)
+def _session(target: str) -> Session:
+    return Session(get_target(target), 0.0)
 
 
 def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:

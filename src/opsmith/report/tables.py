@@ -48,23 +48,55 @@ def models_table(models: Iterable[ModelInfo]) -> Table:
     return made
 
 
-def bench_table(rows: Mapping[str, Mapping[str, Any]], medians: Mapping[str, Any]) -> Table:
-    """Milliseconds per task, and the medians over the tasks."""
-    numbers = ("trial at base [ms]", "check [ms]", "trials", "all trials [ms]")
-    made = table("task", *numbers, right=numbers)
+def bench_table(rows: Mapping[str, Mapping[str, Any]], totals: Mapping[str, Any]) -> Table:
+    """Times per task, their ratios to the reference's or the parser's, and the medians over the tasks."""
+    numbers = ("check", "/ parse", "base trial", "reference", "ratio", "all but large", "large trial", "reference ",
+               "ratio ", "candidates/s", "MiB")  # fmt: skip
+    made = table("task [ms]", *numbers, right=numbers)
     for name, row in rows.items():
-        times = [f"{1e3 * row[key]:.3f}" for key in ("trial", "check")]
-        made.add_row(name, *times, str(row["trials"]), f"{1e3 * row['candidate']:.1f}")
+        batch = row["batch"]
+        speed = f"{batch['samples'] / batch['base']:,.0f}" if batch else ""
+        check = (f"{1e3 * row['check']:.3f}", f"{row['check'] / row['parse']:.1f}")
+        base, large = _timed(row["base"], 3), _timed(row["large"], 2) if row["large"] else ("", "", "")
+        candidate = f"{1e3 * row['candidate']:.1f}"
+        made.add_row(name, *check, *base, candidate, *large, speed, f"{row['memory_mib']:.0f}")
     made.add_section()
-    made.add_row(
-        "median", f"{medians['trial_ms']:.3f}", f"{medians['check_ms']:.3f}", "", f"{medians['candidate_ms']:.1f}"
-    )
-    if medians["refusal_ms"] is not None:
-        made.caption = (
-            f"a refusal before it runs: median {medians['refusal_ms']:.3f} ms, "
-            f"worst {medians['worst_refusal_ms']:.3f} ms of {medians['refusals']}"
-        )
+    for which in ("median", "worst"):
+        made.add_row(which, *_totals(totals, which))
+    made.caption = _refusals(totals)
     return made
+
+
+def _timed(row: Mapping[str, float], digits: int) -> tuple[str, str, str]:
+    trial, reference = 1e3 * row["trial"], 1e3 * row["reference"]
+    return f"{trial:.{digits}f}", f"{reference:.{digits}f}", f"{trial / reference:.1f}"
+
+
+def _totals(totals: Mapping[str, Any], which: str) -> list[str]:
+    def of(key: str, form: str) -> str:
+        return format(totals[key][which], form) if totals[key] else ""
+
+    memory = f"{totals['memory_mib']:.0f}" if which == "worst" else ""
+    return [
+        "", of("check_over_parse", ".1f"), of("trial_ms", ".3f"), "", of("base_over_reference", ".1f"),
+        of("candidate_ms", ".1f"), "", "", of("large_over_reference", ".1f"), of("candidates_per_second", ",.0f"),
+        memory,
+    ]  # fmt: skip
+
+
+def _refusals(totals: Mapping[str, Any]) -> str:
+    """One line on programs that are refused before they run, and one on batches."""
+    parts = []
+    if totals["refusal_ms"]:
+        ratio = totals["refusal_over_parse"]
+        parts.append(
+            f"{totals['refusals']} refusals before RUN: median {totals['refusal_ms']['median']:.3f} ms, worst "
+            f"{totals['refusal_ms']['worst']:.3f} ms; over Python's parse: median {ratio['median']:.1f}, "
+            f"worst task {ratio['worst']:.1f}"
+        )
+    if totals["candidates_per_second"]:
+        parts.append(f"candidates at base, in batches: {totals['candidates_per_second_of_all']:,.0f}/s over all tasks")
+    return "\n".join(parts)
 
 
 def runs_table(runs: Iterable[RunSummary]) -> Table:

@@ -11,6 +11,7 @@ from torch import Tensor
 from opsmith.records import Diagnostic
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.fns import BatchedFn
+from opsmith.targets.step.execution.forms import Axes
 from opsmith.targets.step.execution.precision import torch_dtype
 from opsmith.targets.step.language.spec import Fn as CoreFn
 from opsmith.targets.step.language.types import DType, fields_of, layout
@@ -61,6 +62,8 @@ class Fn:
 class EagerFn(BatchedFn):
     """A `Fn` at one set of sizes, applied to batches and checked as the simulator does it; made on first use."""
 
+    reduction = None  # its body is not there to be read
+
     def __init__(self, source: Fn, sizes: Mapping[str, int], key: str) -> None:
         self.source, self.sizes, self.fn = source, dict(sizes), source.core(key)
         self._is_ready = False
@@ -71,12 +74,12 @@ class EagerFn(BatchedFn):
             super().__init__(self.fn, self.sizes, namespace, False, {})
             self._is_ready = True
 
-    def __call__(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
+    def __call__(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
         self._prepare()
-        return super().__call__(state, input, batch)
+        return super().__call__(state, input, axes)
 
-    def init_state(self, batch: int) -> list[Tensor]:
-        """The start state of B elements, from `getInit`. Raises TaskFault."""
+    def init_state(self, axes: Axes) -> list[Tensor]:
+        """The start state of a batch, from `getInit`. Raises TaskFault."""
         values, fields = list(self.source.getInit()), fields_of(self.source.output)
         if len(values) != len(fields):
             raise self._wrong(f"{len(values)} start values", f"{len(fields)}, one per field of {self.source.output}")
@@ -87,7 +90,7 @@ class EagerFn(BatchedFn):
             if tuple(start.shape) not in ((), shape):
                 given = f"a start value of shape {tuple(start.shape)}"
                 raise self._wrong(given, f"a number, or shape {shape} for {part}")
-            states.append(start.expand(batch, *shape).clone())
+            states.append(start.expand(*axes, *shape).clone())
         return states
 
     def _wrong(self, given: str, expected: str) -> TaskFault:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -18,13 +18,16 @@ from opsmith.records import Diagnostic
 from opsmith.step.fns import EagerFn, Fn
 from opsmith.step.sizes import Quotient, Size, plain
 from opsmith.targets import TaskFault
-from opsmith.targets.step.execution import run
+from opsmith.targets.step.execution.flow import Flow
+from opsmith.targets.step.execution.kernels import KERNELS, Route, RunError, Scene
 from opsmith.targets.step.execution.precision import torch_dtype
+from opsmith.targets.step.execution.schedule import step_of
+from opsmith.targets.step.execution.stack import Bindings, Stack
 from opsmith.targets.step.language.build import FnValue
 from opsmith.targets.step.language.build import Stream as AbstractStream
 from opsmith.targets.step.language.check import Typing
 from opsmith.targets.step.language.dims import Dim, symbol
-from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.step.language.graph import Node
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.types import DType, StreamType, fields_of, tensor_shape
 from opsmith.targets.step.language.values import Primitive, Sized
@@ -171,38 +174,16 @@ class _Bindings:
     sizes: Mapping[str, int]
     fns: Mapping[str, EagerFn]
     input_data: Mapping[str, Tensor] = field(default_factory=dict)
-
-
-class _Column(Sequence[Any]):
-    """One attribute of a growing list of streams, by number."""
-
-    def __init__(self, streams: list[AbstractStream], get: Callable[[AbstractStream], Any]) -> None:
-        self._streams, self._get = streams, get
-
-    def __len__(self) -> int:
-        return len(self._streams)
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._get(self._streams[at])
-
-
-class _Growing:
-    """What the kernels read of a graph, while it grows."""
-
-    def __init__(self, streams: list[AbstractStream]) -> None:
-        self.types = _Column(streams, lambda stream: stream.type)
-        self.values = _Column(streams, lambda stream: stream.value)
+    random_global: bool = False
 
 
 class Trace:
-    """The applications made so far: stream numbers and values (for Merge's index), routes, sizes of dynamic dims."""
+    """The applications made so far, and how they routed."""
 
     def __init__(self) -> None:
         self._typing = Typing(TaskSpec((), ()), {})
-        self._graph = cast(Graph, _Growing(self._typing.streams))
         self._fns: dict[str, EagerFn] = {}
-        self._dynamic: dict[str, int] = {}
-        self._routes: dict[int, Any] = {}
+        self._routes: dict[int, Route] = {}
 
     def input(self, kind: StreamType, name: str) -> AbstractStream:
         value = self._typing.number("input", len(self._typing.streams))
@@ -254,19 +235,20 @@ class Trace:
         """The tensors of each result of a node, by stream number. Raises StepError."""
         if node.op in ("Copy", "Identity"):
             return {number: list(data[node.operands[0]]) for number in node.results}
-        values = self._graph.values
-        state = run.Execution(
-            self._graph,
-            cast(run.Bindings, _Bindings(sizes, self._fns)),
-            {**sizes, **self._dynamic},
-            {values[number]: tensors for number, tensors in data.items()},
-            dict.fromkeys((values[number] for number in (*node.operands, *node.results)), 1 << 60),
-            self._routes,
-        )
+        types = {stream.number: stream.type for stream in self._typing.streams if stream.type is not None}
+        operands = [
+            Flow([tensor.unsqueeze(0) for tensor in data[number]], len(types[number].dims) + 1)
+            for number in node.operands
+        ]
+        scene = Scene(Stack([cast(Bindings, _Bindings(sizes, self._fns))]), self._routes)
+        step = step_of(node, types, node.partition if node.partition is not None else -1, node.operands, node.results)
         try:
             with torch.no_grad():
-                run.perform(state, node)
-        except (run.RunError, TaskFault) as error:
+                results = KERNELS[node.op](scene, step, operands)
+        except (RunError, TaskFault) as error:
             raise StepError([error.diagnostic]) from error
-        self._dynamic.update({name: size for name, size in state.sizes.items() if name.startswith("?")})
-        return {number: state.data[values[number]] for number in node.results}
+        return {
+            number: [tensor.squeeze(0) for tensor in flow.tensors]
+            for number, flow in zip(node.results, results, strict=True)
+            if isinstance(flow, Flow)
+        }

@@ -34,10 +34,11 @@ class Checked:
 
 @dataclass(frozen=True)
 class Trial:
-    """One execution that a candidate must pass: `name` says shape set, seed and precision; `data` is the target's."""
+    """One execution that a candidate must pass: `name` says shape set and precision; `data` is the target's."""
 
     name: str
     data: Any = field(repr=False, compare=False)
+    draws: int = 1  # inputs, each with its seed, that are executed at once
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,15 @@ class Target(Protocol):
         """All trials in the order they are run, cheapest first; cached. Raises TaskFault."""
         ...
 
-    def run(self, program: Any, trial: Trial) -> TrialResult:
-        """Execute a checked program on one trial and compare. Raises TaskFault."""
+    def run(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
+        """Execute checked programs of one task on one trial and compare: what each showed, in order.
+
+        A fault that only some of them bring to light is given in their place; raises TaskFault for one of the trial.
+        """
+        ...
+
+    def reference(self, trial: Trial) -> object:
+        """Compute what a trial expects once more, and nothing else: what the time of a verdict is measured against."""
         ...
 
     def canonical(self, source: str) -> str:

@@ -33,9 +33,11 @@ from opsmith.verification.sandbox import Sandbox
 from opsmith.verification.trust import is_bundled
 from opsmith.verification.verifier import unjudged
 
-Answer = TypeVar("Answer")
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 DEADLINE_S = 60.0  # for one candidate, the first of a task included, which draws the data of all trials
+BATCH = 64  # programs that one worker judges together
 WAITING = 32  # workers without work that are kept, each with the data of its task
 _SHARED = ""  # the owner of the workers that serve all bundled tasks
 
@@ -58,7 +60,8 @@ class Pool:
         self._idle = _Idle()
         self._alone = threading.Lock()
         self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
-        self._threads = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="opsmith.verification")
+        self._workers = workers or os.cpu_count() or 1
+        self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="opsmith.verification")
 
     def admit(self, tasks: Iterable[Task]) -> None:
         """Raises UsageError if one of the tasks may not be judged on this system; starts nothing."""
@@ -70,8 +73,11 @@ class Pool:
 
         It raises UsageError for a task that may not be judged on this system.
         """
+        return self._submit(self._verdict, task, source)
+
+    def _submit(self, work: Callable[[Task, Given], Found], task: Task, given: Given) -> Future[Found]:
         try:
-            return self._threads.submit(self._verdict, task, source)
+            return self._threads.submit(work, task, given)
         except RuntimeError as error:  # after close()
             raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
 
@@ -82,24 +88,34 @@ class Pool:
         return self.submit(task, source).result()
 
     def verify_all(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
-        """The verdicts in the order of `sources`, found in parallel."""
-        return [future.result() for future in [self.submit(task, source) for source in sources]]
+        """The verdicts in the order of `sources`, found in parallel; what programs of a batch share is computed once.
+
+        Raises UsageError, VerifierError.
+        """
+        unique = list(dict.fromkeys(sources))
+        size = max(1, min(BATCH, -(-len(unique) // self._workers)))
+        batches = [unique[at : at + size] for at in range(0, len(unique), size)]
+        waiting = [self._submit(self._verdicts, task, batch) for batch in batches]
+        verdicts = [verdict for future in waiting for verdict in future.result()]
+        found = dict(zip(unique, verdicts, strict=True))
+        return [found[source] for source in sources]
 
     def cost(self, task: Task, source: str) -> dict[str, Any]:
         """The figures of the target's cost model, for which authors' fns are run. Raises UsageError, VerifierError."""
         return self._figures("cost", task, source)
 
-    def timings(self, task: Task, source: str) -> dict[str, Any]:
+    def timings(self, task: Task, source: str, candidates: Sequence[str] = ()) -> dict[str, Any]:
         """How long verdicts on this task take (`bench.timings`). Raises UsageError, VerifierError."""
-        return self._figures("timings", task, source)
+        return self._figures("timings", task, source, candidates=list(candidates))
 
     def audit(self, task: Task) -> Future[dict[str, Any]]:
         """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""
         return self._threads.submit(self._figures, "audit", task, task.impl or "")
 
-    def _figures(self, what: str, task: Task, source: str) -> dict[str, Any]:
+    def _figures(self, what: str, task: Task, source: str, **more: Any) -> dict[str, Any]:
         try:
-            answer = self._ask(dict, what, task, source)
+            with self._worker(task) as worker:
+                answer = worker.ask(what, task, source, self._deadline, **more)
         except _WorkerLostError as lost:
             raise VerifierError(f"{what} of task {task.id}: {lost}") from lost
         if "problem" in answer:
@@ -122,6 +138,15 @@ class Pool:
 
     # -- verdicts
 
+    def _verdicts(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
+        """Those of a batch. When it costs a worker, each program is judged alone: one of them did it."""
+        if len(sources) > 1 and _executing(task) is None:
+            with contextlib.suppress(_WorkerLostError), self._worker(task) as worker:
+                answer = worker.ask("verify_many", task, "", self._deadline, sources=list(sources))
+                if answer["verdicts"] is not None:
+                    return [read_verdict(*pair) for pair in zip(answer["verdicts"], sources, strict=True)]
+        return [self._verdict(task, source) for source in sources]
+
     def _verdict(self, task: Task, source: str) -> Verdict:
         target = _executing(task)
         judge = partial(self._interpreted, task, source) if target is None else partial(self._run, target, task, source)
@@ -134,7 +159,8 @@ class Pool:
                 return unjudged(source, Boundary.SANDBOX, _finding(lost))
 
     def _interpreted(self, task: Task, source: str, fresh: bool = False) -> Verdict:
-        return self._ask(lambda answer: read_verdict(answer, source), "verify", task, source, fresh=fresh)
+        with self._worker(task, fresh) as worker:
+            return read_verdict(worker.ask("verify", task, source, self._deadline), source)
 
     def _run(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
         """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
@@ -145,11 +171,6 @@ class Pool:
 
             start = partial(executed.started, self._nursery, task, source, self._sandbox, self._deadline)
             return executed.judge(target, source, ask, start)
-
-    def _ask(self, read: Callable[[Any], Answer], what: str, task: Task, source: str, fresh: bool = False) -> Answer:
-        """One request to one worker."""
-        with self._worker(task, fresh) as worker:
-            return read(worker.ask(what, task, source, self._deadline))
 
     # -- workers
 

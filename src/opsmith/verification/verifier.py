@@ -1,8 +1,8 @@
-"""Is this candidate right? `(task, source) -> Verdict`, in the process that calls it.
+"""Are these candidates right? `(task, sources) -> verdicts`, in the process that calls it.
 
-`verify` never raises: a mistake of the candidate is a refusal, a mistake of the task's author leaves it unjudged and
-is charged to TASK, and whatever else breaks leaves it unjudged and is charged to OURS. It executes code of the task's
-author, so everything but tests calls it through `opsmith.verification.pool`, which keeps that code in worker processes.
+`verify` and `verify_many` never raise: a mistake of the candidate is a refusal, one of the task's author leaves it
+unjudged and is charged to TASK, and whatever else breaks leaves it unjudged and is charged to OURS. They execute code
+of the task's author, so that everything but tests calls them through `opsmith.verification.pool`, in worker processes.
 """
 
 from __future__ import annotations
@@ -10,23 +10,20 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsmith.agents.reply import ReadReply, read_reply
 from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
-from opsmith.targets import Checked, Target, TaskFault, get_target
+from opsmith.targets import Checked, Target, TaskFault, Trial, TrialResult, get_target
 
 Judge = Callable[[Task, str], Verdict]
-JudgeAll = Callable[[Task, Sequence[str]], Iterable[Verdict]]
 
 
 def verify(task: Task, source: str) -> Verdict:
     """Check `source`, then run it on the task's trials until one fails. A refusal by `check` needs no trial."""
-    start = time.perf_counter()
-    verdict = _guarded(task, source)
-    return replace(verdict, seconds=time.perf_counter() - start)
+    return verify_many(task, [source])[0]
 
 
 def verify_reply(task: Task, reply: str, judge: Judge = verify) -> Verdict:
@@ -44,20 +41,18 @@ def with_dropped(verdict: Verdict, found: ReadReply) -> Verdict:
     return replace(verdict, warnings=dropped + verdict.warnings)
 
 
-def verify_many(task: Task, sources: Sequence[str], judge_all: JudgeAll | None = None) -> list[Verdict]:
-    """One verdict per source, in order. Isomorphic sources are run once.
-
-    A refusal before RUN quotes the names and lines of its own text and is cheap, so it is made anew for each source.
-    """
-    judge_all = judge_all or _verify_each
-    names = {source: canonical(task, source) for source in sources}
-    firsts: dict[str, str] = {}
-    for source, name in names.items():
-        firsts.setdefault(name, source)
-    shared = dict(zip(firsts, judge_all(task, list(firsts.values())), strict=True))
-    own = [source for source, name in names.items() if source != firsts[name] and _refused_early(shared[name])]
-    anew = dict(zip(own, judge_all(task, own), strict=True))
-    return [anew.get(text) or replace(shared[names[text]], candidate=Candidate(text).id) for text in sources]
+def verify_many(task: Task, sources: Sequence[str]) -> list[Verdict]:
+    """One verdict per source, in order. Programs are run together: what they share, a target may compute once."""
+    found: dict[str, Verdict] = {}
+    open_: list[_Open] = []
+    for source in dict.fromkeys(sources):
+        checked = _checked(task, source)
+        if isinstance(checked, Verdict):
+            found[source] = checked
+        else:
+            open_.append(checked)
+    found.update({program.source: verdict for program, verdict in _tried(task, open_)})
+    return [found[source] for source in sources]
 
 
 def canonical(task: Task, source: str) -> str:
@@ -74,49 +69,92 @@ def unjudged(source: str, charged_to: Boundary, finding: Diagnostic, verifier: s
     return Verdict(name, Stage.FORMAT, Outcome.UNJUDGED, charged_to, (finding,), verifier=verifier)
 
 
-def _verify_each(task: Task, sources: Sequence[str]) -> list[Verdict]:
-    return [verify(task, source) for source in sources]
+@dataclass(eq=False)
+class _Open:
+    """A program that nothing has refused yet."""
+
+    target: Target
+    source: str
+    checked: Checked
+    seconds: float
+    trials: int = 0
+    largest: float | None = None
+
+    def verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
+        name, warnings, version = Candidate(self.source).id, self.checked.warnings, self.target.verifier
+        figures = (self.largest, self.trials, version, self.seconds)
+        return Verdict(name, stage, outcome, Boundary.CANDIDATE, errors, warnings, *figures)
+
+    def unjudged(self, charged_to: Boundary, finding: Diagnostic) -> Verdict:
+        return replace(unjudged(self.source, charged_to, finding, self.target.verifier), seconds=self.seconds)
 
 
-def _refused_early(verdict: Verdict) -> bool:
-    return verdict.outcome is Outcome.REFUSED and verdict.stage.value < Stage.RUN.value
-
-
-def _guarded(task: Task, source: str) -> Verdict:
-    version = ""
+def _checked(task: Task, source: str) -> Verdict | _Open:
+    """The refusal by the static check, or a program to run."""
+    start, version = time.perf_counter(), ""
     try:
         target = get_target(task.target)
         version = target.verifier
-        return _judged(target, task, source)
+        checked = target.check(task, source)
     except TaskFault as fault:
         return unjudged(source, Boundary.TASK, fault.diagnostic, version)
     except Exception as error:
         return unjudged(source, Boundary.OURS, describe(error), version)
+    program = _Open(target, source, checked, time.perf_counter() - start)
+    if checked.stage is Stage.RUN:
+        return program
+    return program.verdict(checked.stage, Outcome.REFUSED, checked.errors)
 
 
-def _judged(target: Target, task: Task, source: str) -> Verdict:
-    checked = target.check(task, source)
-    if checked.stage is not Stage.RUN:
-        return _verdict(target, source, checked, checked.stage, Outcome.REFUSED, checked.errors)
-    largest: float | None = None
-    trials = target.trials(task)
-    for count, trial in enumerate(trials, 1):
-        result = target.run(checked.program, trial)
-        largest = _larger(largest, result.max_abs_error)
-        if result.errors or result.stage is not Stage.MATCH:
-            found = _verdict(target, source, checked, result.stage, Outcome.REFUSED, result.errors)
-            return replace(found, max_abs_error=largest, trials=count)
-    if not trials:
-        raise RuntimeError(f"target {target.name}: no trials for task {task.id}")
-    passed = _verdict(target, source, checked, Stage.MATCH, Outcome.PASSED, ())
-    return replace(passed, max_abs_error=largest, trials=len(trials))
+def _tried(task: Task, programs: list[_Open]) -> Iterator[tuple[_Open, Verdict]]:
+    """Run programs on the task's trials, cheapest first, each until one trial fails."""
+    try:
+        trials = programs[0].target.trials(task) if programs else ()
+        if programs and not trials:
+            raise RuntimeError(f"target {task.target}: no trials for task {task.id}")
+    except Exception as error:
+        yield from ((program, _broken(program, error)) for program in programs)
+        return
+    for trial in trials:
+        judged = _on(trial, programs)
+        yield from ((program, verdict) for program, verdict in judged if verdict is not None)
+        programs = [program for program, verdict in judged if verdict is None]
+    yield from ((program, program.verdict(Stage.MATCH, Outcome.PASSED)) for program in programs)
 
 
-def _verdict(
-    target: Target, source: str, checked: Checked, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...]
-) -> Verdict:
-    name = Candidate(source).id
-    return Verdict(name, stage, outcome, Boundary.CANDIDATE, errors, checked.warnings, verifier=target.verifier)
+def _on(trial: Trial, programs: Sequence[_Open]) -> list[tuple[_Open, Verdict | None]]:
+    """The verdicts that a trial brings; None: it was passed."""
+    if not programs:
+        return []
+    start = time.perf_counter()
+    try:
+        results = list(programs[0].target.run([program.checked.program for program in programs], trial))
+    except Exception as error:
+        if len(programs) > 1 and not isinstance(error, TaskFault):  # one of them broke it for all
+            return [pair for program in programs for pair in _on(trial, [program])]
+        return [(program, _broken(program, error)) for program in programs]
+    seconds = (time.perf_counter() - start) / len(programs)
+    return [
+        (program, _after(program, trial, result, seconds)) for program, result in zip(programs, results, strict=True)
+    ]
+
+
+def _after(program: _Open, trial: Trial, result: TrialResult | TaskFault, seconds: float) -> Verdict | None:
+    program.seconds += seconds
+    if isinstance(result, TaskFault):
+        return _broken(program, result)
+    program.trials += trial.draws
+    program.largest = _larger(program.largest, result.max_abs_error)
+    if result.errors or result.stage is not Stage.MATCH:
+        return program.verdict(result.stage, Outcome.REFUSED, result.errors)
+    return None
+
+
+def _broken(program: _Open, error: Exception) -> Verdict:
+    """The verdict when not the program failed: a fault of the task's author, or ours."""
+    if isinstance(error, TaskFault):
+        return program.unjudged(Boundary.TASK, error.diagnostic)
+    return program.unjudged(Boundary.OURS, describe(error))
 
 
 def _larger(largest: float | None, seen: float | None) -> float | None:

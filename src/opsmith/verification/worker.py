@@ -21,7 +21,7 @@ from opsmith.verification.audit import audit
 from opsmith.verification.bench import timings
 from opsmith.verification.channel import read_frame, write_frame
 from opsmith.verification.sandbox import Sandbox, confine_worker, package_of
-from opsmith.verification.verifier import describe, unjudged, verify
+from opsmith.verification.verifier import describe, unjudged, verify, verify_many
 
 Answer = Callable[[Task, dict[str, Any]], dict[str, Any]]
 
@@ -59,12 +59,20 @@ def _verdict(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _or_problem(measure: Callable[[Task, str], dict[str, Any]]) -> Answer:
+def _verdicts(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    """Verdicts on many programs; where one of them breaks all, there are none, and each is asked for alone."""
+    try:
+        return {"verdicts": to_json(verify_many(task, request["sources"]))}
+    except BaseException:
+        return {"verdicts": None}
+
+
+def _or_problem(measure: Answer) -> Answer:
     """Figures about a program, or why there are none."""
 
     def answer(task: Task, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            return {"figures": measure(task, request["source"])}
+            return {"figures": measure(task, request)}
         except (OpsmithError, TaskFault) as error:
             return {"problem": str(error)}
         except Exception as error:
@@ -73,8 +81,16 @@ def _or_problem(measure: Callable[[Task, str], dict[str, Any]]) -> Answer:
     return answer
 
 
-def _figures(task: Task, source: str) -> dict[str, Any]:
-    return dict(get_target(task.target).cost(task, source))
+def _cost(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    return dict(get_target(task.target).cost(task, request["source"]))
+
+
+def _timings(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    return timings(task, request["source"], request["candidates"])
+
+
+def _audit(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    return audit(task, request["source"])
 
 
 def _or_unjudged(step: Answer) -> Answer:
@@ -124,9 +140,10 @@ def _executed(task: Task) -> Executed:
 
 _ANSWERS: dict[str, Answer] = {
     "verify": _verdict,
-    "cost": _or_problem(_figures),
-    "timings": _or_problem(timings),
-    "audit": _or_problem(audit),
+    "verify_many": _verdicts,
+    "cost": _or_problem(_cost),
+    "timings": _or_problem(_timings),
+    "audit": _or_problem(_audit),
     "examine": _or_unjudged(_examined),
     "inputs": _or_unjudged(_inputs),
     "compare": _or_unjudged(_compared),

@@ -50,12 +50,12 @@ def stacked(kind, elements, sizes, bindings):
 def call(bindings, fn, state, fields):
     """One application of a fn to one element, through a batch of one."""
     lift = lambda tensors: [tensor.unsqueeze(0) for tensor in tensors]  # noqa: E731
-    made = bindings.fns[fn.func_name](None if state is None else lift(state), lift(fields), 1)
+    made = bindings.fns[fn.func_name](None if state is None else lift(state), lift(fields), (1,))
     return [tensor[0] for tensor in made]
 
 
 def start(bindings, fn):
-    return [tensor[0] for tensor in bindings.fns[fn.func_name].init_state(1)]
+    return [tensor[0] for tensor in bindings.fns[fn.func_name].init_state((1,))]
 
 
 def map_(graph, node, operands, bindings, state):

@@ -21,14 +21,19 @@ MASK = task(
     parameters=(),
     outputs=(output("S0", "fp32 [D, N]", "(input_data['E0'] > 0).to(input_data['E0'].dtype)"),),
 )
-BASE, DECLARED = 0, 5
+BASE, DECLARED = 0, 1
+
+
+def first_draw(spec, at=BASE):
+    """The first draw of a trial, as a case of its own."""
+    return trials(spec)[at].data.singles[0]
 
 
 def judged(spec, change, at=BASE):
-    """The result of handing in the expected values of a trial, changed."""
-    trial = trials(spec)[at]
-    expected = trial.data.draw.values[0][0].to(trial.data.limits[0][0].dtype)
-    return compare(spec, trial, [[change(expected.clone())]])
+    """The result of handing in the expected values of a trial's first draw, changed."""
+    case = first_draw(spec, at)
+    expected = case.draws[0].values[0][0].to(case.limits[0][0].dtype)
+    return compare(spec, case, [[change(expected.clone()).unsqueeze(0)]])
 
 
 def poke(value, *index):
@@ -94,29 +99,46 @@ def test_another_shape_set_points_at_sizes():
     assert "the base shape was right" in error.remedy
 
 
-@pytest.mark.parametrize("at", range(len(trials(NORM))))
-def test_order_of_evaluation_passes_and_a_missing_eps_fails_everywhere(at):
-    trial = trials(NORM)[at]
-    x = trial.data.bindings.input_data["E0"]
+@pytest.mark.parametrize(
+    "case", [case for trial in trials(NORM) for case in trial.data.singles], ids=lambda c: c.label(0)
+)
+def test_order_of_evaluation_passes_and_a_missing_eps_fails_everywhere(case):
+    (bindings,) = case.bindings
+    x = bindings.input_data["E0"]
     d = x.shape[-1]
     total = sum(x[:, i : i + 1] for i in reversed(range(d)))
     centred = x - total / d
     two_pass = (centred * centred).sum(-1, keepdim=True) / d
     one_pass = (x * x).sum(-1, keepdim=True) / d - (total / d) ** 2
     for variance in (two_pass, one_pass):
-        assert compare(NORM, trial, [[centred / (variance + 1e-5).sqrt()]]).errors == ()
-    if trial.data.is_wide:
+        assert compare(NORM, case, [[(centred / (variance + 1e-5).sqrt())[None]]]).errors == ()
+    if case.is_wide:
         for wrong in (two_pass.sqrt(), two_pass.sqrt() + 1e-5, (two_pass + 1e-6).sqrt()):
-            assert compare(NORM, trial, [[centred / wrong]]).errors
+            assert compare(NORM, case, [[(centred / wrong)[None]]]).errors
 
 
 def test_any_order_of_long_sums_passes_at_large():
     spec = task(outputs=(output("S0", "fp32 [K, N]", "input_data['E0'] @ input_data['W']"),))
-    for trial in trials(spec)[-4:]:
-        x, w = trial.data.bindings.input_data["E0"], trial.data.bindings.input_data["W"]
+    for case in [case for trial in trials(spec)[-2:] for case in trial.data.singles]:
+        (bindings,) = case.bindings
+        x, w = bindings.input_data["E0"], bindings.input_data["W"]
         backwards = sum(x[:, i : i + 1] * w[i] for i in reversed(range(x.shape[1])))
-        assert compare(spec, trial, [[backwards]]).errors == ()
-        assert compare(spec, trial, [[backwards - x[:, :1] * w[0] * 1e-4]]).errors
+        assert compare(spec, case, [[backwards[None]]]).errors == ()
+        assert compare(spec, case, [[(backwards - x[:, :1] * w[0] * 1e-4)[None]]]).errors
+
+
+def test_the_first_wrong_draw_is_the_one_that_is_told():
+    case = trials(SQUARE)[BASE].data
+    expected = case.limits[0][0].expected
+    assert expected.shape == (5, 7, 16)
+    assert compare(SQUARE, case, [[expected.clone()]]).errors == ()
+    wrong = expected.clone()
+    wrong[2, 1, 1] = wrong[4, 0, 0] = 7.5
+    result = compare(SQUARE, case, [[wrong]])
+    (error,) = result.errors
+    assert "base seed 2 float64" in error.where
+    assert error.given.startswith("7.5 at index [1, 1]; 1 of 112 entries differ")
+    assert result.max_abs_error == (wrong - expected).abs().max()
 
 
 def test_own_tolerances_prevail():
@@ -127,11 +149,11 @@ def test_own_tolerances_prevail():
 
 
 def test_number_of_streams_and_fields():
-    trial = trials(SQUARE)[0]
-    x = trial.data.draw.values[0][0]
-    assert "given 2 streams; expected 1 (S0)" in str(compare(SQUARE, trial, [[x], [x]]).errors[0])
-    assert "given 0 streams" in str(compare(SQUARE, trial, []).errors[0])
-    assert "given 2 fields; expected 1" in str(compare(SQUARE, trial, [[x, x]]).errors[0])
+    case = first_draw(SQUARE)
+    x = case.limits[0][0].expected
+    assert "given 2 streams; expected 1 (S0)" in str(compare(SQUARE, case, [[x], [x]]).errors[0])
+    assert "given 0 streams" in str(compare(SQUARE, case, []).errors[0])
+    assert "given 2 fields; expected 1" in str(compare(SQUARE, case, [[x, x]]).errors[0])
 
 
 def test_every_field_of_every_output_is_compared():
@@ -142,10 +164,10 @@ def test_every_field_of_every_output_is_compared():
             output("S1", "int64 [N]", "torch.arange(N_value)"),
         ),
     )
-    trial = trials(spec)[0]
-    (total, rows), (numbers,) = trial.data.draw.values
-    assert compare(spec, trial, [[total, rows], [numbers]]).errors == ()
-    wrong = compare(spec, trial, [[total, rows + 1], [numbers + 1]])
+    case = trials(spec)[BASE].data
+    (total, rows), (numbers,) = [[limit.expected for limit in row] for row in case.limits]
+    assert compare(spec, case, [[total, rows], [numbers]]).errors == ()
+    wrong = compare(spec, case, [[total, rows + 1], [numbers + 1]])
     assert ["S0, field 1" in wrong.errors[0].where, "S1" in wrong.errors[1].where] == [True, True]
     assert wrong.max_abs_error == 1
 
@@ -162,5 +184,5 @@ def test_a_reference_that_overflows_where_float64_does_not_is_its_authors_fault(
 
 def test_a_reference_that_narrows_on_purpose_is_allowed_its_rounding():
     spec = task(inputs=INPUTS, outputs=(output("S0", "fp32 [D, N]", "(input_data['E0'] / 3).float()"),))
-    trial = trials(spec)[0]
-    assert compare(spec, trial, [[trial.data.bindings.input_data["E0"] / 3]]).errors == ()
+    case = trials(spec)[BASE].data
+    assert compare(spec, case, [[case.stack.inputs["E0"] / 3]]).errors == ()

@@ -67,7 +67,7 @@ def same(given, wanted):
 def loop(fn, state, input, batch, wide):
     """The results of the per-element loop under the default dtype of the run."""
     with default_dtype(default_of(wide)):
-        return fn._loop(state, input, batch)
+        return fn._loop(state, input, (batch,))
 
 
 def made(name, wide=False):
@@ -83,7 +83,7 @@ def test_each_body_runs_in_the_fastest_mode_that_is_right(name, wide):
         mode = ELEMENTWISE  # all floats are float64 then
     assert fn.mode is mode
     state, input = elements(fn, 5, 3, stateful)
-    same(fn(state, input, 5), loop(fn, state, input, 5, wide))
+    same(fn(state, input, (5,)), loop(fn, state, input, 5, wide))
 
 
 @given(st.sampled_from(sorted(BODIES)), st.integers(1, 9), st.integers(0, 1000), st.booleans())
@@ -91,16 +91,27 @@ def test_each_body_runs_in_the_fastest_mode_that_is_right(name, wide):
 def test_a_batch_equals_the_loop(name, batch, seed, wide):
     fn, stateful, _ = made(name, wide)
     state, input = elements(fn, batch, seed, stateful)
-    results = fn(state, input, batch)
+    results = fn(state, input, (batch,))
     same(results, loop(fn, state, input, batch, wide))
     assert [(tuple(r.shape), r.dtype) for r in results] == [((batch, *s.shape), s.dtype) for s in fn.outputs]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_batch_may_have_several_axes_and_repeated_entries(name):
+    fn, stateful, _ = made(name)
+    state, input = elements(fn, 12, 2, stateful)
+    wanted = fn(state, input, (12,))
+    lift = lambda tensors: [t.reshape(3, 1, 4, *t.shape[1:]).expand(3, 2, 4, *t.shape[1:]) for t in tensors]  # noqa: E731
+    results = fn(None if state is None else lift(state), lift(input), (3, 2, 4))
+    same([result[:, 1].flatten(0, 1) for result in results], wanted)
+    same(results, lift(wanted))
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_an_empty_batch_has_the_declared_layout(name):
     fn, stateful, _ = made(name)
     state, input = elements(fn, 0, 0, stateful)
-    assert [(tuple(r.shape), r.dtype) for r in fn(state, input, 0)] == [((0, *s.shape), s.dtype) for s in fn.outputs]
+    assert [(tuple(r.shape), r.dtype) for r in fn(state, input, (0,))] == [((0, *s.shape), s.dtype) for s in fn.outputs]
 
 
 @pytest.mark.parametrize("name", ["matmul", "number", "running maximum", "parameter only"])
@@ -113,11 +124,11 @@ def test_the_two_forms_of_vmap_agree(name):
 
 def test_the_start_state_is_broadcast_in_the_declared_dtype():
     fn = batched(function("fp32", [D, "bool"], "return [state[0] + input[0], state[1]]", (float("-inf"), True)))
-    first, second = fn.init_state(3)
+    first, second = fn.init_state((3,))
     assert first.shape == (3, 16)
     assert bool((first == float("-inf")).all())
     assert second.dtype is torch.bool
-    assert batched(function(D, D, "return [state[0]]", (0,)), wide=True).init_state(2)[0].dtype is torch.float64
+    assert batched(function(D, D, "return [state[0]]", (0,)), wide=True).init_state((2,))[0].dtype is torch.float64
 
 
 FAULTS = [  # input, output, body, words of the finding
@@ -154,20 +165,20 @@ def test_a_function_that_breaks_its_declaration_is_its_authors_fault(given, resu
 
 def test_a_body_that_fails_on_data_is_named_with_its_line():
     fn = batched(function("fp32", "fp32", "x = input[0]\nif x > 5:\n  raise ValueError('too large')\nreturn [x]"))
-    assert fn(None, [torch.ones(2)], 2)[0].tolist() == [1, 1]
+    assert fn(None, [torch.ones(2)], (2,))[0].tolist() == [1, 1]
     with pytest.raises(TaskFault, match="f, its body, line 3: given ValueError: too large"):
-        fn(None, [torch.tensor([1.0, 9.0])], 2)
+        fn(None, [torch.tensor([1.0, 9.0])], (2,))
 
 
 def test_writing_an_operand_is_found_even_when_only_some_data_does_it():
     body = "x = input[0]\nif x > 5:\n  x.mul_(0)\nreturn [x + 0]"
     with pytest.raises(TaskFault, match="written in place"):
-        batched(function("fp32", "fp32", body))(None, [torch.tensor([1.0, 9.0])], 2)
+        batched(function("fp32", "fp32", body))(None, [torch.tensor([1.0, 9.0])], (2,))
 
 
 def test_input_data_takes_no_assignment():
     with pytest.raises(TaskFault, match="does not support item assignment"):
-        batched(function(D, D, "input_data['b'] = input[0]\nreturn [input[0]]"))(None, [torch.ones(1, 16)], 1)
+        batched(function(D, D, "input_data['b'] = input[0]\nreturn [input[0]]"))(None, [torch.ones(1, 16)], (1,))
 
 
 def test_a_mode_is_decided_once_per_task():
@@ -181,9 +192,9 @@ def test_a_mode_is_decided_once_per_task():
 
 def test_in_a_wide_run_a_body_may_narrow_and_the_default_dtype_is_float64():
     narrow = batched(function("fp32", "fp32", "return [(input[0] > 0).float()]"), wide=True)
-    assert narrow(None, [torch.ones(2, dtype=torch.float64)], 2)[0].dtype is torch.float64
+    assert narrow(None, [torch.ones(2, dtype=torch.float64)], (2,))[0].dtype is torch.float64
     default = batched(function("int64", "fp32", "return [input[0] / 3]"), wide=True)
-    assert default(None, [torch.ones(1, dtype=torch.int64)], 1)[0].item() == 1 / 3
+    assert default(None, [torch.ones(1, dtype=torch.int64)], (1,))[0].item() == 1 / 3
     assert torch.get_default_dtype() is torch.float32
 
 
@@ -191,4 +202,55 @@ def test_no_gradient_leaves_a_function():
     fn = batched(
         function(D, "Buffer(fp32, [1])", "return [layer(input[0])]"), global_code="layer = torch.nn.Linear(D_value, 1)"
     )
-    assert not fn(None, [torch.ones(2, 16)], 2)[0].requires_grad
+    assert not fn(None, [torch.ones(2, 16)], (2,))[0].requires_grad
+
+
+REDUCTIONS = {  # body: (start values, whether torch has it)
+    "return [state[0] + input[0]]": ((0.5,), True),
+    "return [input[0] + state[0]]": ((0.0,), True),
+    "return [torch.add(state[0], input[0])]": ((0.0,), True),
+    "return [torch.maximum(state[0], input[0])]": ((float("-inf"),), True),
+    "return [torch.min(input[0], state[0])]": ((0.25,), True),
+    "return [state[0] + input[0] * 2]": ((0.0,), False),
+    "return [state[0] - input[0]]": ((0.0,), False),
+    "return [state[0] + state[0]]": ((1.0,), False),
+    "return [input[0] + input[0]]": ((1.0,), False),
+    "torch = None\nreturn [state[0] + input[0]]": ((0.0,), False),
+}
+
+
+@pytest.mark.parametrize("special", [None, float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(("body", "init", "known"), [(body, *rest) for body, rest in REDUCTIONS.items()])
+def test_a_reduction_equals_the_fn_entry_by_entry(body, init, known, special):
+    fn = batched(function(D, D, body, init))
+    assert (fn.reduction is not None) == known
+    if fn.reduction is None:
+        return
+    data = torch.randn(3, 7, 16, generator=torch.Generator().manual_seed(1))
+    if special is not None:
+        data[0, 2, 3] = data[1, 0, 0] = special
+    state, states = fn.init_state((3,)), []
+    for entry in data.unbind(1):
+        state = fn(state, [entry], (3,))
+        states.append(state[0])
+    same(fn.reduction.all([data], 1), state)
+    same(fn.reduction.running([data], 1), [torch.stack(states, 1)])
+
+
+@pytest.mark.parametrize(
+    ("given", "made_type", "body", "init"),
+    [
+        ("int32", "int32", "return [state[0] + input[0]]", (0,)),
+        ("fp32", D, "return [state[0] + input[0]]", (0,)),
+        (["fp32", "fp32"], ["fp32", "fp32"], "return [state[0] + input[0], state[0] + input[1]]", (0, 0)),
+    ],
+)
+def test_what_is_no_plain_reduction_runs_entry_by_entry(given, made_type, body, init):
+    assert batched(function(given, made_type, body, init)).reduction is None
+
+
+def test_fields_may_be_reduced_in_different_ways():
+    body = "return [torch.minimum(state[0], input[1]), input[0] + state[1]]"
+    fn = batched(function(["fp32", "fp32"], ["fp32", "fp32"], body, (9.0, 1.0)))
+    first, second = fn.reduction.all([torch.tensor([1.0, 2.0]), torch.tensor([8.0, 7.0])], 0)
+    assert (first.item(), second.item()) == (7.0, 4.0)

@@ -34,19 +34,41 @@ def test_built_in_sets_without_a_whole_size_are_left_out():
     assert "coprime" not in sets
     assert "equal" in sets
     with pytest.raises(TaskFault, match="D/4 is not an integer: D = 6"):
-        _ = next(t for t in trials(task(inputs=DIV3.inputs, shapes={"odd": {"D": 6}})) if "odd" in t.name).data.bindings
+        _ = next(t for t in trials(task(inputs=DIV3.inputs, shapes={"odd": {"D": 6}})) if "odd" in t.name).data.stack
 
 
 def test_order_names_and_precisions():
     suite = trials(task())
     names = [trial.name for trial in suite]
-    assert names[:6] == [f"base seed {i} float64" for i in range(5)] + ["base seed 0 declared precision"]
-    assert names[-4:] == [f"large seed {i} float64" for i in range(3)] + ["large seed 0 declared precision"]
-    assert len(set(names)) == len(names) == 6 + 10 * 4
-    wide, declared = suite[0].data, suite[5].data
-    assert wide.bindings.wide
-    assert not declared.bindings.wide
-    assert torch.equal(wide.bindings.input_data["E0"], declared.bindings.input_data["E0"].double())
+    assert names[:3] == ["base float64", "base declared precision", "unit float64"]
+    assert names[-2:] == ["large float64", "large declared precision"]
+    assert len(set(names)) == len(names) == 2 * len(ALL)
+    assert [trial.draws for trial in suite] == [5, 1] + [3, 1] * (len(ALL) - 1)
+    wide, declared = suite[0].data, suite[1].data
+    assert [wide.label(0), wide.label(4)] == ["base seed 0 float64", "base seed 4 float64"]
+    assert declared.label(0) == "base seed 0 declared precision"
+    assert all(bindings.wide for bindings in wide.bindings)
+    assert not declared.bindings[0].wide
+    assert torch.equal(wide.stack.inputs["E0"][0], declared.stack.inputs["E0"][0].double())
+
+
+def test_hand_made_inputs_are_tried_after_the_base_shape():
+    suite = trials(task(cases=("input_data['E0'].zero_() == 0", "True")))
+    assert [(trial.name, trial.draws) for trial in suite[2:4]] == [
+        ("cases float64", 2),
+        ("cases declared precision", 2),
+    ]
+    case = suite[2].data
+    assert [case.label(0), case.label(1)] == ["case 0 float64", "case 1 float64"]
+    assert [bool(draw.any()) for draw in case.stack.inputs["E0"]] == [False, True]
+
+
+def test_draws_whose_global_draws_numbers_are_trials_of_their_own():
+    suite = trials(task(global_code="noise = torch.rand(3)\nN_value = int(noise[0] * 3) + 2\nctx[N] = N_value"))
+    assert [(trial.name, trial.draws) for trial in suite[:6]] == [("base float64", 1)] * 5 + [
+        ("base declared precision", 1)
+    ]
+    assert len({trial.data.sizes["N"] for trial in suite[:5]}) > 1
 
 
 def test_a_float64_task_has_no_second_precision():
@@ -59,9 +81,11 @@ def test_a_float64_task_has_no_second_precision():
 def test_seeds_and_sets_give_different_data_that_never_changes():
     one, other = trials(task()), trials(task())
     assert one is not other
-    draws = [trial.data.bindings.input_data["b"][0].item() for trial in one if "float64" in trial.name]
-    assert len(set(draws)) == len(draws)
-    assert draws == [trial.data.bindings.input_data["b"][0].item() for trial in other if "float64" in trial.name]
+    draws = [entry for trial in one if "float64" in trial.name for entry in trial.data.stack.inputs["b"][:, 0].tolist()]
+    assert len(set(draws)) == len(draws) == 5 + 3 * (len(ALL) - 1)
+    assert draws == [
+        entry for trial in other if "float64" in trial.name for entry in trial.data.stack.inputs["b"][:, 0].tolist()
+    ]
 
 
 def test_only_what_is_asked_for_is_made(monkeypatch):
@@ -72,8 +96,8 @@ def test_only_what_is_asked_for_is_made(monkeypatch):
     assert made == []
     for _ in range(2):
         assert suite[0].data.limits
-        assert suite[5].data.limits
-    assert made == ["base 0"]
+        assert suite[1].data.limits
+    assert made == [f"base {seed}" for seed in range(5)]
 
 
 def test_trials_are_kept_per_task_and_forgotten_in_order():

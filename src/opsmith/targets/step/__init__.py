@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opsmith.records import Stage, Task
-from opsmith.targets import Checked, Sampler, Trial, TrialResult
+from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
@@ -22,7 +22,10 @@ from opsmith.targets.step.language.check import Report, check_program
 from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.spec import TaskSpec
 
-VERIFIER = "step-1"  # raise it whenever a verdict can change: trials, tolerances, rules
+if TYPE_CHECKING:
+    from opsmith.targets.step.execution.trials import Case
+
+VERIFIER = "step-2"  # raise it whenever a verdict can change: trials, tolerances, rules
 
 
 @lru_cache(maxsize=512)
@@ -88,13 +91,17 @@ class StepTarget:
 
         return trials(spec_of(task.text))
 
-    def run(self, program: Program, trial: Trial) -> TrialResult:
+    def run(self, programs: Sequence[Program], trial: Trial) -> list[TrialResult | TaskFault]:
         from opsmith.targets.step.execution.judge import judge  # noqa: PLC0415 - imports torch
 
-        report = program.at(trial.data.sizes)
-        if report.graph is None:
-            return TrialResult(Stage.RUN, report.errors)
-        return judge(program.spec, report.graph, trial)
+        reports = [program.at(trial.data.sizes) for program in programs]
+        graphs = [report.graph for report in reports if report.graph is not None]
+        judged = iter(judge(programs[0].spec, graphs, trial.data) if graphs else ())
+        return [TrialResult(Stage.RUN, report.errors) if report.graph is None else next(judged) for report in reports]
+
+    def reference(self, trial: Trial) -> object:
+        case: Case = trial.data
+        return case.run_reference()
 
     def canonical(self, source: str) -> str:
         return isomorphism.canonical(source)

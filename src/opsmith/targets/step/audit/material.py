@@ -48,7 +48,8 @@ class Material:
 
     @classmethod
     def of(cls, spec: TaskSpec) -> Material:
-        return cls(spec, trials(spec))
+        """Every draw of data as a trial of its own."""
+        return cls(spec, [Trial(one.label(0), one) for trial in trials(spec) for one in trial.data.singles])
 
     @property
     def wide(self) -> list[Trial]:
@@ -74,19 +75,18 @@ class Material:
 
     def limits(self, trial: Trial) -> list[list[Limit]]:
         """Per output and field: the expected values and how far a result may lie from them. Raises TaskFault."""
-        limits: list[list[Limit]] = trial.data.limits
-        return limits
+        return [[limit.of_draw(0) for limit in row] for row in trial.data.limits]
 
     def another(self, trial: Trial) -> Trial | None:
         """The next draw of the shape set; of a hand-made input, a draw of the base shape. None: there is none."""
-        own = trial.data.draw
+        (own,) = trial.data.draws
         name = shape_set(self.trials[0]) if own.is_case else shape_set(trial)
-        others = [other for other in self.wide if shape_set(other) == name and other.data.draw is not own]
-        later = [other for other in others if other.data.draw.seed > own.seed]
+        others = [other for other in self.wide if shape_set(other) == name and other.data.draws[0] is not own]
+        later = [other for other in others if other.data.draws[0].seed > own.seed]
         return next(iter(later or others), None)
 
     def passes(self, trial: Trial, answer: Answer) -> bool:
-        return not compare(self.spec, trial, answer).errors
+        return not compare(self.spec, trial.data, [[field[None] for field in row] for row in answer]).errors
 
     def slack(self, trial: Trial) -> Slack:
         """The widest tolerance of a trial; of 0 where all is exact."""
@@ -95,7 +95,7 @@ class Material:
 
     def bindings(self, trial: Trial) -> Bindings:
         """Sizes, input tensors and the names that author's code sees. Raises TaskFault."""
-        bindings: Bindings = trial.data.bindings
+        bindings: Bindings = trial.data.bindings[0]
         return bindings
 
     def reference(self, trial: Trial, inputs: Mapping[str, Tensor]) -> Values:

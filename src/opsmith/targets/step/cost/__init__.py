@@ -16,7 +16,8 @@ from opsmith.targets.step.cost.fns import fn_cost
 from opsmith.targets.step.cost.model import HIGHER_ORDER, CostReport, FnCost, cost
 from opsmith.targets.step.execution.data import Bindings, draw
 from opsmith.targets.step.execution.precision import default_dtype, default_of
-from opsmith.targets.step.execution.run import RunError, elements, execute
+from opsmith.targets.step.execution.run import RunError, execute
+from opsmith.targets.step.execution.stack import elements
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.graph import Graph, Node
 from opsmith.targets.step.language.spec import TaskSpec

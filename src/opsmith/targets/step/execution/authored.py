@@ -14,13 +14,15 @@ import traceback
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from opsmith.records import Diagnostic
 from opsmith.targets import TaskFault
+from opsmith.targets.step.language.dims import Dim
 
 BUILTINS: Mapping[str, Any] = vars(builtins)
+_DOORS = frozenset(("input_data", "globals", "vars", "eval", "exec", "__builtins__", "__globals__", "__import__"))
 
 
 def fault(kind: str, where: str, given: str, expected: str, remedy: str = "", text: str = "") -> TaskFault:
@@ -118,6 +120,27 @@ def run_statements(text: str, label: str, namespace: dict[str, Any], after_each:
         except Exception as error:
             raise _raised("TASK", label, text, f"<{label}>", error) from error
         after_each()
+
+
+def reads_draw(code: CodeType, namespace: Mapping[str, Any]) -> bool:
+    """Whether code may see what differs between two draws: `input_data`, itself or through code of `global`.
+
+    Numbers, tensors and everything of torch's own are the same in each draw, as long as `global` draws no numbers.
+    """
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    used = [namespace[name] for name in code.co_names if name in namespace]
+    return (
+        not _DOORS.isdisjoint(code.co_names)
+        or any(not _is_fixed(value) for value in used)
+        or any(reads_draw(part, namespace) for part in inner)
+    )
+
+
+def _is_fixed(value: Any) -> bool:
+    if isinstance(value, ModuleType):
+        return value.__name__.split(".")[0] in ("torch", "math")
+    origin = getattr(value if callable(value) else type(value), "__module__", None) or ""
+    return isinstance(value, (bool, int, float, str, Dim)) or origin.split(".")[0] == "torch"
 
 
 def fresh_namespace(names: Mapping[str, Any]) -> MutableMapping[str, Any]:

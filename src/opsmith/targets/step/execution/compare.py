@@ -8,34 +8,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from opsmith.records import Diagnostic, Stage
-from opsmith.targets import Trial, TrialResult
+from opsmith.targets import TrialResult
 from opsmith.targets.step.execution.tolerance import Limit
 from opsmith.targets.step.execution.trials import Case
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.language.types import Field, fields_of
 
 
-def compare(spec: TaskSpec, trial: Trial, results: Sequence[Sequence[Tensor]]) -> TrialResult:
-    """Judge the results, per output and field, of one run of `trial`. Raises TaskFault when the reference fails."""
-    case: Case = trial.data
+def compare(spec: TaskSpec, case: Case, results: Sequence[Sequence[Tensor]]) -> TrialResult:
+    """Judge the results, per output and field with the draws as first axis, of one run on all draws of `case`.
+
+    Findings are those of the first draw that is wrong. Raises TaskFault when the reference fails.
+    """
     limits = case.limits
-    errors = list(_form_errors(spec, trial.name, limits, results))
+    errors = list(_form_errors(spec, case.label(0), limits, results))
     if errors:
         return TrialResult(Stage.MATCH, tuple(errors))
-    worst = 0.0
-    for output, row, wanted in zip(spec.outputs, results, limits, strict=True):
-        for at, (result, limit) in enumerate(zip(row, wanted, strict=True)):
-            error, passed = _distance(result, limit)
-            worst = _larger(worst, error)
-            if not passed:
-                errors.append(_data_error(output, at, trial.name, result, limit))
-    return TrialResult(Stage.MATCH, tuple(errors), worst)
+    pairs = [
+        (result, limit)
+        for row, wanted in zip(results, limits, strict=True)
+        for result, limit in zip(row, wanted, strict=True)
+    ]
+    distances = [_distance(result, limit) for result, limit in pairs]
+    worst = reduce(_larger, (error for error, _ in distances), 0.0)
+    if all(passed for _, passed in distances):
+        return TrialResult(Stage.MATCH, (), worst)
+    at = min(_first_wrong_draw(*pair) for pair, (_, passed) in zip(pairs, distances, strict=True) if not passed)
+    return TrialResult(Stage.MATCH, tuple(_data_errors(spec, case, at, results)), worst)
+
+
+def _data_errors(spec: TaskSpec, case: Case, at: int, results: Sequence[Sequence[Tensor]]) -> Iterator[Diagnostic]:
+    """DATA findings of one draw."""
+    for output, row, wanted in zip(spec.outputs, results, case.limits, strict=True):
+        for field, (result, limit) in enumerate(zip(row, wanted, strict=True)):
+            own = limit.of_draw(at)
+            if _wrong(result[at], own, _difference(result[at], own)).any():
+                yield _data_error(output, field, case.label(at), result[at], own)
+
+
+def _first_wrong_draw(result: Tensor, limit: Limit) -> int:
+    return int(_wrong(result, limit, _difference(result, limit)).flatten(1).any(1).nonzero()[0])
 
 
 def _distance(result: Tensor, limit: Limit) -> tuple[float, bool]:
@@ -67,23 +86,23 @@ def _larger(x: float, y: float) -> float:
 
 
 def _form_errors(
-    spec: TaskSpec, trial: str, limits: Sequence[Sequence[Limit]], results: Sequence[Sequence[Tensor]]
+    spec: TaskSpec, label: str, limits: Sequence[Sequence[Limit]], results: Sequence[Sequence[Tensor]]
 ) -> Iterator[Diagnostic]:
     """OUT findings: number of outputs and fields, shapes and dtypes."""
     if len(results) != len(limits):
         wanted = ", ".join(output.name for output in spec.outputs)
-        yield Diagnostic("OUT", f"results, {trial}", f"{len(results)} streams", f"{len(limits)} ({wanted})")
+        yield Diagnostic("OUT", f"results, {label}", f"{len(results)} streams", f"{len(limits)} ({wanted})")
         return
     for output, row, wanted_row in zip(spec.outputs, results, limits, strict=True):
         if len(row) != len(wanted_row):
-            where = f"output {output.name}, {trial}"
+            where = f"output {output.name}, {label}"
             yield Diagnostic("OUT", where, f"{len(row)} fields", f"{len(wanted_row)}, those of {output.dtype}")
             continue
         for at, (result, limit) in enumerate(zip(row, wanted_row, strict=True)):
             if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
-                given = f"a tensor of shape {tuple(result.shape)} and {result.dtype}"
-                expected = f"shape {tuple(limit.expected.shape)} and {limit.dtype}"
-                yield Diagnostic("OUT", _place(output, at, trial), given, expected)
+                given = f"a tensor of shape {tuple(result.shape[1:])} and {result.dtype}"
+                expected = f"shape {tuple(limit.expected.shape[1:])} and {limit.dtype}"
+                yield Diagnostic("OUT", _place(output, at, label), given, expected)
 
 
 # -- what a wrong result is told

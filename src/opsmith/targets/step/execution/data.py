@@ -51,11 +51,24 @@ def draw(spec: TaskSpec, overrides: Mapping[str, int], seed: int, plans: Plans |
     `overrides` are sizes that win over the task's own, also over those that `global` assigns.
     """
     with own_randomness(seed), default_dtype(default_of(False)):
-        before = torch.default_generator.get_state()
-        sizes, names = namespace_of(spec, overrides)
-        random_global = not torch.equal(before, torch.default_generator.get_state())
+        sizes, names, random_global = _names(spec, overrides)
         tensors = {entry.name: make_tensor(entry, sizes) for entry in (*spec.inputs, *spec.parameters)}
     return _bindings(spec, sizes, names, tensors, False, {} if plans is None else plans, random_global)
+
+
+def draws_numbers(spec: TaskSpec) -> bool:
+    """Whether `global` draws random numbers. Raises TaskFault."""
+    if not spec.global_code:
+        return False
+    with own_randomness(0), default_dtype(default_of(False)):
+        return _names(spec, {})[2]
+
+
+def _names(spec: TaskSpec, overrides: Mapping[str, int]) -> tuple[dict[str, int], dict[str, Any], bool]:
+    """The sizes, what author's code sees, and whether `global` drew numbers."""
+    before = torch.default_generator.get_state()
+    sizes, names = namespace_of(spec, overrides)
+    return sizes, names, not torch.equal(before, torch.default_generator.get_state())
 
 
 def widen(spec: TaskSpec, drawn: Bindings, seed: int, plans: Plans | None = None) -> Bindings:
@@ -80,6 +93,17 @@ def jittered(spec: TaskSpec, drawn: Bindings, seed: int) -> Bindings:
 def expected_values(spec: TaskSpec, bindings: Bindings) -> Values:
     """The reference's tensors per output and field, before any program runs. Raises TaskFault (TASK)."""
     return _run_reference(spec, bindings, _reference_namespace(bindings))
+
+
+def reference_values(spec: TaskSpec, bindings: Bindings) -> list[Any]:
+    """What the data_transforms give, as it is: for measuring them. They see the draw's own tensors."""
+    namespace = {**bindings.namespace, "input_data": bindings.input_data}
+    with default_dtype(default_of(bindings.wide)), torch.no_grad():
+        return [
+            compile_transform(text, _label(output, at)).run(namespace)
+            for output in spec.outputs
+            for at, text in enumerate(output.data_transform)
+        ]
 
 
 def narrow_margin(spec: TaskSpec, bindings: Bindings) -> str | None:

@@ -6,9 +6,10 @@ A `BatchedFn` runs in one of three modes, chosen once per task, precision and fn
     VMAP         the body is called once, on functorch's batched tensors
     LOOP         the body is called per element: what the other two must agree with
 
-All tensors are batch-first, `[B, *layout(field)]`. Results have exactly the declared layout and dtype; they may share
-memory with operands (as Copy's results do), so nobody writes into them. A body that fails, writes in place, is random
-or returns something else than declared is the author's fault: TaskFault with an FN finding.
+All tensors are batch-first, `[*axes, *layout(field)]`, with any number of batch axes. Results have exactly the declared
+layout and dtype; they may share memory with operands (as Copy's results do), so nobody writes into them. A body that
+fails, writes in place, is random or returns something else than declared is the author's fault: TaskFault with an FN
+finding.
 Run this without `torch.inference_mode`, whose tensors count no writes.
 """
 
@@ -24,10 +25,11 @@ import torch
 from torch import Tensor
 
 from opsmith.targets import TaskFault
-from opsmith.targets.step.execution.authored import compile_body, fault
+from opsmith.targets.step.execution.authored import compile_body, fault, reads_draw
 from opsmith.targets.step.execution.elementwise import Proof, prove
-from opsmith.targets.step.execution.forms import Apply, batch_call
+from opsmith.targets.step.execution.forms import Apply, Axes, batch_call, flat
 from opsmith.targets.step.execution.precision import default_dtype, default_of
+from opsmith.targets.step.execution.reductions import reduction_of
 from opsmith.targets.step.execution.slots import SAMPLE, agree, of_one_kind, slots_of, wrong_count
 from opsmith.targets.step.execution.vmap import batched
 from opsmith.targets.step.language.spec import Fn, TaskSpec
@@ -55,7 +57,7 @@ Plans = MutableMapping[tuple[str, bool], Plan]  # (func_name, wide) -> plan; fil
 class BatchedFn:
     """A fn at one set of sizes and one precision, on one draw of `input_data`.
 
-    Call with the fields of the state (None for a stateless fn), the fields of the input, and the batch size B.
+    Call with the fields of the state (None for a stateless fn), the fields of the input, and the batch axes.
     """
 
     def __init__(self, fn: Fn, sizes: Mapping[str, int], namespace: dict[str, Any], wide: bool, plans: Plans) -> None:
@@ -66,6 +68,7 @@ class BatchedFn:
         self._default = default_of(wide)
         self._body = compile_body(fn.apply, fn.func_name)
         self._apply = self._body.bind(namespace)
+        self._names = namespace
         self._kept = tuple(namespace["input_data"].values())
         known = plans.get((fn.func_name, wide))
         self._plan = known or Plan(Mode.LOOP, self._prove(namespace))
@@ -77,67 +80,77 @@ class BatchedFn:
             with default_dtype(self._default), torch.no_grad():
                 self._plan.mode = self._choose()
             plans[fn.func_name, wide] = self._plan
+        self.reduction = reduction_of(self._body.tree, namespace, fn.init, self.inputs, self.outputs)
         self._set_mode()
 
     @property
     def mode(self) -> Mode:
         return self._plan.mode
 
-    def __call__(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
-        """The results of all B elements, one tensor per field. Raises TaskFault."""
-        if batch == 0:
-            return [torch.empty((0, *slot.shape), dtype=slot.dtype) for slot in self.outputs]
+    @property
+    def reads_draw(self) -> bool:
+        """Whether the body may see what differs from draw to draw: parameters, or code of `global`."""
+        return reads_draw(self._body.code, self._names)
+
+    def __call__(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
+        """The results of all elements of the batch, one tensor per field. Raises TaskFault."""
+        if 0 in axes:
+            return [torch.empty((*axes, *slot.shape), dtype=slot.dtype) for slot in self.outputs]
         if torch.get_default_dtype() is not self._default:
             with default_dtype(self._default):
-                return self(state, input, batch)
-        return self._run(state, input, batch)
+                return self(state, input, axes)
+        return self._run(state, input, axes)
 
-    def init_state(self, batch: int) -> list[Tensor]:
-        """The start state of B elements; only for fns with `init`."""
+    def init_state(self, axes: Axes) -> list[Tensor]:
+        """The start state of a batch; only for fns with `init`."""
         assert self._init is not None, f"{self.name} is stateless"
         pairs = zip(self.outputs, self._init, strict=True)
-        return [torch.full((batch, *slot.shape), value, dtype=slot.dtype) for slot, value in pairs]
+        return [torch.full((*axes, *slot.shape), value, dtype=slot.dtype) for slot, value in pairs]
 
     # -- modes
 
     def _set_mode(self) -> None:
         runs = {Mode.ELEMENTWISE: self._elementwise, Mode.VMAP: self._vmapped, Mode.LOOP: self._loop}
-        self._run: Callable[[list[Tensor] | None, list[Tensor], int], list[Tensor]] = runs[self.mode]
+        self._run: Callable[[list[Tensor] | None, list[Tensor], Axes], list[Tensor]] = runs[self.mode]
 
-    def _fall_back(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
+    def _fall_back(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
         """The loop decides: it has the precise finding, or the right results and then stays in charge."""
-        results = self._loop(state, input, batch)
+        results = self._loop(state, input, axes)
         self._plan.mode = Mode.LOOP
         self._set_mode()
         return results
 
-    def _elementwise(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
+    def _elementwise(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
         assert self._apply_batch is not None
         try:
-            fitted = self._fitted(self._apply_batch(state, input, batch), batch)
+            fitted = self._fitted(self._apply_batch(state, input, axes), axes)
         except Exception:
             fitted = None
-        return self._fall_back(state, input, batch) if fitted is None else fitted
+        return self._fall_back(state, input, axes) if fitted is None else fitted
 
-    def _vmapped(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
+    def _vmapped(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
         watched = [*(state or ()), *input, *self._kept]
         before = [tensor._version for tensor in watched]
         try:
             with torch.no_grad():
-                results = batched(self._apply, state, input, batch)
-            fitted = self._fitted(results, batch)
+                results = flat(partial(batched, self._apply), state, input, axes)
+            fitted = self._fitted(results, axes)
         except Exception:
             fitted = None
         self._check_unwritten(state, input, before)
-        return self._fall_back(state, input, batch) if fitted is None else fitted
+        return self._fall_back(state, input, axes) if fitted is None else fitted
 
-    def _loop(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
+    def _loop(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
         before = [tensor._version for tensor in (*(state or ()), *input, *self._kept)]
+        with torch.no_grad():
+            results = flat(self._each, state, input, axes)
+        self._check_unwritten(state, input, before)
+        return list(results)
+
+    def _each(self, state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Tensor]:
         states = [None] * batch if state is None else [list(row) for row in zip(*map(torch.unbind, state), strict=True)]
         rows = zip(*map(torch.unbind, input), strict=True)
-        with torch.no_grad():
-            results = [self._one(old, list(row)) for old, row in zip(states, rows, strict=True)]
-        self._check_unwritten(state, input, before)
+        results = [self._one(old, list(row)) for old, row in zip(states, rows, strict=True)]
         return [torch.stack(column) for column in zip(*results, strict=True)]
 
     def _one(self, state: list[Tensor] | None, row: list[Tensor]) -> list[Tensor]:
@@ -155,7 +168,7 @@ class BatchedFn:
 
     # -- checks
 
-    def _fitted(self, results: Any, batch: int) -> list[Tensor] | None:
+    def _fitted(self, results: Any, axes: Axes) -> list[Tensor] | None:
         """Batched results in the declared form, or None when something does not fit."""
         if not isinstance(results, (list, tuple)) or len(results) != len(self.outputs):
             return None
@@ -165,12 +178,12 @@ class BatchedFn:
             if not isinstance(value, Tensor):
                 if not slot.holds(value):
                     return None
-                tensor = torch.full((batch,), value, dtype=slot.dtype)
+                tensor = torch.full(axes, value, dtype=slot.dtype)
             elif value.dtype is not slot.dtype:
                 if value.dtype is not slot.declared:
                     return None
                 tensor = value.to(slot.dtype)
-            if tensor.shape != (batch, *slot.shape):
+            if tensor.shape != (*axes, *slot.shape):
                 return None
             fitted.append(tensor)
         return fitted
@@ -200,7 +213,7 @@ class BatchedFn:
         input = [slot.sample(generator) for slot in self.inputs]
         state = None if self._init is None else [slot.sample(generator) for slot in self.outputs]
         try:
-            wanted, again = (self._loop(state, input, SAMPLE) for _ in range(2))
+            wanted, again = (self._loop(state, input, (SAMPLE,)) for _ in range(2))
         except TaskFault as finding:
             if isinstance(finding.__cause__, Exception):
                 return Mode.LOOP  # it may well run on the task's own data
@@ -209,7 +222,7 @@ class BatchedFn:
             given = "two results for the same elements"
             raise fault("FN", self.name, given, "a pure function", "draw random numbers as a parameter")
         forms: list[tuple[Mode, Apply]] = [] if self._apply_batch is None else [(Mode.ELEMENTWISE, self._apply_batch)]
-        forms.append((Mode.VMAP, partial(batched, self._apply)))
+        forms.append((Mode.VMAP, partial(flat, partial(batched, self._apply))))
         for mode, apply in forms:
             if agree(self._try(apply, state, input), wanted):
                 return mode
@@ -218,7 +231,7 @@ class BatchedFn:
     def _try(self, apply: Apply, state: list[Tensor] | None, input: list[Tensor]) -> list[Tensor] | None:
         """The results on the sample, or None when it does not work."""
         try:
-            return self._fitted(apply(state, input, SAMPLE), SAMPLE)
+            return self._fitted(apply(state, input, (SAMPLE,)), (SAMPLE,))
         except Exception:
             return None
 

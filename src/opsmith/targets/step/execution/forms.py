@@ -4,13 +4,18 @@ Broadcasting aligns axes from the right, so that fields of different rank need c
 its own element's Buffer. The cheapest form that is right is chosen once per function and draw:
 
     as it is    all fields have one rank
-    padded      [B, *layout] with axes of 1 after the batch axis up to the highest rank: [B] -> [B, 1], beside [B, D]
+    padded      [*axes, *layout] with axes of 1 after the batch's up to the highest rank: [B] -> [B, 1], beside [B, D]
     batch-last  [*layout, B], for bodies that look at the first axis (`Proof.structural`)
+
+The first two take any number of batch axes, and repeated entries (stride 0) as they are; the last one, vmap and the
+loop take one: `flat`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor
@@ -19,30 +24,43 @@ from opsmith.targets.step.execution.authored import Body
 from opsmith.targets.step.execution.elementwise import Proof
 from opsmith.targets.step.execution.slots import Slot
 
-Apply = Callable[[list[Tensor] | None, list[Tensor], int], Sequence[Any]]
+Axes = tuple[int, ...]  # of a batch
+Apply = Callable[[list[Tensor] | None, list[Tensor], Axes], Sequence[Any]]
+Flat = Callable[[list[Tensor] | None, list[Tensor], int], Sequence[Any]]  # one batch axis
+
+
+def flat(apply: Flat, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> Sequence[Any]:
+    """`apply` on operands with one batch axis; tensors among its results get all batch axes back."""
+    if len(axes) == 1:
+        return apply(state, input, axes[0])
+    rank, batch = len(axes), math.prod(axes)
+    old = None if state is None else [tensor.reshape(batch, *tensor.shape[rank:]) for tensor in state]
+    results = apply(old, [tensor.reshape(batch, *tensor.shape[rank:]) for tensor in input], batch)
+    return [part.reshape(*axes, *part.shape[1:]) if isinstance(part, Tensor) else part for part in results]
 
 
 def batch_call(
     body: Body, proof: Proof, namespace: dict[str, Any], inputs: Sequence[Slot], outputs: Sequence[Slot]
 ) -> Apply:
-    """The body as a function of batch-first operands and B; tensors among its results are batch-first too."""
+    """The body as a function of batch-first operands; tensors among its results are batch-first too."""
     if proof.structural:
-        return _batch_last(body, proof, namespace)
+        return partial(flat, _batch_last(body, proof, namespace))
     top = max(slot.rank for slot in (*inputs, *outputs))
     missing_in, missing_out = [top - slot.rank for slot in inputs], [top - slot.rank for slot in outputs]
     apply = body.bind(namespace)
     if not any(missing_in) and not any(missing_out):
-        return lambda state, input, batch: apply(state, input)
+        return lambda state, input, axes: apply(state, input)
 
-    def padded(state: list[Tensor] | None, input: list[Tensor], batch: int) -> list[Any]:
-        old = None if state is None else [_pad(part, more) for part, more in zip(state, missing_out, strict=True)]
-        results = apply(old, [_pad(part, more) for part, more in zip(input, missing_in, strict=True)])
-        return [_unpad(part, more) for part, more in zip(results, missing_out, strict=True)]
+    def padded(state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Any]:
+        rank = len(axes)
+        old = None if state is None else [_pad(part, rank, more) for part, more in zip(state, missing_out, strict=True)]
+        results = apply(old, [_pad(part, rank, more) for part, more in zip(input, missing_in, strict=True)])
+        return [_unpad(part, rank, more) for part, more in zip(results, missing_out, strict=True)]
 
     return padded
 
 
-def _batch_last(body: Body, proof: Proof, namespace: dict[str, Any]) -> Apply:
+def _batch_last(body: Body, proof: Proof, namespace: dict[str, Any]) -> Flat:
     """The body on batch-last views; `input_data` gets a last axis of 1, which its results may keep."""
     if proof.reads_input_data:
         lifted = {name: tensor.unsqueeze(-1) for name, tensor in namespace["input_data"].items()}
@@ -68,13 +86,13 @@ def _to_first(value: Any, batch: int) -> Any:
     return first.expand(batch, *first.shape[1:]) if first.shape[0] == 1 else first
 
 
-def _pad(tensor: Tensor, axes: int) -> Tensor:
+def _pad(tensor: Tensor, rank: int, axes: int) -> Tensor:
     for _ in range(axes):
-        tensor = tensor.unsqueeze(1)
+        tensor = tensor.unsqueeze(rank)
     return tensor
 
 
-def _unpad(value: Any, axes: int) -> Any:
+def _unpad(value: Any, rank: int, axes: int) -> Any:
     for _ in range(axes if isinstance(value, Tensor) else 0):
-        value = value.squeeze(1)
+        value = value.squeeze(rank)
     return value

@@ -1,29 +1,91 @@
-"""One trial: run a checked program on a trial's data and compare; the expected values are made before it runs."""
+"""One trial for many programs: run them on all draws, compare; the expected values are made before anything runs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from opsmith.records import Stage
-from opsmith.targets import Trial, TrialResult
+from opsmith.targets import TaskFault, TrialResult
 from opsmith.targets.step.execution.compare import compare
 from opsmith.targets.step.execution.precision import default_dtype, default_of
-from opsmith.targets.step.execution.run import RunError, elements, execute
+from opsmith.targets.step.execution.run import RunError, execute_batch, streamed_elements
+from opsmith.targets.step.execution.schedule import is_stackable
 from opsmith.targets.step.execution.trials import Case
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
 
+AT_ONCE = 1 << 23  # numbers streamed by the draws and programs that are executed together
 
-def judge(spec: TaskSpec, graph: Graph, trial: Trial) -> TrialResult:
-    """RUN with its finding, or MATCH with what differs. Raises TaskFault for a mistake of the task's author."""
-    case: Case = trial.data
+Judged = TrialResult | TaskFault
+
+
+def judge(spec: TaskSpec, graphs: Sequence[Graph], case: Case) -> list[Judged]:
+    """Per program: RUN with its finding, MATCH with what differs, or the fault of one of the task's functions.
+
+    Raises TaskFault for a mistake of the task's author that concerns all of them.
+    """
     _ = case.limits  # computed once per trial, before any candidate has touched its data
-    try:
-        with default_dtype(default_of(case.is_wide)):
-            results = execute(graph, case.bindings, _io_elements(spec, case))
-    except RunError as error:
-        return TrialResult(Stage.RUN, (error.diagnostic,))
-    return compare(spec, trial, results)
+    found: dict[int, Judged] = {}
+    work = _work(spec, graphs, case, found)
+    together = {at for at, numbers in work.items() if _fits(graphs[at], case, numbers)}
+    for part in _portions({at: work[at] * len(case.draws) for at in work if at in together}):
+        found.update(_on_one_stack(spec, graphs, part, case))
+    for single in case.singles:
+        alive = {at: work[at] for at in work if at not in together and not _has_failed(found.get(at))}
+        for part in _portions(alive):
+            found.update(_on_one_stack(spec, graphs, part, single))
+    return [found[at] for at in range(len(graphs))]
 
 
-def _io_elements(spec: TaskSpec, case: Case) -> int:
+def _work(spec: TaskSpec, graphs: Sequence[Graph], case: Case, found: dict[int, Judged]) -> dict[int, int]:
+    """How much each program streams in one draw; one that streams too much is found guilty."""
+    stack = case.singles[0].stack
     streams = [*(entry.type for entry in (*spec.inputs, *spec.parameters)), *(output.type for output in spec.outputs)]
-    return sum(elements(kind, case.sizes) for kind in streams)
+    io_elements = sum(stack.elements(kind) for kind in streams)
+    work = {}
+    for at, graph in enumerate(graphs):
+        try:
+            work[at] = streamed_elements(graph, stack, io_elements)
+        except RunError as error:
+            found[at] = TrialResult(Stage.RUN, (error.diagnostic,))
+    return work
+
+
+def _fits(graph: Graph, case: Case, numbers: int) -> bool:
+    return numbers * len(case.draws) <= AT_ONCE and is_stackable(graph)
+
+
+def _portions(work: Mapping[int, int]) -> Iterator[list[int]]:
+    """Programs to be executed together: as many as stream AT_ONCE numbers, at least one."""
+    part: list[int] = []
+    total = 0
+    for at, numbers in work.items():
+        if part and total + numbers > AT_ONCE:
+            yield part
+            part, total = [], 0
+        part.append(at)
+        total += numbers
+    if part:
+        yield part
+
+
+def _has_failed(judged: Judged | None) -> bool:
+    return isinstance(judged, TaskFault) or (judged is not None and bool(judged.errors))
+
+
+def _on_one_stack(spec: TaskSpec, graphs: Sequence[Graph], which: Sequence[int], case: Case) -> dict[int, Judged]:
+    with default_dtype(default_of(case.is_wide)):
+        made = execute_batch([graphs[at] for at in which], case.stack)
+    known: dict[tuple[int, ...], TrialResult] = {}
+    found: dict[int, Judged] = {}
+    for at, outputs in zip(which, made, strict=True):
+        if isinstance(outputs, RunError):
+            found[at] = TrialResult(Stage.RUN, (outputs.diagnostic,))
+        elif isinstance(outputs, TaskFault):
+            found[at] = outputs
+        else:
+            key = tuple(id(tensor) for fields in outputs for tensor in fields)
+            if key not in known:
+                known[key] = compare(spec, case, outputs)
+            found[at] = known[key]
+    return found

@@ -12,6 +12,7 @@ Exact fields (decisions, integers) have no tolerance. An output's own `rtol` and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,6 +34,10 @@ class Limit:
     expected: Tensor  # floats as float64, unless compared exactly
     allowed: Tensor | None  # per entry, or one number for all; None: exact
     dtype: torch.dtype  # that a result must have
+
+    def of_draw(self, at: int) -> Limit:
+        """That of one draw, out of a stacked one."""
+        return Limit(self.expected[at], None if self.allowed is None else self.allowed[at], self.dtype)
 
 
 def wide_limit(output: OutputSpec, value: Tensor, exact: bool) -> Limit:
@@ -60,6 +65,14 @@ def declared_limit(output: OutputSpec, value: Tensor, rounded: Tensor, moved: Te
     ulps = 2 * torch.finfo(rounded.dtype).eps * _scale(expected)
     allowed = FACTOR * max(_distance(rounded, expected), _distance(moved, expected), ulps)
     return Limit(expected, torch.tensor(allowed, dtype=torch.float64), rounded.dtype)
+
+
+def stacked(limits: Sequence[Limit]) -> Limit:
+    """The limits of several draws as one, with the draws as first axis."""
+    first = limits[0]
+    expected = torch.stack([limit.expected for limit in limits])
+    allowed = [limit.allowed.expand(limit.expected.shape) for limit in limits if limit.allowed is not None]
+    return Limit(expected, torch.stack(allowed) if allowed else None, first.dtype)
 
 
 def _own_tolerance(output: OutputSpec, expected: Tensor) -> Tensor | None:

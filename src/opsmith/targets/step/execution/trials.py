@@ -1,8 +1,9 @@
 """Trials: at which shapes, with which data and in which precision must a program be right?
 
 A task runs at several shape sets, each with several seeds in float64, where it is judged tightly, and once in the
-declared precision, where it is judged against the reference's own rounding error. Everything is prepared on first use
-and kept, so that a program that is wrong at the base shape costs one trial.
+declared precision, where it is judged against the reference's own rounding error. All draws of a set and a precision
+are one trial, executed at once. Everything is prepared on first use and kept, so that a program that is wrong at the
+base shape costs one trial.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ from opsmith.targets.step.execution.data import (
     Values,
     draw_case,
     draw_with_margins,
+    draws_numbers,
     expected_values,
     jittered,
+    reference_values,
     seed_of,
 )
 from opsmith.targets.step.execution.fns import Plans
 from opsmith.targets.step.execution.precision import is_floating
 from opsmith.targets.step.execution.slots import holds_multihot
-from opsmith.targets.step.execution.tolerance import Limit, declared_limit, wide_limit
+from opsmith.targets.step.execution.stack import Stack
+from opsmith.targets.step.execution.tolerance import Limit, declared_limit, stacked, wide_limit
 from opsmith.targets.step.language.dims import Dim, DimError
 from opsmith.targets.step.language.spec import DEFAULT_SIZES, TaskSpec
 from opsmith.targets.step.language.types import Field, element_dims, fields_of, scalar_of
@@ -78,6 +82,7 @@ class Draw:
 
     @property
     def seed_text(self) -> str:
+        """What its data is drawn from."""
         return f"{self.shape_set} {self.seed}"
 
     @property
@@ -111,29 +116,53 @@ class Draw:
         return [[declared_limit(output, *columns) for columns in zip(*row, strict=True)] for output, *row in rows]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Case:
     """What a trial hands to the simulator and to the comparison: `Trial.data` of this target."""
 
-    draw: Draw = field(repr=False)
+    draws: Sequence[Draw] = field(repr=False)
     is_wide: bool
 
     @property
-    def bindings(self) -> Bindings:
-        return self.draw.wide if self.is_wide else self.draw.declared
+    def bindings(self) -> list[Bindings]:
+        """Per draw. Raises TaskFault."""
+        return [draw.wide if self.is_wide else draw.declared for draw in self.draws]
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        return self.bindings.sizes
+        return self.bindings[0].sizes
 
-    @property
+    @cached_property
+    def stack(self) -> Stack:
+        return Stack(self.bindings)
+
+    @cached_property
+    def singles(self) -> list[Case]:
+        """The draws one by one."""
+        return [self] if len(self.draws) == 1 else [Case([draw], self.is_wide) for draw in self.draws]
+
+    @cached_property
     def limits(self) -> list[list[Limit]]:
-        """Per output and field: the expected values and how far a result may lie from them."""
-        return self.draw.wide_limits if self.is_wide else self.draw.declared_limits
+        """Per output and field: the expected values, draws as first axis, and how far a result may lie from them."""
+        rows = [draw.wide_limits if self.is_wide else draw.declared_limits for draw in self.draws]
+        return [[stacked(limits) for limits in zip(*fields, strict=True)] for fields in zip(*rows, strict=True)]
+
+    def run_reference(self) -> list[object]:
+        """The values of every data_transform on every draw, without a check or a copy."""
+        return [value for bindings in self.bindings for value in reference_values(self.draws[0].suite.spec, bindings)]
+
+    def label(self, at: int) -> str:
+        """What findings call a draw."""
+        draw = self.draws[at]
+        return f"{draw.shape_set}{'' if draw.is_case else ' seed'} {draw.seed} {_precision(self.is_wide)}"
+
+
+def _precision(is_wide: bool) -> str:
+    return "float64" if is_wide else "declared precision"
 
 
 class Suite(Sequence[Trial]):
-    """All trials of one task in the order they are run: base first, large last."""
+    """All trials of one task in the order they are run: base first, large last. Raises TaskFault for a bad `global`."""
 
     def __init__(self, spec: TaskSpec) -> None:
         self.spec = spec
@@ -153,30 +182,29 @@ class Suite(Sequence[Trial]):
         Multihots, integers and bools are, and floats that stand for a decision: those whose expected values at the base
         shape are all 0 or 1, and both occur. Other shapes do not count: where a size is 1, a quotient may be 1 as well.
         """
-        values = self._trials[0].data.draw.values
+        values = self._trials[0].data.draws[0].values
         return [
             [_is_discrete(field, value) for field, value in zip(fields_of(output.dtype), row, strict=True)]
             for output, row in zip(self.spec.outputs, values, strict=True)
         ]
 
     def _make(self) -> Iterator[Trial]:
-        both = _has_narrow_floats(self.spec)
         for name, overrides in shape_sets(self.spec).items():
             draws = [Draw(self, name, overrides, seed) for seed in range(BASE_SEEDS if name == "base" else SEEDS)]
-            for draw in draws:
-                yield Trial(f"{name} seed {draw.seed} float64", Case(draw, True))
-            if both:
-                yield Trial(f"{name} seed 0 declared precision", Case(draws[0], False))
-            if name == "base":
-                yield from self._cases(both)
+            yield from self._precisions(name, draws, draws[:1])
+            if name == "base" and self.spec.cases:
+                cases = [Draw(self, "case", {}, at, is_case=True) for at in range(len(self.spec.cases))]
+                yield from self._precisions("cases", cases, cases)
 
-    def _cases(self, both: bool) -> Iterator[Trial]:
-        """The hand-made inputs of the file, at the base shape."""
-        for at in range(len(self.spec.cases)):
-            draw = Draw(self, "case", {}, at, is_case=True)
-            yield Trial(f"case {at} float64", Case(draw, True))
-            if both:
-                yield Trial(f"case {at} declared precision", Case(draw, False))
+    def _precisions(self, name: str, wide: Sequence[Draw], declared: Sequence[Draw]) -> Iterator[Trial]:
+        yield from self._together(name, wide, True)
+        if _has_narrow_floats(self.spec):
+            yield from self._together(name, declared, False)
+
+    def _together(self, name: str, draws: Sequence[Draw], is_wide: bool) -> Iterator[Trial]:
+        """One trial of all draws; one of each where `global` draws numbers, which may be sizes."""
+        for part in [[draw] for draw in draws] if draws_numbers(self.spec) else [draws]:
+            yield Trial(f"{name} {_precision(is_wide)}", Case(part, is_wide), len(part))
 
 
 def trials(spec: TaskSpec) -> Sequence[Trial]:

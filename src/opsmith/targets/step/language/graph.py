@@ -30,9 +30,12 @@ class Node(NamedTuple):
     compare_index: bool = False  # Merge: the index is another expression than Partition's, so compare the values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Graph:
-    """A well-typed program, unrolled. `types` and `values` are indexed by stream number; inputs come first."""
+    """A well-typed program, unrolled. `types` and `values` are indexed by stream number; inputs come first.
+
+    A graph is equal to nothing but itself, so that what is computed from it can be kept.
+    """
 
     inputs: tuple[str, ...]
     nodes: tuple[Node, ...]

@@ -1,0 +1,117 @@
+"""Stacks: several draws of one size and one precision, executed at once.
+
+Every static stream has the draws as its first axis (see `flow`). A fn that sees nothing of a draw takes all of them in
+one call; one that reads parameters is called draw by draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from opsmith.targets.step.execution.fns import BatchedFn
+from opsmith.targets.step.execution.forms import Axes
+from opsmith.targets.step.execution.reductions import Reduction
+from opsmith.targets.step.execution.slots import Slot
+from opsmith.targets.step.language.dims import Dim
+from opsmith.targets.step.language.types import StreamType, fields_of, tensor_shape
+
+
+class Bindings(Protocol):
+    """What a run needs of one draw: sizes, input tensors by name, and the task's functions prepared for batches."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]: ...
+    @property
+    def input_data(self) -> Mapping[str, Tensor]: ...
+    @property
+    def fns(self) -> Mapping[str, BatchedFn]: ...
+    @property
+    def random_global(self) -> bool: ...
+
+
+class StackedFn:
+    """A fn on the draws of a stack."""
+
+    def __init__(self, fns: Sequence[BatchedFn], random_global: bool) -> None:
+        self._fns = fns
+        self._is_shared = len(fns) == 1 or not (random_global or fns[0].reads_draw)
+
+    @property
+    def outputs(self) -> tuple[Slot, ...]:
+        return self._fns[0].outputs
+
+    @property
+    def reduction(self) -> Reduction | None:
+        return self._fns[0].reduction
+
+    def init_state(self, axes: Axes) -> list[Tensor]:
+        return self._fns[0].init_state(axes)
+
+    def __call__(
+        self, state: list[Tensor] | None, input: list[Tensor], axes: Axes, rows: Sequence[int] | None
+    ) -> list[Tensor]:
+        """As `BatchedFn`; `rows[i]` entries of axis 0 belong to draw i, one where there are no rows."""
+        if self._is_shared:
+            return self._fns[0](state, input, axes)
+        lengths = [1] * len(self._fns) if rows is None else list(rows)
+        states = [None] * len(lengths) if state is None else _by_draw(state, lengths)
+        made = [
+            fn(old, part, (length, *axes[1:]))
+            for fn, old, part, length in zip(self._fns, states, _by_draw(input, lengths), lengths, strict=True)
+        ]
+        return [torch.cat(column) for column in zip(*made, strict=True)]
+
+
+def _by_draw(tensors: Sequence[Tensor], lengths: list[int]) -> list[list[Tensor]]:
+    return [list(part) for part in zip(*(tensor.split(lengths) for tensor in tensors), strict=True)]
+
+
+class Stack:
+    """The draws' inputs as tensors with the draws as first axis, their fns, and sizes of static dims."""
+
+    def __init__(self, draws: Sequence[Bindings]) -> None:
+        self._draws = draws
+        self.sizes = dict(draws[0].sizes)
+        self._fns: dict[str, StackedFn] = {}
+        self._elements: dict[StreamType, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._draws)
+
+    @cached_property
+    def inputs(self) -> dict[str, Tensor]:
+        """[S, *reversed(dims), *element] by name."""
+        if len(self) == 1:
+            return {name: tensor.unsqueeze(0) for name, tensor in self._draws[0].input_data.items()}
+        names = self._draws[0].input_data
+        return {name: torch.stack([draw.input_data[name] for draw in self._draws]) for name in names}
+
+    def fn(self, name: str) -> StackedFn:
+        made = self._fns.get(name)
+        if made is None:
+            is_random = any(draw.random_global for draw in self._draws)
+            made = self._fns[name] = StackedFn([draw.fns[name] for draw in self._draws], is_random)
+        return made
+
+    def size(self, dim: Dim) -> int:
+        return dim.value(self.sizes)
+
+    def elements(self, kind: StreamType) -> int:
+        """How many numbers a stream carries in one draw; 0 where a dim is dynamic."""
+        found = self._elements.get(kind)
+        if found is None:
+            found = self._elements[kind] = elements(kind, self.sizes)
+        return found
+
+
+def elements(kind: StreamType, sizes: Mapping[str, int]) -> int:
+    """How many numbers a stream carries; 0 where a dim is dynamic."""
+    if any(dim.is_dynamic for dim in kind.dims):
+        return 0
+    shapes = [tensor_shape(part, kind.dims, sizes) for part in fields_of(kind.dtype)]
+    return sum(torch.Size(shape).numel() for shape in shapes)
