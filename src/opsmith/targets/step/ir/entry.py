@@ -32,6 +32,7 @@ RESERVED = frozenset(
     {"step", "torch", "ctx", "input_data", "input", "state", "len", "list", "tuple", "zip", "enumerate", "range"}
 )
 MAX_NAME = 100
+MAX_TEXTS = 100  # in one list; every hand-made input is drawn, and judged, twice
 _NUMBER = re.compile(r"[-+]?(\.?inf|\d+(\.\d*)?(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?)", re.I)
 
 
@@ -107,8 +108,14 @@ class Entry:
 
     def values(self, key: str) -> tuple[str, ...]:
         """A list of code texts, each of which has a value."""
-        found = []
-        for number, at in enumerate(self.items(key)):
+        found: list[str] = []
+        items = self.items(key)
+        if len(items) > MAX_TEXTS:
+            self.error(
+                self.get(key), key, f"{len(items)} texts", f"at most {MAX_TEXTS}", "one text may say several things"
+            )
+            return ()
+        for number, at in enumerate(items):
             if not isinstance(at.value, str):
                 self.error(at, f"{key}[{number}]", kind(at), "a text", "write `- |` and the code below it")
                 continue
@@ -124,12 +131,12 @@ class Entry:
             self.error(at, key, kind(at), "an int")
         return at.value if at is not None and type(at.value) is int else None
 
-    def tolerance(self, key: str) -> float | None:
-        """A finite number >= 0."""
+    def tolerance(self, key: str, largest: float) -> float | None:
+        """A number from 0 to `largest`."""
         at = self.get(key)
         number = as_number(at.value) if at is not None else None
-        if at is not None and (number is None or not 0 <= number < math.inf):
-            self.error(at, key, kind(at), "a number >= 0", "1.0e-4")
+        if at is not None and (number is None or not 0 <= number <= largest):
+            self.error(at, key, kind(at), f"a number >= 0, at most {largest:g}", "1.0e-4")
             return None
         return None if number is None else float(number)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from opsmith.targets.step.ir import code as ir_code
 from opsmith.targets.step.ir.entry import Entry, as_number, kind
@@ -153,7 +154,7 @@ def read_output(entry: Entry) -> OutputSpec | None:
     """A wanted output."""
     name, dtype, dims = entry.own_name("name", "the output"), entry.dtype("dtype"), entry.dims()
     at, texts = entry.need("data_transform", "a list with one text per field of dtype"), entry.values("data_transform")
-    rtol, atol = entry.tolerance("rtol"), entry.tolerance("atol")
+    rtol, atol = entry.tolerance("rtol", 1.0), entry.tolerance("atol", sys.float_info.max)
     if name is None or dtype is None or not dims or at is None or not isinstance(at.value, list):
         return None
     if len(at.value) != len(fields_of(dtype)):
