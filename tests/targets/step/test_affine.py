@@ -1,6 +1,8 @@
 """The affine rule and its deterministic repair (reference section 6)."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from targets.step.programs import spec
 
 from opsmith.records import Stage
@@ -117,11 +119,40 @@ def test_isomorphic_programs_have_one_canonical_text(left, right):
         ("for E0 in []:\n    a = 1\nreturn E0", "for x in []:\n    a = 1\nreturn x"),
         ("for i in []:\n    a = E1\nreturn a", "for i in []:\n    b = E1\nreturn a"),
         ("return [E0 for x in [E0]]", "return [E0 for len in [E0]]"),
+        ("return E0", "return E0\n'a text'"),
+        ("return E0", "5\nreturn E0"),
         ("return E0", "return E0  #" + "." * 2**16),
     ],
 )
 def test_different_programs_keep_different_canonical_texts(left, right):
     assert canonical(left) != canonical(right)
+
+
+NAMES = st.sampled_from(["E0", "E1", "a", "b", "_0", "M"])
+STATEMENTS = st.sampled_from(
+    [
+        "{} = {}\n",
+        "{} = [{} for {} in [{}]]\n",
+        "{} = [{} for {} in []]\n",
+        "for {} in []:\n    {} = {}\n",
+        "for {} in [{}]:\n    {} = {}\n",
+        f"{{}} = {F}.apply({{}})\n",
+        "'a text'\n",
+    ]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(STATEMENTS, max_size=2), st.data())
+def test_programs_with_one_canonical_text_have_one_graph(statements, data):
+    """Verdicts are shared between such programs, so a right one must not lend its verdict to a wrong one."""
+    text = "".join(statements) + "return {}\n"
+    graphs = {}
+    for _ in range(40):
+        program = text.format(*data.draw(st.lists(NAMES, min_size=text.count("{}"), max_size=text.count("{}"))))
+        graph = check_program(spec("fp32 [M]; fp32 [M]", "fp32 [M]"), program).graph
+        shape = graph and ([(node.op, node.operands) for node in graph.nodes], graph.outputs)
+        assert graphs.setdefault(canonical(program), shape) == shape
 
 
 def test_what_does_not_parse_stands_for_itself():

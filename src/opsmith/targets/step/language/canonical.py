@@ -22,8 +22,9 @@ def canonical(source: str) -> str:
         return source
     try:
         writer = _Writer()
-        for statement in parse(dedent(source)).body:
-            if not _is_docstring(statement):
+        body = parse(dedent(source)).body
+        for statement in body:
+            if statement is body[-1] or not _is_docstring(statement):
                 writer.write(statement)
         return " ".join(writer.words)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -31,7 +32,8 @@ def canonical(source: str) -> str:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 _FIELDS: Mapping[type[ast.AST], tuple[str, ...]] = {  # of the commonest, and where names are bound after their use
