@@ -1,4 +1,4 @@
-"""`pytest tests/fuzz --fuzz-examples 20000` draws that many new examples per test instead of the few that never change."""
+"""`pytest tests/fuzz --fuzz-times 20` draws twenty times as many examples, and new ones, instead of those of every run."""
 
 import pytest
 
@@ -6,8 +6,10 @@ from fuzz import examples
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz-examples", type=int, default=0, help="examples per fuzzing test, drawn anew (0: the few)")
+    parser.addoption(
+        "--fuzz-times", type=int, default=0, help="draw so many times the usual examples, anew (0: as usual)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    examples.asked = config.getoption("fuzz_examples", 0)
+    examples.times = config.getoption("fuzz_times", 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opsmith.benchmarks import SUITES, load_tasks, task_files
 
-asked = 0  # examples per test, drawn anew; 0: the few of the test suite, which are the same in every run
+times = 0  # how many times the usual number of examples are drawn, anew; 0: the usual ones, the same in every run
 
 TASKS = load_tasks(SUITES)
 TASK_FILES = [path.read_text(encoding="utf-8") for suite in SUITES for path in task_files(suite)]
@@ -80,7 +80,11 @@ def fuzz(few: int) -> settings:
     """The settings of one test, which draws `few` examples in the test suite."""
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(
-        max_examples=asked or few, derandomize=not asked, database=None, deadline=None, suppress_health_check=slow
+        max_examples=few * max(times, 1),
+        derandomize=not times,
+        database=None,
+        deadline=None,
+        suppress_health_check=slow,
     )
 
 
