@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import dedent
 from typing import Any, NamedTuple
 
 import yaml
 
+from opsmith.agents.layout import dedent
 from opsmith.models import Message
 from opsmith.records import Experience, Task
 from opsmith.targets import Target
