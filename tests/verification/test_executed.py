@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hostile import SMALL, needs_isolation, tiny_python
+from harmful import SMALL, needs_isolation, tiny_python
 from tiny_target import TINY_PYTHON
 
 from opsmith.records import Boundary, Outcome, Stage

@@ -4,7 +4,7 @@ import os
 import socket
 
 import pytest
-from hostile import RIGHT, SMALL, WRONG, needs_isolation, saying, step_task
+from harmful import RIGHT, SMALL, WRONG, needs_isolation, saying, step_task
 
 from opsmith.api import load_task
 from opsmith.records import Boundary, Outcome, Stage

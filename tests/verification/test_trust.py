@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
-from hostile import RIGHT, SMALL, step_task, tiny_python
+from harmful import RIGHT, SMALL, step_task, tiny_python
 
 import opsmith.api
 from opsmith.cli import app
