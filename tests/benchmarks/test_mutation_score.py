@@ -19,7 +19,7 @@ from opsmith.targets.step.mutation.score import FALSE_ACCEPT, FALSE_REFUSAL, sco
 from opsmith.targets.step.mutation.straight import straight
 from opsmith.verification.verifier import verify
 
-SAMPLED = ("gemm_1", "index_1", "norm_2", "rope_2")
+SAMPLED = ("gemm_1", "index_3", "norm_1", "rope_2")
 
 
 def task_named(name):
@@ -56,8 +56,7 @@ def test_a_judge_that_refuses_everything_has_false_refusals():
 def test_an_explained_change_is_no_false_accept_and_one_that_is_not_accepted_is_stale():
     populations = Populations(task_named("rope_0"))
     mutants = list(populations.mutants())
-    right, wrong = mutants[0], next(mutant for mutant in mutants if not mutant.is_right)
-    assert right.is_right
+    right, wrong = (next(mutant for mutant in mutants if mutant.is_right is wanted) for wanted in (True, False))
     refused, accepted = verify(right.task, "return E1"), verify(right.task, right.source)
     judge = lambda programs: [accepted if source == wrong.source else refused for _, source in programs]  # noqa: E731
     found = score(populations, judge, {wrong.change: "why", "+ X = nothing\n": "it is not there"})
