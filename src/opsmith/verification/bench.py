@@ -12,6 +12,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import count
 from statistics import median
 from typing import Any
 
@@ -76,9 +77,8 @@ def _refusal(target: Target, task: Task, source: str) -> dict[str, Any]:
 
 def _check(target: Target, task: Task, source: str) -> tuple[float, float]:
     """Python's parse and the whole static check, each time of a text that nobody has seen before."""
-    texts = iter(range(10**9))
-    new = lambda: f"{source}\n# {next(texts)}"  # noqa: E731
-    return _together(lambda: ast.parse(new()), lambda: target.check(task, new()))
+    fresh = (f"{source}\n# {number}" for number in count())
+    return _together(lambda: ast.parse(next(fresh)), lambda: target.check(task, next(fresh)))
 
 
 def _batch(target: Target, task: Task, candidates: Sequence[str], base: Sequence[Trial]) -> dict[str, Any]:

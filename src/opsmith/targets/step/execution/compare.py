@@ -31,53 +31,67 @@ def compare(spec: TaskSpec, case: Case, results: Sequence[Sequence[Tensor]]) -> 
     errors = list(_form_errors(spec, case.label(0), limits, results))
     if errors:
         return TrialResult(Stage.MATCH, tuple(errors))
-    pairs = [
-        (result, limit)
-        for row, wanted in zip(results, limits, strict=True)
-        for result, limit in zip(row, wanted, strict=True)
+    fields = [
+        _Field(output, at, result, limit)
+        for output, row, wanted in zip(spec.outputs, results, limits, strict=True)
+        for at, (result, limit) in enumerate(zip(row, wanted, strict=True))
     ]
-    distances = [_distance(result, limit) for result, limit in pairs]
-    worst = reduce(_larger, (error for error, _ in distances), 0.0)
-    if all(passed for _, passed in distances):
+    worst = reduce(_larger, (field.worst for field in fields), 0.0)
+    wrong = [field for field in fields if field.wrong is not None]
+    if not wrong:
         return TrialResult(Stage.MATCH, (), worst)
-    at = min(_first_wrong_draw(*pair) for pair, (_, passed) in zip(pairs, distances, strict=True) if not passed)
-    return TrialResult(Stage.MATCH, tuple(_data_errors(spec, case, at, results)), worst)
+    draw = min(field.first_wrong_draw() for field in wrong)
+    errors = [field.error(draw, case.label(draw)) for field in wrong if field.is_wrong(draw)]
+    return TrialResult(Stage.MATCH, tuple(errors), worst)
 
 
-def _data_errors(spec: TaskSpec, case: Case, at: int, results: Sequence[Sequence[Tensor]]) -> Iterator[Diagnostic]:
-    """DATA findings of one draw."""
-    for output, row, wanted in zip(spec.outputs, results, case.limits, strict=True):
-        for field, (result, limit) in enumerate(zip(row, wanted, strict=True)):
-            own = limit.of_draw(at)
-            if _wrong(result[at], own, _difference(result[at], own)).any():
-                yield _data_error(output, field, case.label(at), result[at], own)
+class _Field:
+    """One field of one output on all draws: how far it lies from the expected values, and where that is too far."""
 
+    def __init__(self, output: OutputSpec, at: int, result: Tensor, limit: Limit) -> None:
+        self.output, self.at, self.result, self.limit = output, at, result, limit
+        self.worst = 0.0  # the largest absolute difference
+        self.wrong: Tensor | None = None  # which entries lie outside of the limit; None: none does
+        if result.numel() and not (limit.allowed is None and torch.equal(result, limit.expected)):
+            self.difference = (result.double() - limit.expected.double()).abs_()
+            self.worst = float(self.difference.max())
+            self._judge()
 
-def _first_wrong_draw(result: Tensor, limit: Limit) -> int:
-    return int(_wrong(result, limit, _difference(result, limit)).flatten(1).any(1).nonzero()[0])
+    def _judge(self) -> None:
+        if self.limit.allowed is None:
+            self.wrong = self.result != self.limit.expected
+            return
+        within = self.difference <= self.limit.allowed
+        if bool(within.all()):
+            return
+        wrong = ~within & (self.result != self.limit.expected)  # equal infinities are right
+        if wrong.any():
+            self.wrong = wrong
+        else:
+            self.worst = float(self.difference.nan_to_num(nan=0.0).max())  # inf - inf where infinity is expected
 
+    def first_wrong_draw(self) -> int:
+        assert self.wrong is not None
+        return int(self.wrong.flatten(1).any(1).nonzero()[0])
 
-def _distance(result: Tensor, limit: Limit) -> tuple[float, bool]:
-    """The largest absolute difference, and whether all entries are within the limit."""
-    if not result.numel() or (limit.allowed is None and torch.equal(result, limit.expected)):
-        return 0.0, True
-    difference = _difference(result, limit)
-    if limit.allowed is not None and bool((difference <= limit.allowed).all()):
-        return float(difference.max()), True
-    wrong = _wrong(result, limit, difference)
-    if wrong.any():
-        return float(difference.max()), False
-    return float(difference.nan_to_num(nan=0.0).max()), True  # inf - inf where infinity is expected
+    def is_wrong(self, draw: int) -> bool:
+        return self.wrong is not None and bool(self.wrong[draw].any())
 
-
-def _difference(result: Tensor, limit: Limit) -> Tensor:
-    return (result.double() - limit.expected.double()).abs_()
-
-
-def _wrong(result: Tensor, limit: Limit, difference: Tensor) -> Tensor:
-    """Which entries lie outside of the limit; equal infinities do not."""
-    differs = result != limit.expected
-    return differs if limit.allowed is None else differs & ~(difference <= limit.allowed)
+    def error(self, draw: int, label: str) -> Diagnostic:
+        """The DATA finding on one draw: how many entries, the first of them in stream order, and a hint."""
+        assert self.wrong is not None
+        given, limit = self.result[draw], self.limit.of_draw(draw)
+        wrong, difference = self.wrong[draw], self.difference[draw]
+        first = tuple(int(place) for place in wrong.nonzero()[0])
+        allowed = "exactly" if limit.allowed is None else f"within {float(limit.allowed[first]):.3g}"
+        return Diagnostic(
+            "DATA",
+            _place(self.output, self.at, label),
+            f"{_number(given[first])} at index {list(first)}; {int(wrong.sum())} of {wrong.numel()} entries differ, "
+            f"max abs error {float(difference.max()):.3g}",
+            f"{_number(limit.expected[first])} {allowed}",
+            _hint(given.double(), limit.expected.double(), wrong, label),
+        )
 
 
 def _larger(x: float, y: float) -> float:
@@ -106,23 +120,6 @@ def _form_errors(
 
 
 # -- what a wrong result is told
-
-
-def _data_error(output: OutputSpec, at: int, trial: str, result: Tensor, limit: Limit) -> Diagnostic:
-    """The DATA finding of one field: how many entries, the first of them in stream order, and a hint."""
-    given, expected, difference = result, limit.expected, _difference(result, limit)
-    wrong = _wrong(result, limit, difference)
-    first = tuple(int(place) for place in wrong.nonzero()[0])
-    count, total = int(wrong.sum()), wrong.numel()
-    allowed = "exactly" if limit.allowed is None else f"within {float(limit.allowed.expand(wrong.shape)[first]):.3g}"
-    return Diagnostic(
-        "DATA",
-        _place(output, at, trial),
-        f"{_number(given[first])} at index {list(first)}; {count} of {total} entries differ, "
-        f"max abs error {float(difference.max()):.3g}",
-        f"{_number(expected[first])} {allowed}",
-        _hint(given.double(), expected.double(), wrong, trial),
-    )
 
 
 def _place(output: OutputSpec, at: int, trial: str) -> str:

@@ -38,9 +38,9 @@ class Flow:
 
     def split(self, axis: int, length: int) -> Iterator[Flow]:
         """Parts of at most `length` along a stream axis; as views."""
-        columns = [tensor.split(length, axis) for tensor in self.tensors]
-        for part in zip(*columns, strict=True):
-            yield replace(self, tensors=list(part))
+        for at in range(0, self.axes[axis], length):
+            size = min(length, self.axes[axis] - at)
+            yield replace(self, tensors=[tensor.narrow(axis, at, size) for tensor in self.tensors])
 
 
 def scaled(rows: Sequence[int] | None, before: int, after: int) -> Sequence[int] | None:

@@ -225,7 +225,7 @@ def _route(step: Step, index: Flow, draws: int) -> Route:
     rows = [positions // draws] * draws if index.rows is None else scaled(index.rows, index.axes[0], positions)
     lengths = list(rows or ())
     _check_index(step, flat, lengths)
-    counts = torch.stack([part.sum(0) for part in flat.split(lengths)]).long().t().tolist()
+    counts = torch.stack([part.sum(0) for part in flat.split_with_sizes(lengths)]).long().t().tolist()
     return Route(flat, [column.nonzero().squeeze(1) for column in flat.unbind(1)], counts)
 
 

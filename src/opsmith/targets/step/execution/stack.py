@@ -68,7 +68,7 @@ class StackedFn:
 
 
 def _by_draw(tensors: Sequence[Tensor], lengths: list[int]) -> list[list[Tensor]]:
-    return [list(part) for part in zip(*(tensor.split(lengths) for tensor in tensors), strict=True)]
+    return [list(part) for part in zip(*(tensor.split_with_sizes(lengths) for tensor in tensors), strict=True)]
 
 
 class Stack:
