@@ -156,7 +156,7 @@ def _lines(draw: st.DrawFn, number: int, streams: list[str], fns: list[str]) -> 
     return f"{', '.join(made)} = step.{name}({', '.join(arguments)}).apply({operand})", used, made
 
 
-@fuzz(60)
+@fuzz(40)
 @given(with_lines_before())
 def test_a_right_program_behind_other_lines_passes_or_is_refused_for_them(pair: tuple[Task, str]) -> None:
     task, source = pair

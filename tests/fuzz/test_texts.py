@@ -8,11 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.examples import BITS, REPLIES, TASK_FILES, TASKS, fuzz, spoiled
 from opsmith.agents.layout import dedent
+from opsmith.agents.prompt import yaml_block
 from opsmith.agents.reply import read_reply
 from opsmith.benchmarks import read_task_file
 from opsmith.errors import OpsmithError, TaskError
@@ -86,6 +88,14 @@ def test_any_reply_holds_one_program_or_says_why_not(reply: str) -> None:
 @given(st.text(alphabet=" \t\n\r\x0b\x0cab\u2028é"))
 def test_indentation_is_removed_as_the_standard_library_does(text: str) -> None:
     assert dedent(text) == textwrap.dedent(text)
+
+
+@fuzz(200)
+@given(st.text() | JOINED)
+def test_a_program_stays_itself_in_a_prompt(program: str) -> None:
+    """A program comes from a model: what it holds must not become a key of the next prompt."""
+    asked = yaml.safe_load(f"input_impl: {yaml_block(program)}\n")
+    assert asked == {"input_impl": dedent(program).strip("\n") + "\n"}
 
 
 @st.composite

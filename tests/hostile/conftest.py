@@ -9,13 +9,7 @@ from hostile.corpus import task_of
 from opsmith.verification.pool import Pool
 
 TASKS = ("powers_0", "shares_0", "pairs_0", "expert_2", "bmm_0")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if sys.platform != "linux":
-        for item in items:
-            if "warm" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.skip(reason="the memory of a worker is read from /proc"))
+collect_ignore_glob = [] if sys.platform == "linux" else ["test_*.py"]  # memory is measured in /proc
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,11 @@
-"""In a batch, a wrong program cannot borrow the verdict of a right one whose canonical text it imitates."""
+"""In a batch, no program changes the verdict on its neighbours, and none can borrow theirs."""
 
 import pytest
 
-from hostile.corpus import TASK, task_of
-from opsmith.records import Outcome
+from hostile.corpus import TASK, Attack, attacks, task_of
+from opsmith.records import Outcome, Stage
+from opsmith.targets import get_target
 from opsmith.verification.pool import Pool
-from opsmith.verification.verifier import verify_many
 
 RIGHT = "a = step.Repeat(n=D).apply(E0)\nb = step.Scan(fn=fn_mul, b=1).apply(a)\nreturn b"
 IMITATIONS = {
@@ -19,20 +19,39 @@ IMITATIONS = {
 }
 
 
-BROKEN = {  # that still borrow the verdict
-    "a number for a docstring": "language/canonical.py, _is_docstring(): every constant counts as one, not only a text",
-    "an ellipsis for a docstring": "as above",
+WRONG = {  # well typed
+    "powers_0": f"{RIGHT}\n".replace(
+        "apply(E0)", "apply(step.Accum(fn=fn_mul, b=1).apply(step.Repeat(n=2).apply(E0)))"
+    ),
+    "shares_0": "return step.Map(fn=fn_exp).apply(E0)",
 }
+NOT_HERE = ("five thousand Scans", "a long check at every size", "four hundred megabytes at the large shape")
 
 
-def _marks(name: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.xfail(strict=True, reason=BROKEN[name])] if name in BROKEN else []
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in IMITATIONS])
+@pytest.mark.parametrize("name", IMITATIONS)
 def test_an_imitation_is_judged_by_itself(warm: Pool, name: str) -> None:
-    task = task_of(TASK)
-    assert warm.verify(task, IMITATIONS[name]).outcome is Outcome.REFUSED
-    right, imitation = verify_many(task, [RIGHT, IMITATIONS[name]], warm.verify_all)
-    assert right.passed
-    assert imitation.outcome is Outcome.REFUSED
+    for sources in ([RIGHT, IMITATIONS[name]], [IMITATIONS[name], RIGHT]):
+        verdicts = warm.verify_all(task_of(TASK), sources)
+        passed = {source: verdict.passed for source, verdict in zip(sources, verdicts, strict=True)}
+        assert passed == {RIGHT: True, IMITATIONS[name]: False}
+
+
+@pytest.mark.parametrize("name", IMITATIONS)
+def test_an_imitation_has_a_canonical_text_of_its_own(name: str) -> None:
+    target = get_target("step")
+    assert target.canonical(IMITATIONS[name]) != target.canonical(RIGHT)
+
+
+NEIGHBOURS = [attack for attack in attacks("programs.yaml", "program") if set(attack.stages) & {Stage.RUN, Stage.MATCH}]
+
+
+@pytest.mark.parametrize(
+    "attack", [attack for attack in NEIGHBOURS if attack.name not in NOT_HERE], ids=lambda attack: attack.name
+)
+def test_a_hostile_neighbour_changes_no_verdict(warm: Pool, attack: Attack) -> None:
+    task = task_of(attack.task)
+    right, wrong = task.impl or "", WRONG.get(attack.task, attack.text)
+    verdicts = warm.verify_all(task, [right, attack.text, wrong])
+    assert verdicts[0].passed
+    assert not verdicts[1].passed
+    assert verdicts[2].outcome is Outcome.REFUSED
