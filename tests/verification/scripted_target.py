@@ -93,6 +93,16 @@ class Scripted:
     def _unprintable(self, trial: Trial) -> TrialResult:
         raise _Unprintable
 
+    def _memory(self, trial: Trial) -> TrialResult:
+        raise MemoryError
+
+    def _memory_of_torch(self, trial: Trial) -> TrialResult:
+        try:
+            torch.empty(1 << 60)
+        except RuntimeError as error:
+            raise TaskFault(Diagnostic("FN", "fn_x", "no memory", "")) from error
+        raise AssertionError
+
     def _fault(self, trial: Trial) -> TrialResult:
         raise TaskFault(Diagnostic("FN", "fn_x", "1", "2"))
 

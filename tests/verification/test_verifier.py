@@ -96,3 +96,10 @@ def test_a_static_refusal_is_made_for_each_text_as_it_quotes_it():
     verdicts = verify_many(TASK, sources)
     assert [verdict.candidate for verdict in verdicts] == [Candidate(source).id for source in sources]
     assert {verdict.stage for verdict in verdicts} == {Stage.TYPE}
+
+
+@pytest.mark.parametrize("source", ["memory", "memory_of_torch"])
+def test_lack_of_memory_is_neither_the_programs_fault_nor_the_authors(source):
+    verdict = verify(TASK, source)
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.SANDBOX)
+    assert "smaller sizes" in verdict.message

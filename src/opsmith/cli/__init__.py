@@ -7,6 +7,7 @@ Command modules import nothing heavy before they run, so that `opsmith --help` s
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import typer
@@ -67,4 +68,5 @@ for module in (inspecting, judging, checking, running, writing, measuring):
 
 
 def main() -> None:
+    warnings.simplefilter("ignore", SyntaxWarning)  # of a candidate's text: its verdict says what matters
     app(prog_name="opsmith")

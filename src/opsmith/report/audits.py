@@ -11,7 +11,8 @@ from rich.table import Table
 
 from opsmith.records import to_json
 from opsmith.report.tables import table
-from opsmith.verification.audit import CHECKS, Audit, Finding, State
+from opsmith.targets.audited import CHECKS, Finding, State
+from opsmith.verification.audit import Audit
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Is a task file itself right? The form of the answer, and who gives it for each language.
+"""Is a task file itself right? Asked of its target, in a worker, for each of many files.
 
 An audit asks what no verdict on a candidate can: would a wrong answer pass, does every input and every function matter,
 is the reference a function of its inputs? It executes code of the task's author, so everything but tests asks
@@ -7,45 +7,21 @@ is the reference a function of its inputs? It executes code of the task's author
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opsmith.benchmarks import read_task_file
 from opsmith.errors import TaskError, UsageError, VerifierError
-from opsmith.records import Boundary, Outcome, Task, Verdict, to_json
+from opsmith.records import Task, to_json
+from opsmith.targets import get_target
+from opsmith.targets.audited import Audited, Finding, Judge, State, check_program
 from opsmith.verification.verifier import verify
 
 if TYPE_CHECKING:
     from opsmith.verification.pool import Pool
-
-AUDITS: dict[str, str] = {"step": "opsmith.targets.step.audit"}  # target -> module with `audit(task)`
-
-CHECKS = ("data", "reference", "program", "answers", "tolerance", "inputs", "functions")  # in the order of the report
-
-
-class State(StrEnum):
-    """What a check showed, the best first."""
-
-    FINE = "fine"
-    NOTE = "note"  # worth knowing, and right
-    UNCHECKED = "not checked"
-    FAULTY = "faulty"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What one check of a task file showed."""
-
-    check: str  # one of CHECKS; file: it could not be read
-    state: State
-    tried: str  # what was done, in few words
-    found: str = ""  # what passed that should not, or why it could not be checked; "" when fine
-    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,39 +43,18 @@ class Audit:
 
 def audit(task: Task, source: str) -> dict[str, Any]:
     """The findings on a task whose own program is `source` ("": it has none), as JSON; for worker processes."""
-    ask = _audit_of(task.target)
-    return {"findings": [to_json(finding) for finding in ask(task, source or None)]}
+    target = get_target(task.target)
+    ask = target.audit if isinstance(target, Audited) else _program_only
+    return {"findings": [to_json(finding) for finding in ask(task, source or None, verify)]}
 
 
 def findings_from_json(answer: Mapping[str, Any]) -> tuple[Finding, ...]:
     return tuple(Finding(**{**row, "state": State(row["state"])}) for row in answer["findings"])
 
 
-def _audit_of(target: str) -> Callable[[Task, str | None], Iterable[Finding]]:
-    if target not in AUDITS:
-        return _program_only
-    found: Callable[[Task, str | None], Iterable[Finding]] = import_module(AUDITS[target]).audit
-    return found
-
-
-def _program_only(task: Task, source: str | None) -> Iterator[Finding]:
-    yield check_program(task, source)[0]
-    found = f"the target {task.target} has no audit of its own; with one: {', '.join(AUDITS)}"
-    yield Finding("data", State.UNCHECKED, "nothing", found)
-
-
-def check_program(task: Task, source: str | None) -> tuple[Finding, Verdict | None]:
-    """Does the file's own program pass as any candidate must?"""
-    if source is None:
-        remedy = "an `impl`: a program that is known to be right shows that the task can be solved"
-        return Finding("program", State.UNCHECKED, "nothing", "the file has no `impl` of its own", remedy), None
-    verdict = verify(task, source)
-    if verdict.passed:
-        return Finding("program", State.FINE, "passes"), verdict
-    ours = verdict.outcome is Outcome.UNJUDGED and verdict.charged_to is not Boundary.TASK
-    state = State.UNCHECKED if ours else State.FAULTY
-    found = f"{verdict.outcome} at {verdict.stage.name}\n{verdict.message}"
-    return Finding("program", state, "the file's own `impl`", found, "correct the `impl` or the reference"), verdict
+def _program_only(task: Task, source: str | None, judge: Judge) -> Iterator[Finding]:
+    yield check_program(task, source, judge)[0]
+    yield Finding("data", State.UNCHECKED, "nothing", f"the target {task.target} has no audit of its own")
 
 
 # -- files

@@ -18,6 +18,8 @@ from opsmith.agents.reply import ReadReply, read_reply
 from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Checked, Target, TaskFault, Trial, TrialResult, get_target
 
+_MORE_MEMORY = "smaller sizes in the task's shape sets, or fewer workers at once"
+
 Judge = Callable[[Task, str], Verdict]
 
 
@@ -151,10 +153,16 @@ def _after(program: _Open, trial: Trial, result: TrialResult | TaskFault, second
 
 
 def _broken(program: _Open, error: Exception) -> Verdict:
-    """The verdict when not the program failed: a fault of the task's author, or ours."""
+    """The verdict when not the program failed: a fault of the task's author, the limits of the process, or ours."""
+    if _is_lack_of_memory(error) or _is_lack_of_memory(error.__cause__):
+        return program.unjudged(Boundary.SANDBOX, replace(describe(error), kind="SANDBOX", remedy=_MORE_MEMORY))
     if isinstance(error, TaskFault):
         return program.unjudged(Boundary.TASK, error.diagnostic)
     return program.unjudged(Boundary.OURS, describe(error))
+
+
+def _is_lack_of_memory(error: BaseException | None) -> bool:
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
 def _larger(largest: float | None, seen: float | None) -> float | None:

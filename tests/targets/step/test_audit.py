@@ -7,7 +7,8 @@ import torch
 import yaml
 
 from opsmith.targets import get_target
-from opsmith.verification.audit import CHECKS, Audit, State, audit, findings_from_json
+from opsmith.targets.audited import CHECKS, State
+from opsmith.verification.audit import Audit, audit, findings_from_json
 
 # A weighted sum of the positive part of each row.
 GOOD = """

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -23,6 +23,7 @@ from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.spec import TaskSpec
 
 if TYPE_CHECKING:
+    from opsmith.targets.audited import Finding, Judge
     from opsmith.targets.step.execution.trials import Case
 
 VERIFIER = "step-2"  # raise it whenever a verdict can change: trials, tolerances, rules
@@ -113,6 +114,11 @@ class StepTarget:
         from opsmith.targets.step.codegen import generate_script  # noqa: PLC0415
 
         return generate_script(spec_of(task.text), source)
+
+    def audit(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
+        from opsmith.targets.step.audit import audit  # noqa: PLC0415 - imports torch
+
+        return audit(task, source, judge)
 
     def cost(self, task: Task, source: str) -> Mapping[str, Any]:
         from opsmith.targets.step.cost import cost_of  # noqa: PLC0415 - imports torch

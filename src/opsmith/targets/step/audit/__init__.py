@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opsmith.records import Task
+from opsmith.targets.audited import Finding, Judge, State, check_program
 from opsmith.targets.step import spec_of
 from opsmith.targets.step.audit.answers import check_answers
 from opsmith.targets.step.audit.functions import check_functions
 from opsmith.targets.step.audit.inputs import check_inputs
 from opsmith.targets.step.audit.material import Material
 from opsmith.targets.step.audit.reference import check_data, check_reference, check_tolerance
-from opsmith.verification.audit import Finding, State, check_program
 
 
-def audit(task: Task, source: str | None) -> Iterator[Finding]:
+def audit(task: Task, source: str | None, judge: Judge) -> Iterator[Finding]:
     """All findings on `task`, whose own program is `source`; a check that needs another one's success says so."""
     material = Material.of(spec_of(task.text))
     data = check_data(material)
@@ -33,12 +33,12 @@ def audit(task: Task, source: str | None) -> Iterator[Finding]:
         yield from (Finding(name, State.UNCHECKED, "nothing", found) for name in _AFTER_DATA)
         return
     yield from check_reference(material)
-    program, verdict = check_program(task, source)
+    program, verdict = check_program(task, source, judge)
     yield program
     yield from check_answers(material)
     yield check_tolerance(material)
     yield from check_inputs(material)
-    yield from check_functions(material, task, source if verdict is not None and verdict.passed else None)
+    yield from check_functions(material, task, source if verdict is not None and verdict.passed else None, judge)
 
 
 _AFTER_DATA = ("reference", "program", "answers", "tolerance", "inputs", "functions")

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from opsmith.targets import Trial
+from opsmith.targets.audited import Finding, State
 from opsmith.targets.step.audit.material import Material, Place
-from opsmith.verification.audit import Finding, State
 
 Guess = Callable[[Trial, Tensor], Tensor | None]  # from a trial and the right value; None: it does not fit there
 

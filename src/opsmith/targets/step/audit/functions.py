@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from opsmith.records import Outcome, Task
+from opsmith.targets.audited import Finding, Judge, State
 from opsmith.targets.step import STEP
 from opsmith.targets.step.audit.material import Material
 from opsmith.targets.step.execution.authored import compile_body
@@ -25,8 +26,6 @@ from opsmith.targets.step.execution.slots import holds_multihot
 from opsmith.targets.step.ir import write_spec
 from opsmith.targets.step.language.spec import Fn, TaskSpec
 from opsmith.targets.step.language.types import DType, Field, fields_of, layout
-from opsmith.verification.audit import Finding, State
-from opsmith.verification.verifier import verify
 
 SAMPLES = 4  # elements on which a fn is compared with one that does nothing
 
@@ -40,14 +39,16 @@ class Dropped:
     may_pass: bool = False  # the task need not tell it apart
 
 
-def check_functions(material: Material, task: Task, source: str | None) -> Iterator[Finding]:
+def check_functions(material: Material, task: Task, source: str | None, judge: Judge) -> Iterator[Finding]:
     """A finding per fn that may be dropped, and notes; or why nothing could be dropped."""
     if source is None:
         found = "needs an `impl` that passes"
         yield Finding("functions", State.UNCHECKED, "nothing", found, "an `impl` that passes")
         return
     fns, used = material.spec.fns, used_fns(task, source)
-    dropped = [finding for fn in fns if fn.func_name in used for finding in _findings(material, task, source, fn)]
+    dropped = [
+        finding for fn in fns if fn.func_name in used for finding in _findings(material, task, source, fn, judge)
+    ]
     yield from dropped
     yield from (_unused(fn) for fn in fns if fn.func_name not in used)
     if all(finding.state is State.NOTE for finding in dropped):
@@ -65,13 +66,13 @@ def _unused(fn: Fn) -> Finding:
     return Finding("functions", State.NOTE, fn.func_name, found, "fine if it is there to mislead; else remove it")
 
 
-def _findings(material: Material, task: Task, source: str, fn: Fn) -> Iterator[Finding]:
+def _findings(material: Material, task: Task, source: str, fn: Fn, judge: Judge) -> Iterator[Finding]:
     """What passes without the fn's work, or a note that there was no way to leave it out."""
     judged = 0
     for dropped in (*dropped_forms(fn), *_exchanged_forms(material.spec, fn)):
         if _same_on_samples(material, fn, dropped.fn):
             continue
-        verdict = verify(_with_fn(material.spec, task, dropped.fn), source)
+        verdict = judge(_with_fn(material.spec, task, dropped.fn), source)
         judged += verdict.outcome is not Outcome.UNJUDGED
         if verdict.passed:
             yield _survivor(dropped, verdict.trials)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from opsmith.targets import TaskFault, Trial
+from opsmith.targets.audited import Finding, State
 from opsmith.targets.step.audit.material import Material
-from opsmith.verification.audit import Finding, State
 
 
 def check_inputs(material: Material) -> Iterator[Finding]:

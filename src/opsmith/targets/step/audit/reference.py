@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import torch
 
 from opsmith.targets import TaskFault, Trial
+from opsmith.targets.audited import Finding, State
 from opsmith.targets.step.audit.material import Material
 from opsmith.targets.step.execution.precision import own_randomness
-from opsmith.verification.audit import Finding, State
 
 SHOWN = 3  # faults of one task file that are worth reading at once
 
