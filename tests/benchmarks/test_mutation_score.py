@@ -53,6 +53,16 @@ def test_a_judge_that_refuses_everything_has_false_refusals():
     assert found.total(FALSE_REFUSAL) == len(found.findings)
 
 
+def test_a_size_that_does_not_divide_at_another_shape_is_no_false_refusal():
+    task = task_named("norm_2")
+    halves = "A = step.Reshape(S=2, L=[0]).apply(E8)\nB = step.Reshape(S=2, L=[1]).apply(A)\nC = step.Flatten(L=[1, 2]).apply(B)"
+    verdict = verify(task, task.impl.replace("E9 =", f"{halves}\nE9 =").replace("(E2, E8)", "(E2, C)"))
+    assert verdict.stage is Stage.RUN
+    found = score(Populations(task, sample=3), lambda programs: [verdict] * len(programs), {})
+    assert found.is_clean
+    assert found.total("RUN")
+
+
 def test_an_explained_change_is_no_false_accept_and_one_that_is_not_accepted_is_stale():
     populations = Populations(task_named("rope_0"))
     mutants = list(populations.mutants())

@@ -71,21 +71,24 @@ class Chains:
 
 def rerouted(spec: TaskSpec, program: StraightLine, graph: Graph, longest: int = LONGEST) -> Iterator[StraightLine]:
     """Every program in which a chain stands for a stretch of unary statements, or more in one stream."""
-    chains = Chains(spec)
-    kinds = _types(program, graph)
+    chains, kinds = Chains(spec), _types(program, graph)
     for at, statement in enumerate(program.statements):
         for place, name in enumerate(statement.operands):
             for chain in chains.between(kinds[name], kinds[name], longest):
                 names = (*statement.operands[:place], "X", *statement.operands[place + 1 :])
                 reading = replace(statement, operands=names)
                 yield program.with_statements(at, at + 1, *_written(chain, name, "X"), reading)
-        for stop in range(at + 1, len(program.statements) + 1):
-            stretch = program.statements[at:stop]
-            if not _is_chain(stretch):
-                break
-            start, end = stretch[0].operands[0], stretch[-1].targets[0]
-            for chain in chains.between(kinds[start], kinds[end], longest):
-                yield program.with_statements(at, stop, *_written(chain, start, end))
+    for at, stop in _stretches(program):
+        start, end = program.statements[at].operands[0], program.statements[stop - 1].targets[0]
+        for chain in chains.between(kinds[start], kinds[end], longest):
+            yield program.with_statements(at, stop, *_written(chain, start, end))
+
+
+def _stretches(program: StraightLine) -> Iterator[tuple[int, int]]:
+    """First and end of every run of unary statements that each read the one before."""
+    count = len(program.statements)
+    bounds = ((at, stop) for at in range(count) for stop in range(at + 1, count + 1))
+    yield from ((at, stop) for at, stop in bounds if _is_chain(program.statements[at:stop]))
 
 
 def _types(program: StraightLine, graph: Graph) -> dict[str, StreamType]:

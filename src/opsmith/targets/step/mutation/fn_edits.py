@@ -37,28 +37,24 @@ def _starts(fn: Fn) -> Iterator[Fn]:
 
 
 def _bodies(fn: Fn) -> Iterator[Fn]:
-    tree = ast.parse(fn_source := _wrapped(fn.apply))
-    count = sum(1 for _ in _walk(tree))
-    for at in range(count):
-        for choice in range(len(list(_replacements(_node(ast.parse(fn_source), at), fn)))):
-            changed = ast.parse(fn_source)
-            node = _node(changed, at)
-            _Replaced(node, list(_replacements(node, fn))[choice]).visit(changed)
+    """One function per node of the body and way to replace it; each starts from a tree of its own."""
+    nodes = list(_walk(_tree(fn)))
+    for at, node in enumerate(nodes):
+        for choice in range(len(list(_replacements(node, fn)))):
+            changed = _tree(fn)
+            old = list(_walk(changed))[at]
+            _Replaced(old, list(_replacements(old, fn))[choice]).visit(changed)
             yield replace(fn, apply=_unwrapped(changed))
 
 
-def _wrapped(body: str) -> str:
-    return "def body():\n" + "\n".join(" " + line for line in body.splitlines())
+def _tree(fn: Fn) -> ast.Module:
+    return ast.parse("def body():\n" + "\n".join(" " + line for line in fn.apply.splitlines()))
 
 
 def _unwrapped(tree: ast.Module) -> str:
     function = ast.fix_missing_locations(tree).body[0]
     assert isinstance(function, ast.FunctionDef)
     return "\n".join(ast.unparse(statement) for statement in function.body) + "\n"
-
-
-def _node(tree: ast.AST, at: int) -> ast.AST:
-    return list(_walk(tree))[at]
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
