@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -92,3 +94,13 @@ def test_codegen_writes_the_script(opsmith, tasks):
 def test_cost_prints_the_targets_figures(opsmith, tasks):
     assert json.loads(opsmith("cost", tasks / "sum_0.yaml", "--json").out) == {"words": 3}
     assert "words" in opsmith("cost", tasks / "sum_0.yaml").out
+
+
+def test_what_lies_beside_a_task_file_is_not_imported(tmp_path):
+    (tmp_path / "beside.py").write_text("open('imported', 'w').close()\nTARGET = None\n")
+    (tmp_path / "evil_0.yaml").write_text("target: beside:TARGET\n")
+    command = [sys.executable, "-m", "opsmith", "verify", "evil_0.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "No module named 'beside'" in done.stdout
+    assert not (tmp_path / "imported").exists()
