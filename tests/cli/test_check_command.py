@@ -22,7 +22,7 @@ def files(tmp_path):
         "bare_0": DOUBLE,
         "copy_0": DOUBLE.replace("2 * input_data['E0']", "input_data['E0'].clone()") + "impl: return E0\n",
         "broken_0": DOUBLE.replace("dims: [N], data_gen", "dims: [], data_gen"),
-        "ends_0": DOUBLE.replace("2 * input_data['E0']", "raise SystemExit\\n2 * input_data['E0']") + IMPL,
+        "ends_0": DOUBLE.replace("2 * input_data['E0']", "import os\\nos._exit(1)\\n2 * input_data['E0']") + IMPL,
     }
     for name, text in texts.items():
         (folder / f"{name}.yaml").write_text(text)

@@ -1,7 +1,7 @@
 """What do attackers send? The entries of `corpus/*.yaml`, read into records.
 
 Every entry has a `name` (what it tries) and either `text` (under the file's own key) or `build`, a Python expression
-that makes a text too long to be written down. `broken` marks an attack that still succeeds, and says where.
+that makes a text too long to be written down.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class Attack:
     task: str = TASK
     stages: tuple[Stage, ...] = ()  # one of which must refuse it; none: it must be met otherwise
     word: str = ""  # that the answer must contain
-    broken: str = ""
     passes: bool = False  # the program in it is right, and the attack beside it is without effect
 
     @property
@@ -63,8 +62,8 @@ def _attack(entry: dict[str, Any], key: str) -> Attack:
     stated = entry.get("stage", [])
     stages = tuple(Stage[name] for name in ([stated] if isinstance(stated, str) else stated))
     text = str(entry[key]) if key in entry else eval(entry["build"], dict(_NAMES))
-    name, task, word, broken = entry["name"], entry.get("task", TASK), str(entry["word"]), entry.get("broken", "")
-    return Attack(name, text, task, stages, word, broken, entry.get("passes", False))
+    name, task, word = entry["name"], entry.get("task", TASK), str(entry["word"])
+    return Attack(name, text, task, stages, word, entry.get("passes", False))
 
 
 def junk(text: str, task: str = TASK) -> str:
@@ -73,15 +72,8 @@ def junk(text: str, task: str = TASK) -> str:
 
 
 def params(found: list[Attack]) -> list[Any]:
-    """Parameters for pytest; an attack that still succeeds is an expected failure, until it is repaired."""
-    return [
-        pytest.param(
-            attack,
-            id=attack.name.replace(" ", "-"),
-            marks=[pytest.mark.xfail(strict=True, reason=attack.broken)] if attack.broken else [],
-        )
-        for attack in found
-    ]
+    """Parameters for pytest."""
+    return [pytest.param(attack, id=attack.name.replace(" ", "-")) for attack in found]
 
 
 ORACLE = task_of(TASK).impl or ""

@@ -37,7 +37,6 @@ def next_verdicts_are_right(warm: Pool) -> None:
     assert (wrong.outcome, wrong.stage) == (Outcome.REFUSED, Stage.MATCH)
 
 
-@pytest.mark.xfail(strict=True, reason="language/program.py, _report(): a line of the program is quoted as it stands")
 def test_no_message_holds_characters_that_steer_a_terminal() -> None:
     target = get_target("step")
     strange = [attack for attack in PROGRAMS if len(attack.text) < 500 and any(map(steers, attack.text))]

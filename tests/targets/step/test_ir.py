@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opsmith.errors import TaskError
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, sizes_with, write_spec
-from opsmith.targets.step.language.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import DEFAULT_SIZES, CaseSpec, Fn, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import parse_dims, parse_type, symbols_of
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"
@@ -130,6 +130,13 @@ def test_keys_of_ours_are_read() -> None:
     assert read_spec(write_spec(spec)) == spec
 
 
+def test_hand_made_inputs_are_texts_or_texts_at_a_shape_set():
+    text = TASK + "shapes: {tall: {M: 19}}\ncases:\n  - |\n    x = 1\n    x == 1\n  - tall: 'True'\n"
+    spec = read_spec(text)
+    assert spec.cases == (CaseSpec("x = 1\nx == 1\n"), CaseSpec("True\n", "tall"))
+    assert read_spec(write_spec(spec)) == spec
+
+
 @pytest.mark.parametrize(
     ("code", "sizes"),
     [
@@ -240,6 +247,9 @@ REFUSED = [
     ("test_name: row_energy", "shapes: {s: [3]}", 1, "sizes, such as"),
     ("test_name: row_energy", "shapes: {s: {E: 1}}", 11, "at shape s"),
     ("test_name: row_energy", "margins: [a = ]", 1, "Python code"),
+    ("test_name: row_energy", "cases: [{many: 'True'}]", 1, "a mapping with many"),
+    ("test_name: row_energy", "cases: [{a: '1', b: '2'}]\nshapes: {a: {M: 2}, b: {M: 3}}", 1, "one of a, b with a text"),
+    ("test_name: row_energy", "cases: [{a: 3}]\nshapes: {a: {M: 2}}", 1, "cases[0]"),
     ("test_name: row_energy", "impl: {a: b}\nrest: x", 34, "a second time"),
     ("test_name: row_energy", "test_name: a\ntest_name: b", 2, "a second time"),
     ("test_name: row_energy", "test_name: &a x", 1, "no anchors or aliases"),
@@ -384,6 +394,8 @@ def _specs(draw: st.DrawFn) -> TaskSpec:
     names = draw(st.lists(NAMES, min_size=2, max_size=6, unique=True))
     names += [f"p{i}" for i in range(2)]
     size = draw(st.integers(1, 9))
+    sets = st.dictionaries(st.sampled_from(["tall", "on", "a-1"]), st.just({"M": 64, "D": 16}), max_size=2)
+    shapes = draw(sets)
     return TaskSpec(
         inputs=(draw(_tensors(names[0])), *([draw(_tensors("p0"))] if draw(st.booleans()) else [])),
         outputs=(draw(_outputs(names[1])), *([draw(_outputs("p1"))] if draw(st.booleans()) else [])),
@@ -393,8 +405,12 @@ def _specs(draw: st.DrawFn) -> TaskSpec:
         test_name=draw(st.text(alphabet="aé:#\n' \"-", max_size=8)),
         impl=draw(st.none() | st.builds(_code, CODE_LINES, st.just("return E0"))),
         sizes={**DEFAULT_SIZES, "E": size},
-        shapes=draw(st.dictionaries(st.sampled_from(["tall", "on", "a-1"]), st.just({"M": 64, "D": 16}), max_size=2)),
+        shapes=shapes,
         margins=tuple(_code(lines, "x") for lines in draw(st.lists(CODE_LINES, max_size=2))),
+        cases=tuple(
+            CaseSpec(_code(lines, "x"), draw(st.sampled_from(["", *shapes])))
+            for lines in draw(st.lists(CODE_LINES, max_size=3))
+        ),
         extra=draw(st.dictionaries(st.sampled_from(["note", "off", "x: y"]), EXTRA_VALUES, max_size=2)),
     )
 

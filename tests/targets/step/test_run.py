@@ -151,11 +151,21 @@ def test_an_index_computed_twice_must_be_equal():
         execute(graph, bound(task, [[1, 2, 3], [[0, 1], [0, 1], [1, 1]], [INDEX]]), 100)
 
 
+TOO_MUCH = {
+    "x = E0\nfor i in range(9):\n    x = step.Repeat(n=D*D*D).apply(x)\nreturn E0": "a stream of 50331648 elements",
+    "x = step.Repeat(n=1000000).apply(E0)\nfor i in range(9):\n    x = step.Map(fn=fn_sq).apply(x)\nreturn E0": (
+        "6000000 elements streamed up to here; expected at most 4000000"
+    ),
+    "x = step.Accum(fn=fn_dec, b=1).apply(step.Repeat(n=40000).apply(E0))\nreturn E0": "40000 entries folded",
+    "x = step.Repeat(n=K/2).apply(E0)\nreturn E0": "K/2 is not an integer: K = 3; expected a whole size",
+}
+
+
 def test_a_program_that_streams_too_much_is_refused_before_it_runs():
     task = spec("fp32 [M]", "fp32 [M]")
-    program = "x = E0\nfor i in range(9):\n    x = step.Repeat(n=D*D*D).apply(x)\nreturn E0"
-    with pytest.raises(RunError, match="elements streamed"):
-        execute(check_program(task, program).graph, draw(task, {}, 0), 6)
+    for program, words in TOO_MUCH.items():
+        with pytest.raises(RunError, match=words):
+            execute(check_program(task, program).graph, draw(task, {"K": 3}, 0), 6)
 
 
 def test_a_run_writes_into_no_input():

@@ -7,6 +7,7 @@ from authors import output, stream, task
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution import trials as module
 from opsmith.targets.step.execution.trials import shape_sets, trials
+from opsmith.targets.step.language.spec import CaseSpec
 
 ALL = ["base", "unit", "N1", "K1", "D2", "coprime", "wide", "tall", "equal", "tight", "large"]
 DIV3 = task(inputs=(stream("E0", "fp32 [D/4, N]"),), parameters=())
@@ -53,7 +54,7 @@ def test_order_names_and_precisions():
 
 
 def test_hand_made_inputs_are_tried_after_the_base_shape():
-    suite = trials(task(cases=("input_data['E0'].zero_() == 0", "True")))
+    suite = trials(task(cases=tuple(map(CaseSpec, ("input_data['E0'].zero_() == 0", "True")))))
     assert [(trial.name, trial.draws) for trial in suite[2:4]] == [
         ("cases float64", 2),
         ("cases declared precision", 2),
@@ -61,6 +62,22 @@ def test_hand_made_inputs_are_tried_after_the_base_shape():
     case = suite[2].data
     assert [case.label(0), case.label(1)] == ["case 0 float64", "case 1 float64"]
     assert [bool(draw.any()) for draw in case.stack.inputs["E0"]] == [False, True]
+
+
+def test_hand_made_inputs_of_a_shape_set_follow_it():
+    suite = trials(
+        task(
+            shapes={"many": {"N": 33}, "same": {}},
+            cases=(CaseSpec("True"), CaseSpec("input_data['E0'].shape[0] == 33", "many"), CaseSpec("True", "same")),
+        )
+    )
+    names = [trial.name for trial in suite]
+    assert names[2:4] == ["cases float64", "cases declared precision"]
+    at = names.index("many float64")
+    assert names[at : at + 4 : 2] == ["many float64", "cases of many float64"]
+    assert suite[at + 2].data.label(0) == "case 1 float64"
+    assert suite[at + 2].data.limits
+    assert "cases of same float64" in names
 
 
 def test_draws_whose_global_draws_numbers_are_trials_of_their_own():

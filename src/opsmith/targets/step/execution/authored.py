@@ -42,7 +42,7 @@ class Body:
     def bind(self, namespace: dict[str, Any]) -> Callable[[Any, Any], Any]:
         return FunctionType(self.code, namespace, self.label)
 
-    def failed(self, error: Exception) -> TaskFault:
+    def failed(self, error: BaseException) -> TaskFault:
         """The FN finding for an exception that the body raised, with the line where it happened."""
         return _raised("FN", f"{self.label}, its body", self.text, f"<{self.label}>", error)
 
@@ -62,7 +62,7 @@ class Transform:
         try:
             exec(self.statements, namespace)
             value = eval(self.value, namespace)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _raised("TASK", self.label, self.text, f"<{self.label}>", error) from error
         if self.name is not None:
             namespace[self.name] = value
@@ -117,7 +117,7 @@ def run_statements(text: str, label: str, namespace: dict[str, Any], after_each:
     for statement in compile_statements(text, label):
         try:
             exec(statement, namespace)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _raised("TASK", label, text, f"<{label}>", error) from error
         after_each()
 
@@ -158,7 +158,7 @@ def _parse(kind: str, text: str, label: str) -> ast.Module:
         raise fault(kind, where, reason, "Python statements", text=_line(text, line)) from None
 
 
-def _raised(kind: str, label: str, text: str, filename: str, error: Exception) -> TaskFault:
+def _raised(kind: str, label: str, text: str, filename: str, error: BaseException) -> TaskFault:
     """The finding for an exception; the innermost frame that lies in the author's text says where."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     where = f"{label}, line {lines[-1]}" if lines else label

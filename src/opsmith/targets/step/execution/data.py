@@ -143,20 +143,22 @@ def draw_with_margins(
     )
 
 
-def draw_case(spec: TaskSpec, at: int, plans: Plans | None = None) -> tuple[Bindings, Bindings]:
-    """Hand-made input number `at`: a base draw changed by that text: (declared, wide). Raises TaskFault."""
+def draw_case(
+    spec: TaskSpec, overrides: Mapping[str, int], at: int, plans: Plans | None = None
+) -> tuple[Bindings, Bindings]:
+    """Hand-made input number `at`: a draw at these sizes, changed by its text: (declared, wide). Raises TaskFault."""
     plans = {} if plans is None else plans
-    label, seed_text = f"cases[{at}]", f"case {at}"
-    drawn, _ = draw_with_margins(spec, {}, seed_text, plans)
+    label, seed_text, text = f"cases[{at}]", f"case {at}", spec.cases[at].text
+    drawn, _ = draw_with_margins(spec, overrides, seed_text, plans)
     namespace = _reference_namespace(drawn)
     with default_dtype(default_of(False)), torch.no_grad():
-        holds = compile_transform(spec.cases[at], label).run(namespace)
+        holds = compile_transform(text, label).run(namespace)
     tensors = namespace["input_data"]
     changed = {name for name, tensor in drawn.input_data.items() if not _is_like(tensors.get(name), tensor)}
     if changed or tensors.keys() != drawn.input_data.keys():
         raise fault("TASK", label, f"other shapes or dtypes of {sorted(changed)}", "the tensors of the draw, changed")
     if not bool(torch.as_tensor(holds).all()):
-        raise fault("TASK", label, "data without the property", "a last expression that is true", text=spec.cases[at])
+        raise fault("TASK", label, "data without the property", "a last expression that is true", text=text)
     made = _bindings(spec, drawn.sizes, dict(drawn.namespace), tensors, False, plans, drawn.random_global)
     return made, widen(spec, made, seed_of(seed_text), plans)
 
@@ -224,8 +226,9 @@ def _field(output: OutputSpec, at: int, transform: Transform, bindings: Bindings
         shape = tensor_shape(field, output.dims, bindings.sizes)
     except DimError as error:
         raise fault("TASK", f"outputs, {output.name}", str(error), "a whole size for every dim") from None
-    if not isinstance(value, Tensor):
-        raise _wrong(output, at, type(value).__name__, f"a tensor of shape {shape}")
+    if not isinstance(value, Tensor) or value.layout is not torch.strided:
+        given = f"a tensor of layout {value.layout}" if isinstance(value, Tensor) else type(value).__name__
+        raise _wrong(output, at, given, f"a tensor of shape {shape}")
     if tuple(value.shape) != shape:
         raise _wrong(output, at, f"a tensor of shape {tuple(value.shape)}", f"shape {shape} for {field} {output.dims}")
     dtype, declared = torch_dtype(field, bindings.wide), torch_dtype(field)

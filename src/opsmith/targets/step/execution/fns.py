@@ -124,7 +124,7 @@ class BatchedFn:
         assert self._apply_batch is not None
         try:
             fitted = self._fitted(self._apply_batch(state, input, axes), axes)
-        except Exception:
+        except (Exception, SystemExit):  # the loop will say what it is
             fitted = None
         return self._fall_back(state, input, axes) if fitted is None else fitted
 
@@ -135,7 +135,7 @@ class BatchedFn:
             with torch.no_grad():
                 results = flat(partial(batched, self._apply), state, input, axes)
             fitted = self._fitted(results, axes)
-        except Exception:
+        except (Exception, SystemExit):  # the loop will say what it is
             fitted = None
         self._check_unwritten(state, input, before)
         return self._fall_back(state, input, axes) if fitted is None else fitted
@@ -157,7 +157,7 @@ class BatchedFn:
         """The body on one element, checked."""
         try:
             results = self._apply(state, row)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._body.failed(error) from error
         if not isinstance(results, (list, tuple)) or len(results) != len(self.outputs):
             raise wrong_count(self.name, len(self.outputs), results)
@@ -232,7 +232,7 @@ class BatchedFn:
         """The results on the sample, or None when it does not work."""
         try:
             return self._fitted(apply(state, input, (SAMPLE,)), (SAMPLE,))
-        except Exception:
+        except (Exception, SystemExit):
             return None
 
 

@@ -30,7 +30,11 @@ def make_tensor(entry: TensorSpec, sizes: Mapping[str, int]) -> Tensor:
         return _multihot(entry, shape).to(torch_dtype(field))
     if entry.data_gen not in _GENERATORS:
         raise fault("TASK", f"{entry.name}, data_gen", entry.data_gen, f"one of {', '.join(_GENERATORS)}")
-    return _GENERATORS[entry.data_gen](entry, shape).to(torch_dtype(field))
+    try:
+        return _GENERATORS[entry.data_gen](entry, shape).to(torch_dtype(field))
+    except (RuntimeError, OverflowError, TypeError) as error:
+        given = f"shape {shape}: {str(error).splitlines()[0]}"
+        raise fault("TASK", entry.name, given, "a tensor that memory can hold") from error
 
 
 def _randint(entry: TensorSpec, shape: Sequence[int]) -> Tensor:

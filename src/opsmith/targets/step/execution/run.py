@@ -6,7 +6,8 @@ the programs that have it only. Tensors are dropped after their last use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -17,13 +18,19 @@ from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
 from opsmith.targets.step.execution.kernels import KERNELS, Deferred, RunError, Scene
 from opsmith.targets.step.execution.schedule import Batch, Member, Step, schedule
-from opsmith.targets.step.execution.stack import Bindings, Stack
-from opsmith.targets.step.language.graph import Graph
+from opsmith.targets.step.execution.stack import Bindings, Stack, elements
+from opsmith.targets.step.language.dims import DimError
+from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.step.language.types import StreamType
 
 __all__ = ["Bindings", "RunError", "execute", "execute_batch", "streamed_elements"]
 
-WORK_FACTOR = 256  # a run may stream this many times the elements of its inputs, parameters and outputs ...
+WORK_FACTOR = 96  # a run may touch this many times the elements of its inputs, parameters and outputs ...
+STREAM_FACTOR = 32  # ... and one stream may have this many times as many ...
 WORK_FLOOR = 4_000_000  # ... or this many, whichever is more
+MAX_ENTRIES = 32_768  # that the Accums and Scans of a program call a fn for, one after the other
+
+_VIEWS = frozenset(("Zip", "Copy", "Identity", "Repeat", "RepeatRef", "Bufferize", "Streamify"))
 
 Data = list[Tensor]
 Outputs = list[Data]  # per output, per field, with the draws as first axis
@@ -44,14 +51,63 @@ def execute(graph: Graph, bindings: Bindings, io_elements: int) -> list[Data]:
 
 
 def streamed_elements(graph: Graph, stack: Stack, io_elements: int) -> int:
-    """How many numbers one draw of a program streams behind static dims. Raises RunError when that is too many."""
-    budget, total = max(WORK_FLOOR, WORK_FACTOR * io_elements), 0
+    """How many numbers one draw of a program reads and writes at most; changes of axes alone touch none.
+
+    Errors  RunError when that, one of its streams, or its loops, are too long
+    """
+    work, largest = (max(WORK_FLOOR, factor * io_elements) for factor in (WORK_FACTOR, STREAM_FACTOR))
+    longest = _longest_routes(graph, stack) if graph.partitions else {}
+    total = entries = 0
     for node in graph.nodes:
-        total += sum(stack.elements(graph.types[stream]) for stream in node.results)
-        if total > budget:
-            given = f"{total} elements streamed up to here"
-            raise RunError(Diagnostic("RUN", node.op, given, f"at most {budget} for this task", "", node.line))
+        try:
+            total += _touched(graph, node, stack, longest, largest)
+            entries += _entries(graph, node, stack, longest)
+        except DimError as error:
+            raise _refusal(node, str(error), "a whole size at every shape", "dims of whole symbols") from None
+        if total > work:
+            raise _refusal(node, f"{total} elements streamed up to here", f"at most {work} for this task")
+        if entries > MAX_ENTRIES:
+            expected = f"at most {MAX_ENTRIES}, except for sums, maxima and minima"
+            raise _refusal(node, f"{entries} entries folded one after the other up to here", expected)
     return total
+
+
+def _touched(graph: Graph, node: Node, stack: Stack, longest: Mapping[str, int], largest: int) -> int:
+    made = [_elements(graph.types[stream], stack, longest) for stream in node.results]
+    if max(made) > largest:
+        raise _refusal(node, f"a stream of {max(made)} elements", f"at most {largest} for this task")
+    if node.op in _VIEWS:
+        return 0
+    return _elements(graph.types[node.operands[0]], stack, longest) if node.op == "Accum" else sum(made)
+
+
+def _refusal(node: Node, given: str, expected: str, remedy: str = "") -> RunError:
+    return RunError(Diagnostic("RUN", node.op, given, expected, remedy, node.line))
+
+
+def _longest_routes(graph: Graph, stack: Stack) -> dict[str, int]:
+    """Sizes, with every dynamic dim as long as its Partition's index has positions."""
+    sizes = dict(stack.sizes)
+    for node in graph.nodes:
+        if node.op == "Partition":
+            positions = math.prod(dim.value(sizes) for dim in graph.types[node.operands[1]].dims)
+            sizes.update({name: positions for stream in node.results for name in _dynamic(graph.types[stream])})
+    return sizes
+
+
+def _dynamic(kind: StreamType) -> set[str]:
+    return {name for dim in kind.dims for name in dim.symbols if name.startswith("?")}
+
+
+def _elements(kind: StreamType, stack: Stack, longest: Mapping[str, int]) -> int:
+    return elements(kind, longest) if longest and _dynamic(kind) else stack.elements(kind)
+
+
+def _entries(graph: Graph, node: Node, stack: Stack, longest: Mapping[str, int]) -> int:
+    """How many entries an Accum or a Scan takes one after the other."""
+    if node.op not in ("Accum", "Scan") or node.fn is None or stack.fn(node.fn.func_name).reduction is not None:
+        return 0
+    return math.prod(dim.value(longest or stack.sizes) for dim in graph.types[node.operands[0]].dims[: node.ints[0]])
 
 
 def execute_batch(graphs: Sequence[Graph], stack: Stack) -> list[Outputs | RunError | TaskFault]:

@@ -6,6 +6,7 @@ one call; one that reads parameters is called draw by draw.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -102,7 +103,7 @@ class Stack:
         return dim.value(self.sizes)
 
     def elements(self, kind: StreamType) -> int:
-        """How many numbers a stream carries in one draw; 0 where a dim is dynamic."""
+        """How many numbers a stream of static dims carries in one draw. Raises DimError."""
         found = self._elements.get(kind)
         if found is None:
             found = self._elements[kind] = elements(kind, self.sizes)
@@ -110,8 +111,5 @@ class Stack:
 
 
 def elements(kind: StreamType, sizes: Mapping[str, int]) -> int:
-    """How many numbers a stream carries; 0 where a dim is dynamic."""
-    if any(dim.is_dynamic for dim in kind.dims):
-        return 0
-    shapes = [tensor_shape(part, kind.dims, sizes) for part in fields_of(kind.dtype)]
-    return sum(torch.Size(shape).numel() for shape in shapes)
+    """How many numbers a stream carries. Raises DimError where a dim has no whole value."""
+    return sum(math.prod(tensor_shape(part, kind.dims, sizes)) for part in fields_of(kind.dtype))

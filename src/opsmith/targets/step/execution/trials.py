@@ -69,7 +69,7 @@ class Draw:
         """A fault is kept too: hundreds of draws may lie behind it."""
         try:
             if self.is_case:
-                return draw_case(self.suite.spec, self.seed, self.suite.plans)
+                return draw_case(self.suite.spec, self.overrides, self.seed, self.suite.plans)
             return draw_with_margins(self.suite.spec, self.overrides, self.seed_text, self.suite.plans)
         except TaskFault as finding:
             return finding
@@ -192,9 +192,15 @@ class Suite(Sequence[Trial]):
         for name, overrides in shape_sets(self.spec).items():
             draws = [Draw(self, name, overrides, seed) for seed in range(BASE_SEEDS if name == "base" else SEEDS)]
             yield from self._precisions(name, draws, draws[:1])
-            if name == "base" and self.spec.cases:
-                cases = [Draw(self, "case", {}, at, is_case=True) for at in range(len(self.spec.cases))]
-                yield from self._precisions("cases", cases, cases)
+            if cases := self._cases("" if name == "base" else name, overrides):
+                yield from self._precisions("cases" if name == "base" else f"cases of {name}", cases, cases)
+
+    def _cases(self, shape: str, overrides: Mapping[str, int]) -> list[Draw]:
+        return [
+            Draw(self, "case", overrides, at, is_case=True)
+            for at, case in enumerate(self.spec.cases)
+            if case.shape == shape
+        ]
 
     def _precisions(self, name: str, wide: Sequence[Draw], declared: Sequence[Draw]) -> Iterator[Trial]:
         yield from self._together(name, wide, True)
@@ -233,7 +239,8 @@ def shape_sets(spec: TaskSpec) -> dict[str, dict[str, int]]:
         sizes = {key: size for key, size in given.items() if key in spec.symbols and size != base.get(key)}
         if name not in spec.shapes and not _is_whole(spec, {**base, **sizes}):
             continue
-        if name == "base" or (sizes not in found.values() and sizes):
+        has_cases = any(case.shape == name for case in spec.cases)
+        if name == "base" or has_cases or (sizes not in found.values() and sizes):
             found[name] = sizes
     return _large_last(found)
 

@@ -2,13 +2,15 @@
 
 Reads a YAML text into a `TaskSpec` and writes one back; `read_spec(write_spec(spec)) == spec` for every spec that was
 read, and writing is a fixed point. Nothing of the file is executed. Keys of ours, all optional: `shapes` (name ->
-{symbol: size}), `margins` and `cases` (texts), `target` (a name), and an output's `rtol` and `atol`.
+{symbol: size}), `margins` (texts), `cases` (texts, or the name of a shape set -> text), `target` (a name), and an
+output's `rtol` and `atol`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from opsmith.targets.step.ir import code as ir_code
 from opsmith.targets.step.ir import nodes as ir_nodes
@@ -18,7 +20,7 @@ from opsmith.targets.step.ir.nodes import Findings, Located
 from opsmith.targets.step.ir.records import FN_KEYS, OUTPUT_KEYS, TENSOR_KEYS, read_fn, read_output, read_tensor
 from opsmith.targets.step.ir.write import write_spec
 from opsmith.targets.step.language.dims import Dim, DimError
-from opsmith.targets.step.language.spec import OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import CaseSpec, OutputSpec, TaskSpec, TensorSpec
 
 __all__ = ["read_spec", "read_spec_with_warnings", "sizes_with", "write_spec"]
 
@@ -96,7 +98,7 @@ def _read(top: Entry) -> TaskSpec:
         sizes=sizes,
         shapes=shapes,
         margins=top.values("margins"),
-        cases=top.values("cases"),
+        cases=_cases(top, shapes),
         extra=top.names.extra,
     )
 
@@ -187,6 +189,24 @@ def _shape(sets: Entry, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
         elif size is not None:
             found[symbol] = size.value
     return found
+
+
+def _cases(top: Entry, shapes: Mapping[str, Any]) -> tuple[CaseSpec, ...]:
+    """Hand-made inputs: texts, or one of the file's shape sets with a text."""
+    found = [_case(top, at, f"cases[{number}]", shapes) for number, at in enumerate(top.few("cases"))]
+    return tuple(case for case in found if case is not None)
+
+
+def _case(top: Entry, at: Located, place: str, shapes: Mapping[str, Any]) -> CaseSpec | None:
+    shape, code = "", at
+    if isinstance(at.value, dict):
+        if len(at.value) != 1 or not at.value.keys() <= shapes.keys():
+            expected = f"a text, or one of {', '.join(shapes) or 'the shape sets under `shapes`'} with a text"
+            top.error(at, place, f"a mapping with {', '.join(list(at.value)[:5])}", expected)
+            return None
+        ((shape, code),) = at.value.items()
+    text = top.value(code, place)
+    return None if text is None else CaseSpec(text, shape)
 
 
 def _check_sizes(top: Entry, global_code: str, shapes: Mapping[str, Mapping[str, int]]) -> None:

@@ -108,21 +108,26 @@ class Entry:
 
     def values(self, key: str) -> tuple[str, ...]:
         """A list of code texts, each of which has a value."""
-        found: list[str] = []
+        found = [self.value(at, f"{key}[{number}]") for number, at in enumerate(self.few(key))]
+        return tuple(text for text in found if text is not None)
+
+    def few(self, key: str) -> list[Located]:
+        """The entries of a list of texts; [] where there are too many."""
         items = self.items(key)
-        if len(items) > MAX_TEXTS:
-            self.error(
-                self.get(key), key, f"{len(items)} texts", f"at most {MAX_TEXTS}", "one text may say several things"
-            )
-            return ()
-        for number, at in enumerate(items):
-            if not isinstance(at.value, str):
-                self.error(at, f"{key}[{number}]", kind(at), "a text", "write `- |` and the code below it")
-                continue
-            found.append(ir_code.code(at.value))
-            if problem := ir_code.check_value(found[-1]):
-                self.code_error(at, f"{key}[{number}]", problem)
-        return tuple(found)
+        if len(items) <= MAX_TEXTS:
+            return items
+        self.error(self.get(key), key, f"{len(items)} texts", f"at most {MAX_TEXTS}", "one text may say several things")
+        return []
+
+    def value(self, at: Located, place: str) -> str | None:
+        """A code text that has a value, in normal form."""
+        if not isinstance(at.value, str):
+            self.error(at, place, kind(at), "a text", "write `- |` and the code below it")
+            return None
+        text = ir_code.code(at.value)
+        if problem := ir_code.check_value(text):
+            self.code_error(at, place, problem)
+        return text
 
     def whole(self, key: str) -> int | None:
         """An int."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from opsmith.targets.step.language.spec import Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import CaseSpec, Fn, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import DType, Tuple
 
 _PLAIN = re.compile(r"[A-Za-z_][\w./*]*", re.ASCII)
@@ -55,7 +55,7 @@ def write_spec(spec: TaskSpec) -> str:
     rows += _section("outputs", ((output.name, _output(output)) for output in spec.outputs), spec.extra)
     rows += _shapes(spec.shapes)
     rows += _codes("margins", spec.margins)
-    rows += _codes("cases", spec.cases)
+    rows += _cases(spec.cases)
     rows += _plain_yaml(extra)
     rows += _code("impl", spec.impl or "")
     return "\n".join(rows) + "\n"
@@ -105,6 +105,15 @@ def _shapes(shapes: Mapping[str, Mapping[str, int]]) -> list[str]:
 def _codes(key: str, texts: Iterable[str]) -> list[str]:
     rows = [row for text in texts for row in _dashed(_block("", text, indent=""))]
     return [f"{key}:", *rows] if rows else []
+
+
+def _cases(cases: Iterable[CaseSpec]) -> list[str]:
+    blocks = [
+        _block(f"{_scalar(case.shape)}: ", case.text) if case.shape else _block("", case.text, indent="")
+        for case in cases
+    ]
+    rows = [row for block in blocks for row in _dashed(block)]
+    return ["cases:", *rows] if rows else []
 
 
 def _code(key: str, text: str) -> list[str]:

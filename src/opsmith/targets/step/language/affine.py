@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from opsmith.records import Diagnostic
-from opsmith.targets.step.language.values import short
+from opsmith.targets.step.language.values import quoted, short
 
 MAX_FINDINGS = 20
 
@@ -56,7 +56,7 @@ def _finding(stream: Consumed, lines: Sequence[str]) -> Diagnostic:
         copies_remedy(name, len(uses)),
         line,
         None,
-        lines[line - 1].strip()[:200] if line <= len(lines) else "",
+        quoted(lines, line),
     )
 
 

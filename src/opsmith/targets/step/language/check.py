@@ -22,7 +22,7 @@ from opsmith.targets.step.language.ops import MAX_AXES, OpError
 from opsmith.targets.step.language.program import Interpreter
 from opsmith.targets.step.language.rules import RULES
 from opsmith.targets.step.language.spec import Fn, TaskSpec
-from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe, leaves, short
+from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe, leaves, quoted, short
 
 MAX_FINDINGS = 20
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -268,7 +268,7 @@ class Typing(GraphBuilder):
         """The collected errors with the text of their lines."""
         found = []
         for error, where, line, kind in self.errors:
-            text = self.lines[line - 1].strip()[:200] if 0 < line <= len(self.lines) else ""
+            text = quoted(self.lines, line)
             given, expected, remedy = short(error.given), short(error.expected), short(error.remedy)
             found.append(Diagnostic(kind, short(where), given, expected, remedy, line, None, text))
         return found

@@ -368,7 +368,7 @@ def stored_names(node: ast.AST) -> tuple[list[str], int]:
 def _weight(argument: Sequence[Any]) -> int:
     """How much work an application's argument may be: its parts, and what the lists among them hold."""
     nested = [part for part in argument if type(part) is list or type(part) is tuple]
-    return len(argument) + (sum([len(leaves(part)) for part in nested]) if nested else 0)
+    return len(argument) + (sum([max(len(part), len(leaves(part))) for part in nested]) if nested else 0)
 
 
 @lru_cache(maxsize=64)

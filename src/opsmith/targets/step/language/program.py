@@ -25,6 +25,7 @@ from opsmith.targets.step.language.values import (
     Unknown,
     construct,
     describe,
+    quoted,
     remedy_for,
     short,
 )
@@ -74,7 +75,7 @@ class Interpreter(Evaluator):
 
     def _report(self, error: LangError, line: int | None) -> None:
         line = error.line or line
-        text = self.lines[line - 1].strip()[:200] if line and line <= len(self.lines) else ""
+        text = quoted(self.lines, line)
         given, expected, remedy = short(error.given), short(error.expected), short(error.remedy)
         found = Diagnostic("LANG", short(error.where), given, expected, remedy, line, None, text)
         if len(self.errors) < MAX_FINDINGS and found not in self.errors:  # a loop repeats its findings

@@ -68,6 +68,14 @@ class OutputSpec:
 
 
 @dataclass(frozen=True)
+class CaseSpec:
+    """A hand-made input: a text that changes a draw and ends in a property that must hold."""
+
+    text: str
+    shape: str = ""  # one of the file's shape sets; "": the base shape
+
+
+@dataclass(frozen=True)
 class TaskSpec:
     """One task file. Equal specs are equal tasks; `extra` keeps keys that have no meaning here."""
 
@@ -81,7 +89,7 @@ class TaskSpec:
     sizes: Mapping[str, int] = field(default_factory=dict)  # base size of every symbol, `global`'s assignments included
     shapes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets added or overridden by the file
     margins: tuple[str, ...] = ()  # PyTorch texts: distances of discrete decisions that data must keep
-    cases: tuple[str, ...] = ()  # hand-made inputs: texts that change a base draw and end in a property that must hold
+    cases: tuple[CaseSpec, ...] = ()  # hand-made inputs
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property

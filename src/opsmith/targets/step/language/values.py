@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -96,8 +96,14 @@ def leaves(value: Any) -> list[Any]:
 
 
 def short(text: str) -> str:
-    """A text for a message: its beginning, where it is longer than a message should be."""
-    return text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}..."
+    """A text for a message: its beginning, where it is too long, and nothing that steers a terminal or its reading."""
+    text = text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}..."
+    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
+
+
+def quoted(lines: Sequence[str], line: int | None) -> str:
+    """A line of the program for a message; lines are counted from 1."""
+    return short(lines[line - 1].strip()[:200].replace("\t", " ")) if line and line <= len(lines) else ""
 
 
 def describe(value: Any) -> str:
@@ -141,8 +147,15 @@ def construct(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return f"attribute `{node.attr}`"
     if isinstance(node, ast.Constant):
-        return f"the constant {str(node.value)[:40]!r}"
+        return f"the constant {_constant(node.value)[:40]!r}"
     return _WORDS.get(type(node), f"{type(node).__name__.lower()}")
+
+
+def _constant(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # Python prints no int of more than 4300 digits
+        return f"0x{value:x}"
 
 
 def remedy_for(node: ast.AST) -> str:
