@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from opsmith.records import Diagnostic, Stage
 from opsmith.targets import TrialResult
-from opsmith.targets.step.execution.tolerance import Limit
+from opsmith.targets.step.execution.tolerance import Array, Limit, array_of
 from opsmith.targets.step.execution.trials import Case
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.language.types import Field, fields_of
@@ -51,28 +52,30 @@ class _Field:
     def __init__(self, output: OutputSpec, at: int, result: Tensor, limit: Limit) -> None:
         self.output, self.at, self.result, self.limit = output, at, result, limit
         self.worst = 0.0  # the largest absolute difference
-        self.wrong: Tensor | None = None  # which entries lie outside of the limit; None: none does
+        self.wrong: Array | None = None  # which entries lie outside of the limit; None: none does
         if result.numel() and not (limit.allowed is None and torch.equal(result, limit.expected)):
-            self.difference = (result.double() - limit.expected.double()).abs_()
+            self.given = array_of(result)
+            with np.errstate(invalid="ignore"):  # inf - inf
+                self.difference = np.abs(self.given - limit.expected_array)
             self.worst = float(self.difference.max())
             self._judge()
 
     def _judge(self) -> None:
-        if self.limit.allowed is None:
-            self.wrong = self.result != self.limit.expected
+        if self.limit.allowed_array is None:
+            self.wrong = (self.result != self.limit.expected).numpy()
             return
-        within = self.difference <= self.limit.allowed
-        if bool(within.all()):
+        within = self.difference <= self.limit.allowed_array
+        if within.all():
             return
-        wrong = ~within & (self.result != self.limit.expected)  # equal infinities are right
+        wrong = ~within & (self.given != self.limit.expected_array)  # equal infinities are right
         if wrong.any():
             self.wrong = wrong
         else:
-            self.worst = float(self.difference.nan_to_num(nan=0.0).max())  # inf - inf where infinity is expected
+            self.worst = float(np.nanmax(self.difference, initial=0.0))  # inf - inf where infinity is expected
 
     def first_wrong_draw(self) -> int:
         assert self.wrong is not None
-        return int(self.wrong.flatten(1).any(1).nonzero()[0])
+        return int(self.wrong.reshape(len(self.wrong), -1).any(1).argmax())
 
     def is_wrong(self, draw: int) -> bool:
         return self.wrong is not None and bool(self.wrong[draw].any())
@@ -80,17 +83,16 @@ class _Field:
     def error(self, draw: int, label: str) -> Diagnostic:
         """The DATA finding on one draw: how many entries, the first of them in stream order, and a hint."""
         assert self.wrong is not None
-        given, limit = self.result[draw], self.limit.of_draw(draw)
-        wrong, difference = self.wrong[draw], self.difference[draw]
-        first = tuple(int(place) for place in wrong.nonzero()[0])
-        allowed = "exactly" if limit.allowed is None else f"within {float(limit.allowed[first]):.3g}"
+        wrong, allowed = self.wrong[draw], self.limit.allowed_array
+        first = tuple(int(place) for place in np.unravel_index(wrong.argmax(), wrong.shape))
+        within = "exactly" if allowed is None else f"within {float(allowed[draw][first]):.3g}"
         return Diagnostic(
             "DATA",
             _place(self.output, self.at, label),
-            f"{_number(given[first])} at index {list(first)}; {int(wrong.sum())} of {wrong.numel()} entries differ, "
-            f"max abs error {float(difference.max()):.3g}",
-            f"{_number(limit.expected[first])} {allowed}",
-            _hint(given.double(), limit.expected.double(), wrong, label),
+            f"{_number(self.result[draw][first])} at index {list(first)}; {int(wrong.sum())} of {wrong.size} entries "
+            f"differ, max abs error {float(self.difference[draw].max()):.3g}",
+            f"{_number(self.limit.expected[draw][first])} {within}",
+            _hint(self.given[draw], self.limit.expected_array[draw], wrong, label),
         )
 
 
@@ -132,14 +134,14 @@ def _layout(output: OutputSpec, field: Field) -> str:
     return f"{field} [{', '.join(map(str, output.dims))}], index outermost first"
 
 
-def _hint(given: Tensor, expected: Tensor, wrong: Tensor, trial: str) -> str:
+def _hint(given: Array, expected: Array, wrong: Array, trial: str) -> str:
     """What the pattern of wrong entries says: the first hint that applies."""
     return next(_hints(given, expected, wrong, trial))
 
 
-def _hints(given: Tensor, expected: Tensor, wrong: Tensor, trial: str) -> Iterator[str]:
+def _hints(given: Array, expected: Array, wrong: Array, trial: str) -> Iterator[str]:
     """All hints that apply, in the order of how much they say."""
-    if bool(torch.isnan(given).any()):
+    if np.isnan(given).any():
         yield "the result holds NaN: look for 0/0, inf - inf or the root of a negative number; check start values"
     if not given.any():
         yield "the result is all zeros: is the accumulated value returned?"
@@ -152,28 +154,33 @@ def _hints(given: Tensor, expected: Tensor, wrong: Tensor, trial: str) -> Iterat
         yield "these are the right values in another order: check Flatten, Reshape, Bufferize and the order of dims"
     if not trial.startswith("base "):
         yield "the base shape was right: does the program rely on a size, e.g. a literal where a symbol belongs?"
-    if bool(wrong.all()):
+    if wrong.all():
         yield "every entry differs: check which streams and functions are combined, and what is reduced"
     yield "some entries are right: check order, start values and what these positions have in common"
 
 
-def _constant(tensor: Tensor) -> bool:
-    return bool((tensor == tensor.flatten()[0]).all())
+def _constant(array: Array) -> bool:
+    return bool((array == array.flat[0]).all())
 
 
-def _common_ratio(given: Tensor, expected: Tensor) -> float | None:
+def _common_ratio(given: Array, expected: Array) -> float | None:
     """The factor between the two, where there is one other than 1."""
-    if given.numel() < 2 or bool((expected == 0).any()) or not bool(torch.isfinite(given / expected).all()):
+    if given.size < 2 or not expected.all():
         return None
-    ratios = (given / expected).flatten()
-    ratio = float(ratios[0])
-    same = bool((ratios - ratio).abs().max() <= 1e-5 * abs(ratio))
-    return ratio if same and abs(ratio - 1) > 1e-5 else None
+    with np.errstate(invalid="ignore", over="ignore"):
+        ratios = given / expected
+        ratio = float(ratios.flat[0])
+        same = bool(np.abs(ratios - ratio).max() <= 1e-5 * abs(ratio))  # NaN and infinity are not
+    return ratio if same and math.isfinite(ratio) and abs(ratio - 1) > 1e-5 else None
 
 
-def _same_values(given: Tensor, expected: Tensor) -> bool:
-    ordered, wanted = given.flatten().sort().values, expected.flatten().sort().values
-    return ordered.numel() > 1 and torch.allclose(ordered, wanted, rtol=1e-5, atol=1e-8)
+def _same_values(given: Array, expected: Array) -> bool:
+    if given.size < 2:
+        return False
+    ordered, wanted = np.sort(given, axis=None), np.sort(expected, axis=None)
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(ordered - wanted)
+    return bool((np.where(ordered == wanted, 0.0, gap) <= 1e-5 * np.abs(wanted) + 1e-8).all())
 
 
 def _number(value: Any) -> str:

@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +25,8 @@ from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.authored import fault
 from opsmith.targets.step.execution.precision import widened
 from opsmith.targets.step.language.spec import OutputSpec
+
+Array = np.ndarray[Any, Any]
 
 WIDE_RTOL, WIDE_SCALE, WIDE_FLOOR = 1e-8, 1e-10, 1e-12
 FACTOR = 32
@@ -35,9 +40,23 @@ class Limit:
     allowed: Tensor | None  # per entry, or one number for all; None: exact
     dtype: torch.dtype  # that a result must have
 
+    @cached_property
+    def expected_array(self) -> Array:
+        return array_of(self.expected)
+
+    @cached_property
+    def allowed_array(self) -> Array | None:
+        return None if self.allowed is None else array_of(self.allowed)
+
     def of_draw(self, at: int) -> Limit:
         """That of one draw, out of a stacked one."""
         return Limit(self.expected[at], None if self.allowed is None else self.allowed[at], self.dtype)
+
+
+def array_of(tensor: Tensor) -> Array:
+    """The numbers in float64. NumPy's calls cost a third of torch's where tensors are small, as most are here."""
+    array: Array = tensor.double().numpy()
+    return array
 
 
 def wide_limit(output: OutputSpec, value: Tensor, exact: bool) -> Limit:
