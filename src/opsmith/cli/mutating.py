@@ -58,7 +58,13 @@ def _score(pool: Pool, task: Task, sample: int | None) -> Score:
     from opsmith.targets.step.mutation.score import score
 
     def judge_all(programs: Sequence[tuple[Task, str]]) -> list[Verdict]:
-        return [verdict.result() for verdict in [pool.submit(*program) for program in programs]]
+        """Programs of one task together, those of changed tasks beside each other."""
+        own = [source for given, source in programs if given.text == task.text]
+        others = {program: pool.submit(*program) for program in programs if program[0].text != task.text}
+        found = dict(zip(own, pool.verify_all(task, own), strict=True))
+        return [
+            found[source] if given.text == task.text else others[given, source].result() for given, source in programs
+        ]
 
     return score(Populations(task, sample), judge_all, explained(task.id))
 
