@@ -20,6 +20,7 @@ def test_bench_verify_times_every_stage_beside_the_reference(opsmith):
     assert row["batch"]["samples"] == sum(row["batch"]["stages"].values()) == 4
     assert total["candidates_per_second_of_all"] > 0
     assert total["memory_mib"] > 50
+    assert all(speed > 0 for speed in total["verdicts_per_second"].values())
 
 
 def test_bench_verify_prints_a_table(opsmith):

@@ -11,7 +11,8 @@ from scripted_target import TASK
 
 from opsmith.errors import VerifierError
 from opsmith.records import Boundary, Outcome
-from opsmith.verification.pool import Pool
+from opsmith.verification.nursery import Worker
+from opsmith.verification.pool import Pool, _Idle
 from opsmith.verification.sandbox import Sandbox
 from opsmith.verification.verifier import verify, verify_many
 
@@ -154,3 +155,13 @@ def test_it_works_from_a_script_without_a_main_guard(tmp_path):
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("passed: 3 trials\n", "")
+
+
+def test_a_worker_that_has_met_the_task_is_preferred_and_nobody_elses_is_taken():
+    met, newer, foreign = (Worker(number, None) for number in range(3))
+    met.known.add("digest")
+    idle = _Idle()
+    for owner, worker in (("", met), ("", newer), ("another", foreign)):
+        idle.put(owner, worker)
+    assert [idle.take("", "digest") for _ in range(3)] == [met, newer, None]
+    assert idle.take("another", "digest") is foreign

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Annotated
 
 import typer
@@ -30,24 +31,32 @@ def verify(
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time verdicts in a warm worker.
+    """Time verdicts in warm workers.
 
-    One core; a row per task, on its own program, on programs that lack a line of it, and on random candidates; then
-    the medians. Times are divided by those of the PyTorch reference and of Python's parser, measured beside them.
+    On one core a row per task: its own program, programs that lack a line of it, and random candidates; then the
+    medians. Times are divided by those of the PyTorch reference and of Python's parser, measured beside them. Last,
+    full verdicts per second with one worker and with one per core.
     """
     from opsmith.benchmarks import load_tasks
     from opsmith.models.sampling import programs
     from opsmith.report.tables import bench_table, output
-    from opsmith.verification.bench import summary
+    from opsmith.verification.bench import summary, throughput
     from opsmith.verification.pool import Pool
 
+    solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
+    drawn = {task.id: programs(task, batch) for task in solved}
+    batches = [(task, drawn[task.id]) for task in solved if drawn[task.id]]
     with Pool(1, trust_tasks=trust_tasks) as pool:
-        solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
-        rows = {task.id: pool.timings(task, task.impl or "", programs(task, batch)) for task in solved}
+        rows = {task.id: pool.timings(task, task.impl or "", drawn[task.id]) for task in solved}
+    speeds: dict[int, float] = {}
+    for workers in (1, os.cpu_count() or 1) if batches else ():
+        with Pool(workers, trust_tasks=trust_tasks) as pool:
+            speeds[workers] = throughput(pool, batches)
+    totals = {**summary(rows), "verdicts_per_second": speeds}
     if as_json:
-        print(json.dumps({"summary": summary(rows), "tasks": rows}))
+        print(json.dumps({"summary": totals, "tasks": rows}))
     else:
-        output().print(bench_table(rows, summary(rows)))
+        output().print(bench_table(rows, totals))
 
 
 bench.command()(mutation)

@@ -96,6 +96,10 @@ def _refusals(totals: Mapping[str, Any]) -> str:
         )
     if totals["candidates_per_second"]:
         parts.append(f"candidates at base, in batches: {totals['candidates_per_second_of_all']:,.0f}/s over all tasks")
+        speeds = [
+            f"{speed:,.0f}/s with {n} worker{'s' * (n > 1)}" for n, speed in totals["verdicts_per_second"].items()
+        ]
+        parts.append(f"full verdicts on them: {', '.join(speeds)}")
     return "\n".join(parts)
 
 

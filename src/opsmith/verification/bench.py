@@ -12,15 +12,20 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opsmith.records import Outcome, Stage, Task
 from opsmith.targets import Target, Trial, get_target
 from opsmith.verification.verifier import verify_many
 
+if TYPE_CHECKING:
+    from opsmith.verification.pool import Pool
+
 REPEATS = 15
+PASSES = 6  # over all batches, until every worker has met every task
 EARLY = ("PARSE", "TYPE", "AFFINE")
 
 
@@ -120,6 +125,13 @@ def _times(action: Callable[[], object], repeats: int) -> list[float]:
         action()
         found.append(time.perf_counter() - start)
     return found
+
+
+def throughput(pool: Pool, batches: Sequence[tuple[Task, Sequence[str]]]) -> float:
+    """Verdicts per second over all trials, with all workers of a pool at work, once each has the data of the tasks."""
+    with ThreadPoolExecutor(len(batches)) as threads:
+        seconds = _times(lambda: list(threads.map(lambda batch: pool.verify_all(*batch), batches)), PASSES)
+    return sum(len(sources) for _, sources in batches) / min(seconds)
 
 
 def summary(rows: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -199,7 +199,7 @@ class Pool:
         missing = self._sandbox.missing or self._nursery.missing
         self._check(task, missing)
         owner = _SHARED if is_bundled(task) else task.digest
-        worker = None if fresh else self._idle.take(owner)
+        worker = None if fresh else self._idle.take(owner, task.digest)
         return owner, worker or self._nursery.worker(replace(self._sandbox, isolate=not missing))
 
     def _check(self, task: Task, missing: str) -> None:
@@ -227,10 +227,13 @@ class _Idle:
         self._lock = threading.Lock()
         self._workers: list[tuple[str, Worker]] = []
 
-    def take(self, owner: str) -> Worker | None:
+    def take(self, owner: str, digest: str) -> Worker | None:
+        """The last one used that has prepared this task's data, or else the last one used."""
         with self._lock:
-            at = next((at for at in reversed(range(len(self._workers))) if self._workers[at][0] == owner), None)
-            return None if at is None else self._workers.pop(at)[1]
+            mine = [at for at, (name, _) in enumerate(self._workers) if name == owner]
+            if not mine:
+                return None
+            return self._workers.pop(max(mine, key=lambda at: (digest in self._workers[at][1].known, at)))[1]
 
     def put(self, owner: str, worker: Worker) -> list[Worker]:
         """Keep a worker; returns those that are too many."""
