@@ -28,7 +28,7 @@ def check(
     from opsmith.benchmarks import resolve
     from opsmith.report.audits import audit_json, audits_table, findings_text
     from opsmith.report.tables import output
-    from opsmith.verification.audit import audit_files, exit_code
+    from opsmith.verification.audited_files import audit_files, exit_code
     from opsmith.verification.pool import Pool
 
     audits, paths = [], resolve(tasks)

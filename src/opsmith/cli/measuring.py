@@ -40,8 +40,9 @@ def verify(
     from opsmith.benchmarks import load_tasks
     from opsmith.models.sampling import programs
     from opsmith.report.tables import bench_table, output
-    from opsmith.verification.bench import summary, throughput
+    from opsmith.verification.bench import summary
     from opsmith.verification.pool import Pool
+    from opsmith.verification.throughput import throughput
 
     solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
     drawn = {task.id: programs(task, batch) for task in solved}

@@ -12,7 +12,7 @@ from rich.table import Table
 from opsmith.records import to_json
 from opsmith.report.tables import table
 from opsmith.targets.audited import CHECKS, Finding, State
-from opsmith.verification.audit import Audit
+from opsmith.verification.audited_files import Audit
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:

@@ -177,6 +177,13 @@ def is_known_elsewhere(target: Target) -> bool:
 
 
 @runtime_checkable
+class Preloads(Protocol):
+    """What a built-in target adds that has something to import before workers are forked, once for all of them."""
+
+    def preload(self) -> None: ...
+
+
+@runtime_checkable
 class Executed(Protocol):
     """What a target adds whose candidates are executed instead of interpreted: they get a process of their own.
 

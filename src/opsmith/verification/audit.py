@@ -1,4 +1,4 @@
-"""Is a task file itself right? Asked of its target, in a worker, for each of many files.
+"""Is a task file itself right? Asked of its target, in a worker.
 
 An audit asks what no verdict on a candidate can: would a wrong answer pass, does every input and every function matter,
 is the reference a function of its inputs? It executes code of the task's author, so everything but tests asks
@@ -7,38 +7,13 @@ is the reference a function of its inputs? It executes code of the task's author
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from opsmith.benchmarks import read_task_file
-from opsmith.errors import TaskError, UsageError, VerifierError
 from opsmith.records import Task, to_json
 from opsmith.targets import get_target
 from opsmith.targets.audited import Audited, Finding, Judge, State, check_program
 from opsmith.verification.verifier import verify
-
-if TYPE_CHECKING:
-    from opsmith.verification.pool import Pool
-
-
-@dataclass(frozen=True)
-class Audit:
-    """All findings on one task file, in the order of the checks."""
-
-    task: str
-    findings: tuple[Finding, ...]
-
-    @property
-    def state(self) -> State:
-        """The worst of its findings; a note makes nothing worse."""
-        found = {finding.state for finding in self.findings}
-        return next((state for state in (State.FAULTY, State.UNCHECKED) if state in found), State.FINE)
-
-    def of(self, state: State) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.state is state)
 
 
 def audit(task: Task, source: str) -> dict[str, Any]:
@@ -55,40 +30,3 @@ def findings_from_json(answer: Mapping[str, Any]) -> tuple[Finding, ...]:
 def _program_only(task: Task, source: str | None, judge: Judge) -> Iterator[Finding]:
     yield check_program(task, source, judge)[0]
     yield Finding("data", State.UNCHECKED, "nothing", f"the target {task.target} has no audit of its own")
-
-
-# -- files
-
-
-def audit_files(paths: Iterable[Path], pool: Pool) -> Iterator[Audit]:
-    """One audit per file, in order, whatever is wrong with it; the work is done in parallel."""
-    waiting = [(path.stem, _submit(path, pool)) for path in paths]
-    return (Audit(name, _answer(future)) for name, future in waiting)
-
-
-def exit_code(audits: Iterable[Audit]) -> int:
-    """0: all fine; 1: some are faulty; 2: none is, but something could not be checked."""
-    found = {audit.state for audit in audits}
-    return 1 if State.FAULTY in found else 2 if State.UNCHECKED in found else 0
-
-
-def _submit(path: Path, pool: Pool) -> Future[dict[str, Any]] | Finding:
-    try:
-        return pool.audit(read_task_file(path))
-    except TaskError as error:
-        found = "\n".join(finding.block() for finding in error.diagnostics) or str(error)
-        return Finding("file", State.FAULTY, "reading it", found)
-    except UsageError as error:  # of a target that is not there
-        return Finding("file", State.UNCHECKED, "reading it", str(error))
-
-
-def _answer(future: Future[dict[str, Any]] | Finding) -> tuple[Finding, ...]:
-    if isinstance(future, Finding):
-        return (future,)
-    try:
-        return findings_from_json(future.result())
-    except VerifierError as error:
-        remedy = "look for code of the task that never ends, exits or takes all memory"
-        return (Finding("file", State.UNCHECKED, "its checks", str(error), remedy),)
-    except UsageError as error:
-        return (Finding("file", State.UNCHECKED, "its checks", str(error)),)

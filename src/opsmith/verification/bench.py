@@ -12,20 +12,15 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opsmith.records import Outcome, Stage, Task
 from opsmith.targets import Target, Trial, get_target
 from opsmith.verification.verifier import verify_many
 
-if TYPE_CHECKING:
-    from opsmith.verification.pool import Pool
-
 REPEATS = 15
-PASSES = 6  # over all batches, until every worker has met every task
 EARLY = ("PARSE", "TYPE", "AFFINE")
 
 
@@ -43,7 +38,7 @@ def timings(task: Task, source: str, candidates: Sequence[str]) -> dict[str, Any
         "check": check,
         "base": _figures(target, program, base),
         "large": _figures(target, program, large) if large else None,
-        "candidate": min(_times(lambda: _run(target, program, rest), 5)),
+        "candidate": min(times(lambda: _run(target, program, rest), 5)),
         "trials": sum(trial.draws for trial in trials),
         "refusals": [_refusal(target, task, spoiled) for spoiled in _spoiled(source)],
         "batch": _batch(target, task, candidates, base) if candidates else None,
@@ -88,7 +83,7 @@ def _check(target: Target, task: Task, source: str) -> tuple[float, float]:
 
 def _batch(target: Target, task: Task, candidates: Sequence[str], base: Sequence[Trial]) -> dict[str, Any]:
     """Random candidates judged together at the base shape, and each on its own at every shape set."""
-    together = min(_times(lambda: _funnel(target, task, candidates, base), 5))
+    together = min(times(lambda: _funnel(target, task, candidates, base), 5))
     start = time.perf_counter()
     verdicts = [verify_many(task, [source])[0] for source in candidates]
     alone = time.perf_counter() - start
@@ -114,24 +109,17 @@ def _funnel(target: Target, task: Task, sources: Sequence[str], trials: Sequence
 
 def _together(first: Callable[[], object], second: Callable[[], object], repeats: int = REPEATS) -> tuple[float, float]:
     """The medians of two actions, measured in turn, so that a busy moment of the machine hits both."""
-    pairs = [(_times(first, 1)[0], _times(second, 1)[0]) for _ in range(repeats)]
+    pairs = [(times(first, 1)[0], times(second, 1)[0]) for _ in range(repeats)]
     return median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
 
 
-def _times(action: Callable[[], object], repeats: int) -> list[float]:
+def times(action: Callable[[], object], repeats: int) -> list[float]:
     found = []
     for _ in range(repeats):
         start = time.perf_counter()
         action()
         found.append(time.perf_counter() - start)
     return found
-
-
-def throughput(pool: Pool, batches: Sequence[tuple[Task, Sequence[str]]]) -> float:
-    """Verdicts per second over all trials, with all workers of a pool at work, once each has the data of the tasks."""
-    with ThreadPoolExecutor(len(batches)) as threads:
-        seconds = _times(lambda: list(threads.map(lambda batch: pool.verify_all(*batch), batches)), PASSES)
-    return sum(len(sources) for _, sources in batches) / min(seconds)
 
 
 def summary(rows: dict[str, dict[str, Any]]) -> dict[str, Any]:

@@ -11,6 +11,9 @@ import socket
 import struct
 import time
 
+NUMBER = struct.Struct("!i")  # the nursery's answer to every request
+UNCONFINED = 3  # what a process ends with that could not be confined
+
 _LENGTH = struct.Struct("!I")
 _CHUNK = 1 << 20  # bytes read at once
 

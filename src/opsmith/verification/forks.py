@@ -15,26 +15,21 @@ import contextlib
 import gc
 import json
 import os
-import pkgutil
 import signal
 import socket
-import struct
 import sys
-from importlib import import_module
 from typing import Any
 
+from opsmith.targets import BUILT_IN, Preloads, get_target
 from opsmith.verification import seccomp
 from opsmith.verification.candidate import serve
-from opsmith.verification.channel import write_frame
+from opsmith.verification.channel import NUMBER, UNCONFINED, write_frame
 from opsmith.verification.sandbox import Sandbox, confine_worker, missing, readable_by_workers
 from opsmith.verification.worker import work
 
-NUMBER = struct.Struct("!i")  # the answer to every request
 LARGEST_REQUEST = 4096  # bytes; one is sent and received at once
-UNCONFINED = 3  # what a process ends with that could not be confined
 
 _SERVED = {"worker": work, "candidate": serve}
-_PRELOADED = "opsmith.targets.step.execution"
 
 
 def nursery(control: socket.socket) -> None:
@@ -59,9 +54,9 @@ def _preload() -> None:
     import torch  # noqa: PLC0415  (a second, which no importer of this module should pay)
 
     torch.set_num_threads(1)
-    package = import_module(_PRELOADED)
-    for module in pkgutil.iter_modules(package.__path__, f"{_PRELOADED}."):
-        import_module(module.name)
+    for target in map(get_target, sorted(BUILT_IN)):
+        if isinstance(target, Preloads):
+            target.preload()
     readable_by_workers()
 
 

@@ -18,8 +18,7 @@ from typing import Any
 
 from opsmith.errors import VerifierError
 from opsmith.records import Task, to_json
-from opsmith.verification.channel import Channel
-from opsmith.verification.forks import NUMBER, UNCONFINED
+from opsmith.verification.channel import NUMBER, UNCONFINED, Channel
 from opsmith.verification.sandbox import Sandbox
 
 _LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict

@@ -8,7 +8,8 @@ import yaml
 
 from opsmith.targets import get_target
 from opsmith.targets.audited import CHECKS, State
-from opsmith.verification.audit import Audit, audit, findings_from_json
+from opsmith.verification.audit import audit, findings_from_json
+from opsmith.verification.audited_files import Audit
 
 # A weighted sum of the positive part of each row.
 GOOD = """

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import logging
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +105,11 @@ class StepTarget:
     def reference(self, trial: Trial) -> object:
         case: Case = trial.data
         return case.run_reference()
+
+    def preload(self) -> None:
+        package = import_module("opsmith.targets.step.execution")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            import_module(module.name)
 
     def canonical(self, source: str) -> str:
         return isomorphism.canonical(source)
