@@ -24,7 +24,6 @@ def judge(spec: TaskSpec, graphs: Sequence[Graph], case: Case) -> list[Judged]:
 
     Raises TaskFault for a mistake of the task's author that concerns all of them.
     """
-    _ = case.limits  # computed once per trial, before any candidate has touched its data
     found: dict[int, Judged] = {}
     work = _work(spec, graphs, case, found)
     together = {at for at, numbers in work.items() if _fits(graphs[at], case, numbers)}
@@ -74,6 +73,7 @@ def _has_failed(judged: Judged | None) -> bool:
 
 
 def _on_one_stack(spec: TaskSpec, graphs: Sequence[Graph], which: Sequence[int], case: Case) -> dict[int, Judged]:
+    _ = case.limits  # computed once, before any candidate has touched the data
     with default_dtype(default_of(case.is_wide)):
         made = execute_batch([graphs[at] for at in which], case.stack)
     known: dict[tuple[int, ...], TrialResult] = {}

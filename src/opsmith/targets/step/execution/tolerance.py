@@ -87,11 +87,14 @@ def declared_limit(output: OutputSpec, value: Tensor, rounded: Tensor, moved: Te
 
 
 def stacked(limits: Sequence[Limit]) -> Limit:
-    """The limits of several draws as one, with the draws as first axis."""
-    first = limits[0]
-    expected = torch.stack([limit.expected for limit in limits])
+    """The limits of several draws as one, with the draws as first axis; of a single draw as views."""
+    expected = _stack([limit.expected for limit in limits])
     allowed = [limit.allowed.expand(limit.expected.shape) for limit in limits if limit.allowed is not None]
-    return Limit(expected, torch.stack(allowed) if allowed else None, first.dtype)
+    return Limit(expected, _stack(allowed) if allowed else None, limits[0].dtype)
+
+
+def _stack(tensors: Sequence[Tensor]) -> Tensor:
+    return tensors[0].unsqueeze(0) if len(tensors) == 1 else torch.stack(list(tensors))
 
 
 def _own_tolerance(output: OutputSpec, expected: Tensor) -> Tensor | None:
