@@ -1,5 +1,8 @@
 """`opsmith check`: a row per task file, its faults under it, and an exit code for all."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 pytestmark = pytest.mark.usefixtures("warm")
@@ -80,3 +83,12 @@ def test_the_bundled_tasks_are_fine(opsmith):
     assert done.code == 0
     assert set(states(done).values()) == {"fine"}
     assert len(done.lines) == 39
+
+
+def test_the_example_of_the_documentation_is_fine(opsmith, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "task-files.md").read_text()
+    first, second = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "energy_0.yaml").write_text(first + second)
+    done = opsmith("check", tmp_path / "energy_0.yaml")
+    assert done.code == 0, done.out
+    assert "FAULTY" not in done.out

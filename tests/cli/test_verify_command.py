@@ -104,3 +104,33 @@ def test_what_lies_beside_a_task_file_is_not_imported(tmp_path):
     assert done.returncode == 2
     assert "No module named 'beside'" in done.stdout
     assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize("task", ["etoe_2", "attn_0"])
+def test_cost_of_a_bundled_task_is_measured_in_a_confined_worker(opsmith, task):
+    done = opsmith("cost", task, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["flops"] > 0
+
+
+def test_a_function_may_use_the_parts_of_torch_that_bring_its_compiler(opsmith, tmp_path):
+    (tmp_path / "slope_0.yaml").write_text(SLOPE)
+    done = opsmith("verify", tmp_path / "slope_0.yaml")
+    assert done.code == 0, done.out
+
+
+SLOPE = """\
+inputs:
+  - {name: E0, dtype: fp32, dims: [N], data_gen: torch.rand}
+fns:
+  - name: Slope
+    func_name: fn_slope
+    apply: |
+      return [torch.func.grad(lambda x: x * x)(input[0])]
+    input_dtype: fp32
+    output_dtype: fp32
+outputs:
+  - {name: S0, dtype: fp32, dims: [N], data_transform: ["2 * input_data['E0']"]}
+impl: |
+  return step.Map(fn=fn_slope).apply(E0)
+"""

@@ -12,7 +12,11 @@ import typer
 from opsmith.cli.mutating import mutation
 from opsmith.cli.options import AsJson, TrustTasks
 
-bench = typer.Typer(help="Measure how long things take.", no_args_is_help=True, rich_markup_mode=None)
+bench = typer.Typer(
+    help="Measure verdicts: how long they take, whether they can be fooled.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 @bench.callback()
 def _bench() -> None:
-    """Measure how long things take."""
+    """Measure verdicts: how long they take, whether they can be fooled."""
 
 
 @bench.command()

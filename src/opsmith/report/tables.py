@@ -50,8 +50,7 @@ def models_table(models: Iterable[ModelInfo]) -> Table:
 
 def bench_table(rows: Mapping[str, Mapping[str, Any]], totals: Mapping[str, Any]) -> Table:
     """Times per task, their ratios to the reference's or the parser's, and the medians over the tasks."""
-    numbers = ("check", "/ parse", "base trial", "reference", "ratio", "all but large", "large trial", "reference ",
-               "ratio ", "candidates/s", "MiB")  # fmt: skip
+    numbers = ("check", "/parse", "base", "torch", "ratio", "rest", "large", "torch ", "ratio ", "batch/s", "MiB")
     made = table("task [ms]", *numbers, right=numbers)
     for name, row in rows.items():
         batch = row["batch"]
@@ -63,8 +62,14 @@ def bench_table(rows: Mapping[str, Mapping[str, Any]], totals: Mapping[str, Any]
     made.add_section()
     for which in ("median", "worst"):
         made.add_row(which, *_totals(totals, which))
-    made.caption = _refusals(totals)
+    made.caption = "\n".join([_LEGEND, *_refusals(totals)])
+    made.caption_justify = "left"
     return made
+
+
+_LEGEND = """\
+check: the static one, over Python's parse; base, large: a draw at that shape set, over the PyTorch reference;
+rest: all draws but large; batch/s: random candidates at base, judged together"""
 
 
 def _timed(row: Mapping[str, float], digits: int) -> tuple[str, str, str]:
@@ -84,8 +89,8 @@ def _totals(totals: Mapping[str, Any], which: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _refusals(totals: Mapping[str, Any]) -> str:
-    """One line on programs that are refused before they run, and one on batches."""
+def _refusals(totals: Mapping[str, Any]) -> list[str]:
+    """One line on programs that are refused before they run, and two on batches."""
     parts = []
     if totals["refusal_ms"]:
         ratio = totals["refusal_over_parse"]
@@ -100,7 +105,7 @@ def _refusals(totals: Mapping[str, Any]) -> str:
             f"{speed:,.0f}/s with {n} worker{'s' * (n > 1)}" for n, speed in totals["verdicts_per_second"].items()
         ]
         parts.append(f"full verdicts on them: {', '.join(speeds)}")
-    return "\n".join(parts)
+    return parts
 
 
 def runs_table(runs: Iterable[RunSummary]) -> Table:

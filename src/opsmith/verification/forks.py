@@ -18,6 +18,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 from typing import Any
 
 from opsmith.targets import BUILT_IN, Preloads, get_target
@@ -54,6 +55,7 @@ def _preload() -> None:
     import torch  # noqa: PLC0415  (a second, which no importer of this module should pay)
 
     torch.set_num_threads(1)
+    tempfile.gettempdir()  # found by writing, which no fork can; parts of torch ask for it when they are first used
     for target in map(get_target, sorted(BUILT_IN)):
         if isinstance(target, Preloads):
             target.preload()

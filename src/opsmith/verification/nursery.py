@@ -167,4 +167,10 @@ def _popen(control: int) -> subprocess.Popen[bytes]:
 def _environment() -> dict[str, str]:
     """The caller's import path and environment, less its keys, which are no business of authors' code."""
     kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-    return kept | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return (
+        kept
+        | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        | {
+            "TORCHINDUCTOR_CACHE_DIR": "/"  # any folder: torch's compiler, when imported, makes it unless it is there
+        }
+    )

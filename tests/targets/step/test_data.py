@@ -5,8 +5,18 @@ import torch
 from authors import SEED, bindings, output, stream, task
 
 from opsmith.targets import TaskFault
-from opsmith.targets.step.execution.data import MARGIN, draw, draw_with_margins, expected_values, jittered, widen
+from opsmith.targets.step.execution.data import (
+    MARGIN,
+    draw,
+    draw_case,
+    draw_with_margins,
+    draws_numbers,
+    expected_values,
+    jittered,
+    widen,
+)
 from opsmith.targets.step.language.dims import symbol
+from opsmith.targets.step.language.spec import CaseSpec
 
 E2 = "E_value = 2\nctx[E] = E_value"
 SIZED = task(
@@ -179,3 +189,27 @@ def test_a_margin_that_no_draw_keeps_is_named():
         draw_with_margins(spec, {}, "x")
     assert caught.value.diagnostic.text == "torch.zeros(1)"
     assert "all of 200 draws at D = 16, K = 9, N = 7" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["import random\nnoise = random.random()", "import numpy\nnoise = float(numpy.random.rand())"]
+)
+def test_random_numbers_that_no_seed_brings_back_are_the_authors_fault(text):
+    with pytest.raises(TaskFault, match="another noise when it runs again"):
+        draws_numbers(task(global_code=text))
+
+
+@pytest.mark.parametrize(("text", "drawn"), [("", False), ("x = float('nan')", False), ("x = torch.rand(2)", True)])
+def test_what_torch_draws_is_known(text, drawn):
+    assert draws_numbers(task(global_code=text)) is drawn
+
+
+@pytest.mark.parametrize("text", ["None", "'yes'", "input_data.update({})", "[]"])
+def test_a_hand_made_input_without_a_property_is_the_authors_fault(text):
+    with pytest.raises(TaskFault, match=r"cases\[0\]: given data without the property"):
+        draw_case(task(cases=(CaseSpec(text),)), {}, 0)
+
+
+def test_margins_are_numbers():
+    with pytest.raises(TaskFault, match=r"margins\[0\]: given NoneType; expected a tensor of distances"):
+        draw_with_margins(task(margins=("None",)), {}, "x")

@@ -192,3 +192,66 @@ def test_programs_that_do_too_much_at_once_run_in_portions_with_the_same_result(
     for limit in (1, 40):
         monkeypatch.setattr(judge_module, "AT_ONCE", limit)
         assert judge(FAULTY, graphs, case) == wanted
+
+
+FICKLE = replace(
+    FAULTY,
+    fns=(
+        FAULTY.fns[1],
+        replace(
+            function("fp32", "fp32", "return [state[0] * torch.rand(()) + input[0]]", (0,)),
+            name="Fickle",
+            func_name="fn_fickle",
+        ),
+    ),
+    outputs=(output("S0", "fp32 [M]", "input_data['E0'] + 1"),),
+)
+
+
+def test_a_fn_that_cannot_be_prepared_concerns_only_the_programs_that_use_it():
+    texts = [
+        "return step.Map(fn=fn_inc).apply(E0)",
+        "return E0",
+        "X = step.Scan(fn=fn_fickle, b=1).apply(step.Promote(b=1).apply(E0))\nreturn E0",
+    ]
+    graphs = [check_program(FICKLE, text).graph for text in texts]
+    assert all(graphs)
+    right, wrong, fault = judge(FICKLE, graphs, trials(FICKLE)[0].data)
+    assert right.errors == ()
+    assert wrong.errors
+    assert isinstance(fault, TaskFault)
+
+
+def test_the_first_draw_decides_whatever_a_later_one_brings_to_light():
+    probe = trials(FAULTY)[0].data.stack.inputs["E0"]
+    later = float(probe[1:].max())  # of a later draw only
+    assert later > float(probe[0].max())
+    body = f"assert input[0] < {later - 1e-9!r}, 'late'\nreturn [input[0]]"
+    task = replace(FAULTY, fns=(replace(FAULTY.fns[0], apply=body),))
+    graph = check_program(task, "return step.Map(fn=fn_bad).apply(E0)").graph
+    case = trials(task)[0].data
+    (judged,) = judge(task, [graph], case)
+    assert not isinstance(judged, TaskFault)
+    assert "base seed 0" in judged.errors[0].where
+
+
+def test_the_error_of_draws_judged_one_by_one_is_the_largest(monkeypatch):
+    graph = check_program(FAULTY, "return step.Map(fn=fn_inc).apply(E0)").graph
+    task = replace(FAULTY, outputs=(output("S0", "fp32 [M]", "input_data['E0'] + 1 + 1e-10 * input_data['E0'].abs()"),))
+    case = trials(task)[0].data
+    (together,) = judge(task, [graph], case)
+    monkeypatch.setattr(judge_module, "AT_ONCE", 1)
+    (apart,) = judge(task, [graph], case)
+    assert together.max_abs_error == apart.max_abs_error > 0
+
+
+def test_a_partition_of_a_routed_stream_does_not_shrink_what_is_counted():
+    task = spec("fp32 [M]; Multihot(fp32, E) [M]; Multihot(fp32, E) [1]", "fp32 [M]", sizes=SMALL | {"M": 300})
+    text = (
+        "A, B = step.Partition(N=2).apply((E0, E1))\nA = step.Promote(b=1).apply(A)\n"
+        "P, Q = step.Partition(N=2).apply((A, E2))\nX = step.Map(fn=fn_sq).apply(step.Repeat(n=20000).apply(P))\nreturn E0"
+    )
+    report = check_program(task, text)
+    assert report.unrolled is not None, [str(error) for error in report.errors]
+    with pytest.raises(RunError, match="a stream of 6000000 elements"):
+        execute(report.unrolled, draw(task, {}, 0), 100)

@@ -75,7 +75,7 @@ def test_hand_made_inputs_of_a_shape_set_follow_it():
     assert names[2:4] == ["cases float64", "cases declared precision"]
     at = names.index("many float64")
     assert names[at : at + 4 : 2] == ["many float64", "cases of many float64"]
-    assert suite[at + 2].data.label(0) == "case 1 float64"
+    assert suite[at + 2].data.label(0) == "case 1 at many float64"
     assert suite[at + 2].data.limits
     assert "cases of same float64" in names
 

@@ -163,8 +163,9 @@ def _raised(kind: str, label: str, text: str, filename: str, error: BaseExceptio
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     where = f"{label}, line {lines[-1]}" if lines else label
     message = str(error).strip().split("\n", 1)[0]
+    given = f"{type(error).__name__}: {message}" if message else type(error).__name__
     shown = _line(text, lines[-1] if lines else None)
-    return fault(kind, where, f"{type(error).__name__}: {message}", "code that runs without an exception", text=shown)
+    return fault(kind, where, given, "code that runs without an exception", text=shown)
 
 
 def _line(text: str, number: int | None) -> str:

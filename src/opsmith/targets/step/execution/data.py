@@ -57,11 +57,26 @@ def draw(spec: TaskSpec, overrides: Mapping[str, int], seed: int, plans: Plans |
 
 
 def draws_numbers(spec: TaskSpec) -> bool:
-    """Whether `global` draws random numbers. Raises TaskFault."""
+    """Whether `global` draws random numbers. Raises TaskFault when they are not those of torch's seeded generator."""
     if not spec.global_code:
         return False
-    with own_randomness(0), default_dtype(default_of(False)):
-        return _names(spec, {})[2]
+    runs = []
+    for _ in range(2):
+        with own_randomness(0), default_dtype(default_of(False)):
+            runs.append(_names(spec, {}))
+    (_, first, has_drawn), (_, second, _) = runs
+    other = [name for name, value in first.items() if not _is_same(value, second.get(name))]
+    if other:
+        given = f"another {other[0]} when it runs again"
+        raise fault("TASK", "global", given, "the same names and numbers", "draw with torch, which is seeded")
+    return has_drawn
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    """Whether a number or a tensor is what it was; of anything else nothing is known."""
+    if isinstance(value, Tensor):
+        return isinstance(other, Tensor) and torch.equal(value.nan_to_num(), other.nan_to_num())
+    return not isinstance(value, (bool, int, float)) or repr(value) == repr(other)  # which NaN equals
 
 
 def _names(spec: TaskSpec, overrides: Mapping[str, int]) -> tuple[dict[str, int], dict[str, Any], bool]:
@@ -115,6 +130,8 @@ def narrow_margin(spec: TaskSpec, bindings: Bindings) -> str | None:
     for at, text in enumerate(spec.margins):
         with default_dtype(default_of(bindings.wide)), torch.no_grad():
             distances = compile_transform(text, f"margins[{at}]").run(namespace)
+        if not isinstance(distances, (bool, int, float, Tensor)):
+            raise fault("TASK", f"margins[{at}]", type(distances).__name__, "a tensor of distances", text=text)
         if not _wide_enough(distances):
             return text
     return None
@@ -157,10 +174,15 @@ def draw_case(
     changed = {name for name, tensor in drawn.input_data.items() if not _is_like(tensors.get(name), tensor)}
     if changed or tensors.keys() != drawn.input_data.keys():
         raise fault("TASK", label, f"other shapes or dtypes of {sorted(changed)}", "the tensors of the draw, changed")
-    if not bool(torch.as_tensor(holds).all()):
+    if not _is_true(holds):
         raise fault("TASK", label, "data without the property", "a last expression that is true", text=text)
     made = _bindings(spec, drawn.sizes, dict(drawn.namespace), tensors, False, plans, drawn.random_global)
     return made, widen(spec, made, seed_of(seed_text), plans)
+
+
+def _is_true(holds: Any) -> bool:
+    """Whether a property holds everywhere; a text that ends in no number or bool states none."""
+    return isinstance(holds, (bool, int, float, Tensor)) and bool(torch.as_tensor(holds).all())
 
 
 def _is_like(tensor: Any, other: Tensor) -> bool:
@@ -245,5 +267,5 @@ def _wrong(output: OutputSpec, at: int, given: str, expected: str) -> TaskFault:
 
 def _wide_enough(distances: Any) -> bool:
     """Whether every distance reaches MARGIN; no distance at all is fine, NaN is not."""
-    tensor = distances if isinstance(distances, Tensor) else torch.tensor(distances)
+    tensor = torch.as_tensor(distances)
     return tensor.numel() == 0 or bool((tensor >= MARGIN).all())

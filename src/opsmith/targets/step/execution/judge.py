@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from opsmith.records import Stage
 from opsmith.targets import TaskFault, TrialResult
-from opsmith.targets.step.execution.compare import compare
+from opsmith.targets.step.execution.compare import compare, larger
 from opsmith.targets.step.execution.precision import default_dtype, default_of
 from opsmith.targets.step.execution.run import RunError, execute_batch, streamed_elements
 from opsmith.targets.step.execution.schedule import is_stackable
@@ -22,18 +23,36 @@ Judged = TrialResult | TaskFault
 def judge(spec: TaskSpec, graphs: Sequence[Graph], case: Case) -> list[Judged]:
     """Per program: RUN with its finding, MATCH with what differs, or the fault of one of the task's functions.
 
+    What fails to run on all draws at once is run draw by draw, so that the first draw decides.
     Raises TaskFault for a mistake of the task's author that concerns all of them.
     """
     found: dict[int, Judged] = {}
     work = _work(spec, graphs, case, found)
-    together = {at for at, numbers in work.items() if _fits(graphs[at], case, numbers)}
-    for part in _portions({at: work[at] * len(case.draws) for at in work if at in together}):
+    together = {at: numbers * len(case.draws) for at, numbers in work.items() if _fits(graphs[at], case, numbers)}
+    for part in _portions(together):
         found.update(_on_one_stack(spec, graphs, part, case))
+    apart = {at: work[at] for at in work if at not in together or _did_not_run(found[at])}
+    if len(case.draws) > 1:
+        found = {at: judged for at, judged in found.items() if at not in apart}
     for single in case.singles:
-        alive = {at: work[at] for at in work if at not in together and not _has_failed(found.get(at))}
+        alive = {at: numbers for at, numbers in apart.items() if not _has_failed(found.get(at))}
         for part in _portions(alive):
-            found.update(_on_one_stack(spec, graphs, part, single))
+            for at, judged in _on_one_stack(spec, graphs, part, single).items():
+                found[at] = _with_worst(judged, found.get(at))
     return [found[at] for at in range(len(graphs))]
+
+
+def _did_not_run(judged: Judged) -> bool:
+    return isinstance(judged, TaskFault) or judged.stage is Stage.RUN
+
+
+def _with_worst(judged: Judged, before: Judged | None) -> Judged:
+    """The result with the largest error of all draws up to its own."""
+    if isinstance(judged, TaskFault) or not isinstance(before, TrialResult):
+        return judged
+    if judged.max_abs_error is None or before.max_abs_error is None:
+        return judged
+    return replace(judged, max_abs_error=larger(judged.max_abs_error, before.max_abs_error))
 
 
 def _work(spec: TaskSpec, graphs: Sequence[Graph], case: Case, found: dict[int, Judged]) -> dict[int, int]:
@@ -47,6 +66,8 @@ def _work(spec: TaskSpec, graphs: Sequence[Graph], case: Case, found: dict[int, 
             work[at] = streamed_elements(graph, stack, io_elements)
         except RunError as error:
             found[at] = TrialResult(Stage.RUN, (error.diagnostic,))
+        except TaskFault as fault:
+            found[at] = fault
     return work
 
 

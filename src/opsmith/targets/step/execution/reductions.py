@@ -1,8 +1,8 @@
 """Reductions: which stateful fns does torch compute in one call over a whole axis?
 
-A fn whose every entry is `state[i] + input[j]`, or torch.maximum or torch.minimum of the two, over floats of the
-state's own layout. Another order of summation moves the result by rounding only, which every tolerance covers; a
-largest or smallest entry has no order, and both forms hand NaN on.
+A fn whose every entry is `state[i] + input[j]`, or torch.maximum or torch.minimum of the two, over floats of 32 or 64
+bits of the state's own layout. Another order of summation moves the result by rounding only, which every tolerance
+covers; a largest or smallest entry has no order, and both forms hand NaN on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 
 from opsmith.targets.step.execution.slots import Slot
+
+_WIDE = (torch.float32, torch.float64)  # half precision overflows on the way to a sum that it can hold
 
 _ALL: Mapping[Any, Callable[..., Tensor]] = {
     torch.add: torch.sum,
@@ -75,7 +77,7 @@ def _entry(value: ast.expr, at: int, inputs: Sequence[Slot], outputs: Sequence[S
     if join is None or ("state", at) not in fields or len(others) != 1 or not 0 <= others[0] < len(inputs):
         return None
     given, state = inputs[others[0]], outputs[at]
-    fits = given.shape == state.shape and given.dtype == state.dtype and state.dtype.is_floating_point
+    fits = given.shape == state.shape and given.dtype == state.dtype and state.dtype in _WIDE
     return (join, others[0]) if fits else None
 
 

@@ -25,7 +25,7 @@ from opsmith.targets.step.language.types import StreamType
 
 __all__ = ["Bindings", "RunError", "execute", "execute_batch", "streamed_elements"]
 
-WORK_FACTOR = 160  # a run may touch this many times the elements of its inputs, parameters and outputs ...
+WORK_FACTOR = 256  # a run may touch this many times the elements of its inputs, parameters and outputs ...
 STREAM_FACTOR = 32  # ... and one stream may have this many times as many ...
 WORK_FLOOR = 4_000_000  # ... or this many, whichever is more
 MAX_ENTRIES = 32_768  # that the Accums and Scans of a program call a fn for, one after the other
@@ -78,7 +78,7 @@ def _touched(graph: Graph, node: Node, stack: Stack, longest: Mapping[str, int],
         raise _refusal(node, f"a stream of {max(made)} elements", f"at most {largest} for this task")
     if node.op in _VIEWS:
         return 0
-    return _elements(graph.types[node.operands[0]], stack, longest) if node.op == "Accum" else sum(made)
+    return sum(made) + sum(_elements(graph.types[stream], stack, longest) for stream in node.operands)
 
 
 def _refusal(node: Node, given: str, expected: str, remedy: str = "") -> RunError:
@@ -91,16 +91,12 @@ def _longest_routes(graph: Graph, stack: Stack) -> dict[str, int]:
     for node in graph.nodes:
         if node.op == "Partition":
             positions = math.prod(dim.value(sizes) for dim in graph.types[node.operands[1]].dims)
-            sizes.update({name: positions for stream in node.results for name in _dynamic(graph.types[stream])})
+            sizes.update({f"?{node.partition}.{number}": positions for number in range(len(node.results))})
     return sizes
 
 
-def _dynamic(kind: StreamType) -> set[str]:
-    return {name for dim in kind.dims for name in dim.symbols if name.startswith("?")}
-
-
 def _elements(kind: StreamType, stack: Stack, longest: Mapping[str, int]) -> int:
-    return elements(kind, longest) if longest and _dynamic(kind) else stack.elements(kind)
+    return elements(kind, longest) if longest and any(dim.is_dynamic for dim in kind.dims) else stack.elements(kind)
 
 
 def _entries(graph: Graph, node: Node, stack: Stack, longest: Mapping[str, int]) -> int:

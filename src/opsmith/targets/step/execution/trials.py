@@ -86,6 +86,13 @@ class Draw:
         return f"{self.shape_set} {self.seed}"
 
     @property
+    def label(self) -> str:
+        if not self.is_case:
+            return f"{self.shape_set} seed {self.seed}"
+        shape = self.suite.spec.cases[self.seed].shape
+        return f"case {self.seed}{f' at {shape}' if shape else ''}"
+
+    @property
     def declared(self) -> Bindings:
         return self._both[0]
 
@@ -153,8 +160,7 @@ class Case:
 
     def label(self, at: int) -> str:
         """What findings call a draw."""
-        draw = self.draws[at]
-        return f"{draw.shape_set}{'' if draw.is_case else ' seed'} {draw.seed} {_precision(self.is_wide)}"
+        return f"{self.draws[at].label} {_precision(self.is_wide)}"
 
 
 def _precision(is_wide: bool) -> str:
@@ -228,27 +234,22 @@ _KEPT: OrderedDict[int, Suite] = OrderedDict()
 
 
 def shape_sets(spec: TaskSpec) -> dict[str, dict[str, int]]:
-    """The sets that differ for this task: name -> sizes that differ from the task's own, in the order of trial.
+    """The sets that differ for this task: name -> sizes that differ from the task's own, in the order of trial:
+    large last.
 
     A set of the task file replaces the built-in one of that name; what a set does not name keeps its base size.
     Built-in sets at which a dim of the task has no whole value are left out.
     """
     base = {**DEFAULT_SIZES, **spec.sizes}
     found: dict[str, dict[str, int]] = {}
-    for name, given in {**SHAPE_SETS, **spec.shapes, "large": spec.shapes.get("large", SHAPE_SETS["large"])}.items():
+    for name, given in sorted({**SHAPE_SETS, **spec.shapes}.items(), key=lambda pair: pair[0] == "large"):
         sizes = {key: size for key, size in given.items() if key in spec.symbols and size != base.get(key)}
         if name not in spec.shapes and not _is_whole(spec, {**base, **sizes}):
             continue
         has_cases = any(case.shape == name for case in spec.cases)
         if name == "base" or has_cases or (sizes not in found.values() and sizes):
             found[name] = sizes
-    return _large_last(found)
-
-
-def _large_last(sets: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    return {name: sizes for name, sizes in sets.items() if name != "large"} | (
-        {"large": sets["large"]} if "large" in sets else {}
-    )
+    return found
 
 
 def _is_whole(spec: TaskSpec, sizes: Mapping[str, int]) -> bool:

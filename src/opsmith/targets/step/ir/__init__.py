@@ -201,8 +201,10 @@ def _case(top: Entry, at: Located, place: str, shapes: Mapping[str, Any]) -> Cas
     shape, code = "", at
     if isinstance(at.value, dict):
         if len(at.value) != 1 or not at.value.keys() <= shapes.keys():
-            expected = f"a text, or one of {', '.join(shapes) or 'the shape sets under `shapes`'} with a text"
-            top.error(at, place, f"a mapping with {', '.join(list(at.value)[:5])}", expected)
+            sets = f"one of {', '.join(shapes)}" if shapes else "a shape set"
+            remedy = "name the set under `shapes`, also where a built-in one is meant, e.g. shapes: {many: {M: 40}}"
+            given = f"a mapping with {', '.join(list(at.value)[:5])}"
+            top.error(at, place, given, f"a text, or {sets} with a text", remedy)
             return None
         ((shape, code),) = at.value.items()
     text = top.value(code, place)
