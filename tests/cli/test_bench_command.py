@@ -27,4 +27,4 @@ def test_bench_verify_prints_a_table(opsmith):
     done = opsmith("bench", "verify", "index_3", "--batch", "0")
     assert "batch/s" in done.out
     assert "refusals before RUN" in done.out
-    assert "candidates at base" not in done.out
+    assert "in batches:" not in done.out
