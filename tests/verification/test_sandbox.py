@@ -4,6 +4,7 @@ import os
 import socket
 
 import pytest
+import torch
 from harmful import RIGHT, SMALL, WRONG, needs_isolation, saying, step_task
 
 from opsmith.api import load_task
@@ -224,3 +225,10 @@ def test_bundled_tasks_share_a_worker_and_others_do_not(pool):
         pool.verify(task, "return E0")
     owners = [owner for owner, _ in pool._idle._workers]
     assert [owners.count(owner) for owner in ("", *(task.digest for task in own))] == [1, 1, 1]
+
+
+def test_a_confined_worker_computes_with_the_processors_vector_instructions(pool):
+    here = torch.backends.cpu.get_cpu_capability()
+    body = f"assert torch.backends.cpu.get_cpu_capability() == {here!r}"
+    verdict = pool.verify(step_task(body=body), RIGHT)
+    assert verdict.passed, verdict.message

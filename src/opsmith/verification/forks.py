@@ -55,6 +55,7 @@ def _preload() -> None:
     import torch  # noqa: PLC0415  (a second, which no importer of this module should pay)
 
     torch.set_num_threads(1)
+    torch.backends.cpu.get_cpu_capability()  # read from /proc, which forks cannot: without it no vector instructions
     tempfile.gettempdir()  # found by writing, which no fork can; parts of torch ask for it when they are first used
     for target in map(get_target, sorted(BUILT_IN)):
         if isinstance(target, Preloads):

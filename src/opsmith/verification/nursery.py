@@ -23,6 +23,13 @@ from opsmith.verification.sandbox import Sandbox
 
 _LARGEST_ANSWER = 1 << 26  # bytes; a longer one is no verdict
 _START_S = 120.0  # for importing torch from a cold disk
+_OURS = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 26),  # glibc: freed memory up to this stays, which saves
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # thousands of page faults in a trial at `large`
+    "TORCHINDUCTOR_CACHE_DIR": "/",  # any folder: torch's compiler, when imported, makes it unless it is there
+}
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
@@ -167,10 +174,4 @@ def _popen(control: int) -> subprocess.Popen[bytes]:
 def _environment() -> dict[str, str]:
     """The caller's import path and environment, less its keys, which are no business of authors' code."""
     kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-    return (
-        kept
-        | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        | {
-            "TORCHINDUCTOR_CACHE_DIR": "/"  # any folder: torch's compiler, when imported, makes it unless it is there
-        }
-    )
+    return kept | _OURS | {"PYTHONPATH": os.pathsep.join(sys.path)}
