@@ -7,7 +7,7 @@ the programs that have it only. Tensors are dropped after their last use.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -18,10 +18,9 @@ from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
 from opsmith.targets.step.execution.kernels import KERNELS, Deferred, RunError, Scene
 from opsmith.targets.step.execution.schedule import Batch, Member, Step, schedule
-from opsmith.targets.step.execution.stack import Bindings, Stack, elements
+from opsmith.targets.step.execution.stack import Bindings, Routes, Stack
 from opsmith.targets.step.language.dims import DimError
 from opsmith.targets.step.language.graph import Graph, Node
-from opsmith.targets.step.language.types import StreamType
 
 __all__ = ["Bindings", "RunError", "execute", "execute_batch", "streamed_elements"]
 
@@ -56,12 +55,12 @@ def streamed_elements(graph: Graph, stack: Stack, io_elements: int) -> int:
     Errors  RunError when that, one of its streams, or its loops, are too long
     """
     work, largest = (max(WORK_FLOOR, factor * io_elements) for factor in (WORK_FACTOR, STREAM_FACTOR))
-    longest = _longest_routes(graph, stack) if graph.partitions else {}
+    routes = _longest_routes(graph, stack) if graph.partitions else ()
     total = entries = 0
     for node in graph.nodes:
         try:
-            total += _touched(graph, node, stack, longest, largest)
-            entries += _entries(graph, node, stack, longest)
+            total += _touched(graph, node, stack, routes, largest)
+            entries += _entries(graph, node, stack, routes)
         except DimError as error:
             raise _refusal(node, str(error), "a whole size at every shape", "dims of whole symbols") from None
         if total > work:
@@ -72,38 +71,37 @@ def streamed_elements(graph: Graph, stack: Stack, io_elements: int) -> int:
     return total
 
 
-def _touched(graph: Graph, node: Node, stack: Stack, longest: Mapping[str, int], largest: int) -> int:
-    made = [_elements(graph.types[stream], stack, longest) for stream in node.results]
+def _touched(graph: Graph, node: Node, stack: Stack, routes: Routes, largest: int) -> int:
+    made = [stack.elements(graph.types[stream], routes) for stream in node.results]
     if max(made) > largest:
         raise _refusal(node, f"a stream of {max(made)} elements", f"at most {largest} for this task")
     if node.op in _VIEWS:
         return 0
-    return sum(made) + sum(_elements(graph.types[stream], stack, longest) for stream in node.operands)
+    return sum(made) + sum([stack.elements(graph.types[stream], routes) for stream in node.operands])
 
 
 def _refusal(node: Node, given: str, expected: str, remedy: str = "") -> RunError:
     return RunError(Diagnostic("RUN", node.op, given, expected, remedy, node.line))
 
 
-def _longest_routes(graph: Graph, stack: Stack) -> dict[str, int]:
-    """Sizes, with every dynamic dim as long as its Partition's index has positions."""
+def _longest_routes(graph: Graph, stack: Stack) -> Routes:
+    """Every dynamic dim as long as its Partition's index has positions."""
     sizes = dict(stack.sizes)
+    found: list[tuple[str, int]] = []
     for node in graph.nodes:
         if node.op == "Partition":
             positions = math.prod(dim.value(sizes) for dim in graph.types[node.operands[1]].dims)
-            sizes.update({f"?{node.partition}.{number}": positions for number in range(len(node.results))})
-    return sizes
+            found += [(f"?{node.partition}.{number}", positions) for number in range(len(node.results))]
+            sizes.update(found)
+    return tuple(found)
 
 
-def _elements(kind: StreamType, stack: Stack, longest: Mapping[str, int]) -> int:
-    return elements(kind, longest) if longest and any(dim.is_dynamic for dim in kind.dims) else stack.elements(kind)
-
-
-def _entries(graph: Graph, node: Node, stack: Stack, longest: Mapping[str, int]) -> int:
+def _entries(graph: Graph, node: Node, stack: Stack, routes: Routes) -> int:
     """How many entries an Accum or a Scan takes one after the other."""
     if node.op not in ("Accum", "Scan") or node.fn is None or stack.fn(node.fn.func_name).reduction is not None:
         return 0
-    return math.prod(dim.value(longest or stack.sizes) for dim in graph.types[node.operands[0]].dims[: node.ints[0]])
+    sizes = {**stack.sizes, **dict(routes)}
+    return math.prod(dim.value(sizes) for dim in graph.types[node.operands[0]].dims[: node.ints[0]])
 
 
 def execute_batch(graphs: Sequence[Graph], stack: Stack) -> list[Outputs | RunError | TaskFault]:

@@ -147,6 +147,7 @@ def _is_dynamic(kind: StreamType) -> bool:
     return bool(kind.dims) and kind.dims[-1].is_dynamic
 
 
+@lru_cache(maxsize=4096)
 def _is_dynamic_inside(kind: StreamType) -> bool:
     inner = (*kind.dims[:-1], *(dim for part in fields_of(kind.dtype) for dim in element_dims(part)))
     return any(dim.is_dynamic for dim in inner)

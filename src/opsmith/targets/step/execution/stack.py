@@ -21,6 +21,9 @@ from opsmith.targets.step.execution.slots import Slot
 from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.language.types import StreamType, fields_of, tensor_shape
 
+KNOWN = 4096  # types whose elements are remembered
+Routes = tuple[tuple[str, int], ...]  # dynamic symbol, size
+
 
 class Bindings(Protocol):
     """What a run needs of one draw: sizes, input tensors by name, and the task's functions prepared for batches."""
@@ -79,7 +82,7 @@ class Stack:
         self._draws = draws
         self.sizes = dict(draws[0].sizes)
         self._fns: dict[str, StackedFn] = {}
-        self._elements: dict[StreamType, int] = {}
+        self._elements: dict[tuple[StreamType, Routes], int] = {}
 
     def __len__(self) -> int:
         return len(self._draws)
@@ -102,11 +105,13 @@ class Stack:
     def size(self, dim: Dim) -> int:
         return dim.value(self.sizes)
 
-    def elements(self, kind: StreamType) -> int:
-        """How many numbers a stream of static dims carries in one draw. Raises DimError."""
-        found = self._elements.get(kind)
+    def elements(self, kind: StreamType, routes: Routes = ()) -> int:
+        """How many numbers a stream carries in one draw, its dynamic dims as long as `routes` says. Raises DimError."""
+        found = self._elements.get((kind, routes))
         if found is None:
-            found = self._elements[kind] = elements(kind, self.sizes)
+            if len(self._elements) >= KNOWN:
+                self._elements.clear()
+            found = self._elements[kind, routes] = elements(kind, {**self.sizes, **dict(routes)})
         return found
 
 

@@ -28,15 +28,17 @@ class Dim:
     (True, True, False)
     """
 
-    __slots__ = ("_hash", "coefficient", "powers")
+    __slots__ = ("_hash", "coefficient", "is_dynamic", "powers")
     coefficient: Fraction
     powers: tuple[tuple[str, int], ...]  # (symbol, exponent), sorted by symbol
+    is_dynamic: bool  # known only at run time: the dim mentions a symbol that a Partition made
     _hash: int
 
     def __init__(self, coefficient: Fraction | int, powers: tuple[tuple[str, int], ...] = ()) -> None:
         self.coefficient = Fraction(coefficient)
         self.powers = powers
         self._hash = hash((self.coefficient, powers))
+        self.is_dynamic = any(name.startswith("?") for name, _ in powers)
         self._check_size()
 
     def _check_size(self) -> None:
@@ -74,11 +76,6 @@ class Dim:
     @property
     def symbols(self) -> frozenset[str]:
         return frozenset(symbol for symbol, _ in self.powers)
-
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether the value is known only at run time (the dim mentions a symbol that a Partition made)."""
-        return any(symbol.startswith("?") for symbol, _ in self.powers)
 
     def value(self, sizes: Mapping[str, int]) -> int:
         """The number of elements at these sizes. Raises DimError when a size is missing or the result is not whole."""
