@@ -19,8 +19,9 @@ from opsmith.step.fns import EagerFn, Fn
 from opsmith.step.sizes import Quotient, Size, plain
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
-from opsmith.targets.step.execution.kernels import KERNELS, Route, RunError, Scene
+from opsmith.targets.step.execution.kernels import KERNELS
 from opsmith.targets.step.execution.precision import torch_dtype
+from opsmith.targets.step.execution.scene import Route, RunError, Scene
 from opsmith.targets.step.execution.schedule import step_of
 from opsmith.targets.step.execution.stack import Bindings, Stack
 from opsmith.targets.step.language.build import FnValue

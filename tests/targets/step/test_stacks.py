@@ -12,8 +12,8 @@ from targets.step.programs import SMALL, spec
 from targets.step.test_run import TASK, programs
 
 from opsmith.targets import TaskFault
+from opsmith.targets.step.execution import folds
 from opsmith.targets.step.execution import judge as judge_module
-from opsmith.targets.step.execution import kernels
 from opsmith.targets.step.execution.data import draw
 from opsmith.targets.step.execution.judge import judge
 from opsmith.targets.step.execution.run import RunError, execute, execute_batch
@@ -56,11 +56,11 @@ def test_a_batch_on_three_draws_equals_each_program_on_each_draw(texts, seed):
 @given(programs(), st.integers(0, 3), st.integers(1, 40))
 def test_an_accum_that_takes_its_map_in_parts_equals_the_arbiter(program, seed, part):
     graph, bindings = graph_of(TASK, program), draw(TASK, {}, seed)
-    kept, kernels.PART = kernels.PART, part
+    kept, folds.PART = folds.PART, part
     try:
         (made,) = execute(graph, bindings, 10**4)
     finally:
-        kernels.PART = kept
+        folds.PART = kept
     for fast, slow in zip(made, interpret(graph, bindings)[0], strict=True):
         torch.testing.assert_close(fast, slow, rtol=1e-5, atol=1e-5)
 

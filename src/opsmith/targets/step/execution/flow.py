@@ -48,3 +48,11 @@ def scaled(rows: Sequence[int] | None, before: int, after: int) -> Sequence[int]
     if rows is None or before == after:
         return rows
     return [row * after // before for row in rows] if before else rows
+
+
+def zipped(operands: Sequence[Flow]) -> Flow:
+    """Streams of equal axes side by side."""
+    first = operands[0]
+    if any(other.axes != first.axes for other in operands[1:]):
+        raise AssertionError(f"streams of axes {[operand.axes for operand in operands]} side by side")
+    return Flow([tensor for operand in operands for tensor in operand.tensors], first.rank, first.rows)

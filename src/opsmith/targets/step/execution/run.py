@@ -16,7 +16,9 @@ from torch import Tensor
 from opsmith.records import Diagnostic
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
-from opsmith.targets.step.execution.kernels import KERNELS, Deferred, RunError, Scene
+from opsmith.targets.step.execution.folds import Deferred
+from opsmith.targets.step.execution.kernels import KERNELS
+from opsmith.targets.step.execution.scene import RunError, Scene
 from opsmith.targets.step.execution.schedule import Batch, Member, Step, schedule
 from opsmith.targets.step.execution.stack import Bindings, Routes, Stack
 from opsmith.targets.step.language.dims import DimError

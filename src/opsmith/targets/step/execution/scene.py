@@ -1,0 +1,45 @@
+"""What do the kernels of one run share: the draws, what was routed where, and the form of a refusal?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from opsmith.records import Diagnostic
+from opsmith.targets.step.execution.schedule import Step
+from opsmith.targets.step.execution.stack import Stack, StackedFn
+
+
+class RunError(Exception):
+    """The candidate failed while running; `diagnostic` is a RUN finding."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+@dataclass
+class Route:
+    """One executed Partition: its index as [positions, N], and the positions that each expert received."""
+
+    index: Tensor
+    positions: list[Tensor]
+    rows: list[list[int]]  # per expert, per draw
+
+
+@dataclass
+class Scene:
+    """What the kernels of one run share."""
+
+    stack: Stack
+    routes: dict[int, Route]
+
+    def fn(self, step: Step) -> StackedFn:
+        if step.fn is None:
+            raise AssertionError(f"{step.op} without a fn")
+        return self.stack.fn(step.fn.func_name)
+
+
+def fault(step: Step, given: str, expected: str, remedy: str) -> RunError:
+    return RunError(Diagnostic("RUN", step.op, given, expected, remedy, step.line))
