@@ -53,6 +53,11 @@ class Boundary(StrEnum):
     OURS = "ours"
 
 
+def printable(text: str, keep: str = "") -> str:
+    """A text without what steers a terminal or turns the direction of reading; characters of `keep` stay."""
+    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else "\ufffd" for c in text)
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding, fit for a person and for the next model call.

@@ -128,7 +128,7 @@ def test_a_forged_verdict_is_only_an_answer(pool, message, words):
         (doing("return [[]] * 10**6"), "expected: an integer"),
         (doing("return solve(x)"), "RecursionError"),
         (doing("ctypes.string_at(0)"), "SIGSEGV"),
-        (doing(r"raise ValueError('\x1b[2J' * 10**6)"), "ValueError: ?[2J"),
+        (doing(r"raise ValueError('\x1b[2J' * 10**6)"), "ValueError: \ufffd[2J"),
         ("1 / 0\ndef solve(x):\n    return 1\n", "ZeroDivisionError"),
     ],
 )

@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
+from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict, printable
 from opsmith.targets import Target, TrialResult
 from opsmith.verification.answers import check_diagnostic, read_verdict
 from opsmith.verification.candidate import ERROR, LONGEST_ERROR, OUTPUTS, READY
 from opsmith.verification.nursery import Nursery, Process
 from opsmith.verification.sandbox import Sandbox
-from opsmith.verification.verifier import unjudged
+from opsmith.verification.verifier import larger, unjudged
 
 _LARGEST_OUTPUTS = 1 << 26  # bytes, of one trial
 _START_S = 30.0  # for importing the target
@@ -125,7 +124,7 @@ def _tried(blank: Verdict, source: str, trials: list[str], ask: Ask, execution: 
         answer = _trial(source, number, name, ask, execution)
         if isinstance(answer, Verdict):
             return answer
-        largest = _larger(largest, answer.max_abs_error)
+        largest = larger(largest, answer.max_abs_error)
         if answer.errors or answer.stage is not Stage.MATCH:
             return replace(blank, stage=answer.stage, errors=answer.errors, max_abs_error=largest, trials=number + 1)
     return replace(blank, stage=Stage.MATCH, outcome=Outcome.PASSED, max_abs_error=largest, trials=len(trials))
@@ -150,16 +149,10 @@ def _result(data: dict[str, Any]) -> TrialResult:
     return TrialResult(Stage[data["stage"]], errors, data.get("max_abs_error"))
 
 
-def _larger(largest: float | None, seen: float | None) -> float | None:
-    """The larger of two errors; one that is not a number counts as infinite."""
-    known = [math.inf if math.isnan(error) else error for error in (largest, seen) if error is not None]
-    return max(known, default=None)
-
-
 def _shown(error: bytes) -> str:
     """A program's own words, in a form that no terminal obeys."""
     text = error[: 4 * LONGEST_ERROR].decode(errors="replace")[:LONGEST_ERROR]
-    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+    return printable(text, "\n")
 
 
 def _finding(trial: str, given: str, remedy: str) -> Diagnostic:

@@ -146,7 +146,7 @@ def _after(program: _Open, trial: Trial, result: TrialResult | TaskFault, second
     if isinstance(result, TaskFault):
         return _broken(program, result)
     program.trials += trial.draws
-    program.largest = _larger(program.largest, result.max_abs_error)
+    program.largest = larger(program.largest, result.max_abs_error)
     if result.errors or result.stage is not Stage.MATCH:
         return program.verdict(result.stage, Outcome.REFUSED, result.errors)
     return None
@@ -165,7 +165,7 @@ def _is_lack_of_memory(error: BaseException | None) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
 
 
-def _larger(largest: float | None, seen: float | None) -> float | None:
+def larger(largest: float | None, seen: float | None) -> float | None:
     """The larger of two errors; one that is not a number counts as infinite."""
     if seen is None:
         return largest

@@ -182,7 +182,7 @@ def test_equal_subexpressions_are_computed_once():
         "return step.Map(fn=fn_add).apply((X, Y))"
     )
     graph = check_program(spec("fp32 [M, N]"), program).graph
-    assert [node.op for node in graph.schedule[0]] == ["Map", "Map"]
+    assert [node.op for node in graph.distinct] == ["Map", "Map"]
 
 
 TASK = spec(

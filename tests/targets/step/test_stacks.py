@@ -17,7 +17,7 @@ from opsmith.targets.step.execution import judge as judge_module
 from opsmith.targets.step.execution.data import draw
 from opsmith.targets.step.execution.judge import judge
 from opsmith.targets.step.execution.run import RunError, execute, execute_batch
-from opsmith.targets.step.execution.schedule import is_stackable, schedule
+from opsmith.targets.step.execution.schedule import schedule
 from opsmith.targets.step.execution.stack import Stack
 from opsmith.targets.step.execution.trials import trials
 from opsmith.targets.step.language.check import check_program
@@ -42,7 +42,7 @@ def graph_of(task, program):
 def test_a_batch_on_three_draws_equals_each_program_on_each_draw(texts, seed):
     graphs = [graph_of(TASK, text) for text in texts]
     draws = [draw(TASK, {}, seed + number) for number in range(3)]
-    stackable = [graph for graph in graphs if is_stackable(graph)]
+    stackable = [graph for graph in graphs if graph.is_stackable]
     for graph, made in zip(stackable, execute_batch(stackable, Stack(draws)) if stackable else (), strict=True):
         for number, bindings in enumerate(draws):
             for stacked, alone in zip(made[0], execute(graph, bindings, 10**4)[0], strict=True):
@@ -93,7 +93,7 @@ def test_routed_streams_of_several_draws_are_kept_apart(name, draws):
     task = ROUTED
     text = "I, J = step.Copy().apply(E1)\nP = step.Partition(N=2).apply((E0, I))\n" + ROUTES[name]
     graph = check_program(task, text).graph
-    assert is_stackable(graph)
+    assert graph.is_stackable
     bindings = [draw(task, {}, seed) for seed in range(draws)]
     assert len({tuple(one.input_data["E1"].sum(0).tolist()) for one in bindings}) > 1 or draws == 1
     (made,) = execute_batch([graph], Stack(bindings))
@@ -117,7 +117,7 @@ def test_programs_that_mix_routed_entries_run_draw_by_draw(ending, wanted):
     program = "P = step.Partition(N=2).apply((E2, E1))\n" + ending
     report = check_program(task, program)
     assert report.graph is not None, [str(error) for error in report.errors]
-    assert is_stackable(report.graph) == wanted
+    assert report.graph.is_stackable == wanted
 
 
 SHARED = spec("fp32 [M]; Multihot(fp32, E) [M]; Multihot(fp32, E) [M]", "fp32 [M]")

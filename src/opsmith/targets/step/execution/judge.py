@@ -10,7 +10,6 @@ from opsmith.targets import TaskFault, TrialResult
 from opsmith.targets.step.execution.compare import compare, larger
 from opsmith.targets.step.execution.precision import default_dtype, default_of
 from opsmith.targets.step.execution.run import RunError, execute_batch, streamed_elements
-from opsmith.targets.step.execution.schedule import is_stackable
 from opsmith.targets.step.execution.trials import Case
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
@@ -72,7 +71,7 @@ def _work(spec: TaskSpec, graphs: Sequence[Graph], case: Case, found: dict[int, 
 
 
 def _fits(graph: Graph, case: Case, numbers: int) -> bool:
-    return numbers * len(case.draws) <= AT_ONCE and is_stackable(graph)
+    return numbers * len(case.draws) <= AT_ONCE and graph.is_stackable
 
 
 def _portions(work: Mapping[int, int]) -> Iterator[list[int]]:

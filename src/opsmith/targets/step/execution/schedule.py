@@ -15,7 +15,7 @@ from typing import Any
 from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.language.graph import Graph, Node
 from opsmith.targets.step.language.spec import Fn
-from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
+from opsmith.targets.step.language.types import StreamType
 
 Types = Sequence[StreamType] | Mapping[int, StreamType]
 
@@ -54,7 +54,7 @@ class Batch:
     reads: dict[int, int] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def schedule(graphs: tuple[Graph, ...]) -> Batch:
     """The batch of these programs, all of one task. Kept, because the same programs run in many trials."""
     first = graphs[0]
@@ -76,7 +76,7 @@ class _Scheduler:
         values = {graph.values[stream]: stream for stream in range(len(graph.inputs))}  # of the program -> of the batch
         routes: dict[int, int] = {}  # number of a Partition in its program -> its step
         lines: dict[int, int] = {}
-        for node in graph.schedule[0]:
+        for node in graph.distinct:
             operands = tuple(values[graph.values[stream]] for stream in node.operands)
             step = self._step(graph, node, operands, routes)
             lines.setdefault(step.results[0], node.line)
@@ -125,29 +125,3 @@ def step_of(node: Node, types: Types, route: int, operands: tuple[int, ...], res
     if node.op == "Streamify":  # how many dims leave the Buffers
         ints = (len(types[node.results[0]].dims) - len(types[node.operands[0]].dims),)
     return Step(node.op, operands, results, node.line, node.fn, ints, node.dim, route, node.compare_index)
-
-
-@lru_cache(maxsize=1024)
-def is_stackable(graph: Graph) -> bool:
-    """Whether draws can share tensors: routed streams keep their dynamic dim outermost."""
-    return all(_keeps_draws_apart(graph, node) for node in graph.nodes) if graph.partitions else True
-
-
-def _keeps_draws_apart(graph: Graph, node: Node) -> bool:
-    results = [graph.types[stream] for stream in node.results]
-    if any(_is_dynamic_inside(kind) for kind in results):
-        return False
-    if node.op in ("Partition", "Merge"):
-        return True
-    source = _is_dynamic(graph.types[node.operands[0]])
-    return all(source == _is_dynamic(kind) for kind in results)
-
-
-def _is_dynamic(kind: StreamType) -> bool:
-    return bool(kind.dims) and kind.dims[-1].is_dynamic
-
-
-@lru_cache(maxsize=4096)
-def _is_dynamic_inside(kind: StreamType) -> bool:
-    inner = (*kind.dims[:-1], *(dim for part in fields_of(kind.dtype) for dim in element_dims(part)))
-    return any(dim.is_dynamic for dim in inner)

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from opsmith.errors import TaskError
-from opsmith.records import Diagnostic
+from opsmith.records import Diagnostic, printable
 
 MAX_BYTES = 1 << 18
 MAX_DEPTH = 24
@@ -69,7 +69,7 @@ class Findings:
         self.add(line, column, where, given, expected, remedy)
 
     def add(self, line: int, column: int, where: str, given: str, expected: str, remedy: str = "") -> None:
-        text = _printable(self.lines[line - 1].strip()[:200]) if 0 < line <= len(self.lines) else ""
+        text = printable(self.lines[line - 1].strip()[:200], "\t") if 0 < line <= len(self.lines) else ""
         given, expected = _shortened(given), _shortened(expected)
         self.errors.append(
             Diagnostic("TASK", _shortened(where), given, expected, _shortened(remedy), line, column, text)
@@ -98,11 +98,6 @@ class Findings:
         rows = [f"{name}: {len(found)} problem{'s' if len(found) > 1 else ''}"]
         rows += [f"{name}:{error.line}:{error.column}:\n{error.block()}" for error in found]
         raise TaskError("\n".join(rows), found)
-
-
-def _printable(text: str) -> str:
-    """The text without what steers a terminal or turns the direction of reading."""
-    return "".join(char if char.isprintable() or char == "\t" else "\ufffd" for char in text)
 
 
 def _shortened(words: str) -> str:

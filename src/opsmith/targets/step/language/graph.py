@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.language.spec import Fn
-from opsmith.targets.step.language.types import StreamType
+from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
 
 
 class Node(NamedTuple):
@@ -51,18 +51,37 @@ class Graph:
         return {node.partition: node for node in self.nodes if node.op == "Partition" and node.partition is not None}
 
     @cached_property
-    def schedule(self) -> tuple[tuple[Node, ...], Mapping[int, int]]:
-        """The nodes that compute a value not computed before, and how often each value number is read by them."""
+    def distinct(self) -> tuple[Node, ...]:
+        """The nodes that compute a value not computed before."""
         done = set(self.values[: len(self.inputs)])
-        reads = dict.fromkeys(self.values, 0)
         nodes = []
         for node in self.nodes:
-            if node.op in ("Copy", "Identity") or all(self.values[stream] in done for stream in node.results):
-                continue
-            nodes.append(node)
-            done.update(self.values[stream] for stream in node.results)
-            for stream in node.operands:
-                reads[self.values[stream]] += 1
-        for stream in self.outputs:
-            reads[self.values[stream]] += 1
-        return tuple(nodes), reads
+            values = [self.values[stream] for stream in node.results]
+            if node.op not in ("Copy", "Identity") and not done.issuperset(values):
+                nodes.append(node)
+                done.update(values)
+        return tuple(nodes)
+
+    @cached_property
+    def is_stackable(self) -> bool:
+        """Whether several draws can share tensors: routed streams keep their dynamic dim outermost."""
+        return not self.partitions or all(map(self._keeps_draws_apart, self.nodes))
+
+    def _keeps_draws_apart(self, node: Node) -> bool:
+        results = [self.types[stream] for stream in node.results]
+        if any(_is_dynamic_inside(kind) for kind in results):
+            return False
+        if node.op in ("Partition", "Merge"):
+            return True
+        source = _is_dynamic(self.types[node.operands[0]])
+        return all(source == _is_dynamic(kind) for kind in results)
+
+
+def _is_dynamic(kind: StreamType) -> bool:
+    return bool(kind.dims) and kind.dims[-1].is_dynamic
+
+
+@lru_cache(maxsize=4096)
+def _is_dynamic_inside(kind: StreamType) -> bool:
+    inner = (*kind.dims[:-1], *(dim for part in fields_of(kind.dtype) for dim in element_dims(part)))
+    return any(dim.is_dynamic for dim in inner)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from opsmith.records import printable
 from opsmith.targets.step.language.dims import Dim
 
 MAX_WORDS = 1000  # characters of each part of a message
@@ -98,7 +99,7 @@ def leaves(value: Any) -> list[Any]:
 def short(text: str) -> str:
     """A text for a message: its beginning, where it is too long, and nothing that steers a terminal or its reading."""
     text = text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}..."
-    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
+    return printable(text)
 
 
 def quoted(lines: Sequence[str], line: int | None) -> str:
