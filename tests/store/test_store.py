@@ -225,3 +225,19 @@ def test_two_workers_on_one_run_are_refused(store: Store) -> None:
     with store.lock("run"):
         pass
     assert [path.name for path in Path(store.path).parent.glob("*.lock")] == []
+
+
+def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    with Store.open(path) as store:
+        store.put([*rows.run_rows(RUN, [TASK]), *reply_rows(KEY)]).result()
+        before = store.contents(RUN.id)
+    with sqlite3.connect(path) as old:  # as version 1 wrote it
+        old.executescript("DROP TABLE control; DROP TABLE reverdict; DROP INDEX reply_by_run;")
+        old.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
+    with Store.open(path) as store:
+        assert store.contents(RUN.id) == before
+        store.put([rows.control_row(RUN.id, "pause")]).result()
+        assert store.is_paused(RUN.id)
+        store.put([rows.control_row(RUN.id, "resume")]).result()
+        assert not store.is_paused(RUN.id)

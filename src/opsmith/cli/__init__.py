@@ -13,7 +13,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from opsmith.cli import checking, inspecting, judging, measuring, running, writing
+from opsmith.cli import (
+    checking,
+    experimenting,
+    exporting,
+    inspecting,
+    judging,
+    measuring,
+    reporting,
+    running,
+    serving,
+    starting,
+    writing,
+)
 from opsmith.errors import OpsmithError
 
 
@@ -63,7 +75,10 @@ def _options(
     pass
 
 
-for module in (inspecting, judging, checking, running, writing, measuring):
+COMMANDS = (
+    inspecting, judging, checking, running, experimenting, reporting, serving, exporting, writing, starting, measuring,
+)  # fmt: skip
+for module in COMMANDS:
     module.add_to(app)
 
 

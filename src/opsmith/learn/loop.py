@@ -22,6 +22,7 @@ from opsmith.learn.filter import keep, success_rate
 from opsmith.learn.identity import run_info
 from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
+from opsmith.learn.pause import obey
 from opsmith.learn.result import RunResult, result_of
 from opsmith.learn.sample import Session, sample_round
 from opsmith.learn.select import Past, Step, get_strategy
@@ -208,17 +209,20 @@ class _Loop:
         """Run the sampling of a round; after `stop`, wait for what is in flight, but not for ever."""
         work = asyncio.create_task(sampling)
         stopped = asyncio.create_task(self.stop.wait())
+        obeying = asyncio.create_task(obey(self.session))
         try:
             await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 self.session.halt = self.session.halt or "interrupted"
+                obeying.cancel()
+                self.session.running.set()  # who waits for the end of a pause sees the halt
                 await asyncio.wait([work], timeout=GRACE_S)
             work.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await work
         finally:
-            stopped.cancel()
-            work.cancel()
+            for task in (stopped, obeying, work):
+                task.cancel()
 
     def _end_round(self, info: RoundInfo, prompts: dict[str, Prompt]) -> None:
         """Filter what the round found, and close it: a round that is closed is never sampled again."""

@@ -54,6 +54,7 @@ class Session:
     halt: str = ""  # why no further request may start
     error: OpsmithError | None = None  # what the session ends with once the requests in flight are done
     said: set[str] = field(default_factory=set)
+    running: asyncio.Event = field(default_factory=asyncio.Event)  # cleared while the run is paused
     _failures: int = 0
 
     def warn(self, message: str) -> None:
@@ -191,6 +192,7 @@ class _Sampling:
         if reply is None:
             seed = key.seed(self.session.settings.seed, agent)
             request = Request(messages, 1, key.temperature, self.session.settings.max_tokens, seed)
+            await self.session.running.wait()
             async with self.slots:
                 started = time.monotonic()
                 reply = await self._completed(request)

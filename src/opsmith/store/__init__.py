@@ -103,7 +103,7 @@ def _pragmas(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _prepare(engine: Engine, path: str) -> None:
-    """Make the tables in an empty file; refuse a file that is not ours or was written by a later version."""
+    """Make the tables in an empty file, add what an earlier version lacked; refuse what is not ours or is newer."""
     with engine.begin() as connection:
         if not _tables(connection):
             connection.exec_driver_sql("BEGIN IMMEDIATE")  # of two processes, one makes the tables
@@ -114,9 +114,22 @@ def _prepare(engine: Engine, path: str) -> None:
             raise StoreError(f"store {path}: an SQLite file of another program; choose another --out")
         query = select(schema.meta.c.value).where(schema.meta.c.name == "schema")
         written = int(connection.execute(query).scalar() or 0)
+        if 0 < written < schema.VERSION:
+            written = _upgrade(connection)
         if written != schema.VERSION:
             problem = f"written with schema {written}, this opsmith knows {schema.VERSION}"
             raise StoreError(f"store {path}: {problem}; use the version that wrote it or choose another --out")
+
+
+def _upgrade(connection: Connection) -> int:
+    """Add the tables and indices that an earlier version did not have; nothing that is there changes."""
+    schema.metadata.create_all(connection)
+    for table in schema.metadata.tables.values():
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+    version = schema.meta.update().where(schema.meta.c.name == "schema").values(value=str(schema.VERSION))
+    connection.execute(version)
+    return schema.VERSION
 
 
 def _tables(connection: Connection) -> set[str]:

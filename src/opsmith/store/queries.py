@@ -155,6 +155,12 @@ class Reader:
         rows = self._rows(select(run_end.c.reason).where(run_end.c.run == run))
         return rows[0].reason if rows else None
 
+    def is_paused(self, run: str) -> bool:
+        """Whether the last wish for the run is that it pauses."""
+        told = schema.control
+        query = select(told.c.wish).where(told.c.run == run).order_by(told.c.id_number.desc()).limit(1)
+        return [row.wish for row in self._rows(query)] == ["pause"]
+
     def tasks(self, run: str) -> list[Task]:
         query = select(text.c.body).join(schema.task, schema.task.c.body == text.c.hash)
         return [task_from_body(row.body) for row in self._rows(query.where(schema.task.c.run == run))]
@@ -318,7 +324,7 @@ class Reader:
         """
         found: set[tuple[str, str]] = set()
         for table in schema.metadata.tables.values():
-            if table.name in ("meta", "session", "session_end", "text"):
+            if table.name in ("meta", "session", "session_end", "control", "text"):
                 continue
             owner = table.c.id if table is schema.run else table.c.run
             rows = self._rows(select(table).where(owner == run))

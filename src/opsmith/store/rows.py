@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from opsmith.models import Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, content_hash, dumps, to_json
@@ -15,6 +15,7 @@ from opsmith.store import schema
 from opsmith.store.writer import Row
 
 PROPOSER, GUARDIAN = "proposer", "guardian"
+Wish = Literal["pause", "resume"]
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,10 @@ def round_end_row(run: str, number: int, solved: Sequence[str]) -> Row:
 
 def run_end_row(run: str, reason: str) -> Row:
     return schema.run_end, {"run": run, "reason": reason, "at": time.time()}
+
+
+def control_row(run: str, wish: Wish) -> Row:
+    return schema.control, {"run": run, "wish": wish, "at": time.time()}
 
 
 def session_end_row(run: str, reason: str, seconds: float) -> Row:

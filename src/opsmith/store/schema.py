@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 
-VERSION = 1
+VERSION = 2  # 2: control, reverdict, reply_by_run
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -153,6 +153,26 @@ verdict = _table(
     _seconds("seconds"),
     _seconds("at"),
 )
+control = _table(
+    "control",  # what somebody who watches wishes; the last one counts
+    _number(),
+    _text("run"),
+    _text("wish"),  # pause or resume
+    _seconds("at"),
+    clustered=False,
+)
+reverdict = _table(
+    "reverdict",  # a later verifier's verdict on a candidate that was judged before
+    _key("sample"),
+    _key("candidate"),
+    _key("verifier"),
+    _text("run"),
+    _text("stage"),
+    _text("outcome"),
+    _text("body"),  # hash of the JSON
+    _seconds("seconds"),
+    _seconds("at"),
+)
 experience = _table(
     "experience",
     _key("run"),
@@ -168,4 +188,6 @@ experience = _table(
 )
 
 Index("request_by_round", request.c.run, request.c.round, request.c.task)
+Index("reply_by_run", reply.c.run)
+Index("control_by_run", control.c.run, control.c.id_number)
 Index("failure_by_run", failure.c.run, failure.c.round)

@@ -1,0 +1,86 @@
+"""How sure is an estimate? Percentile bootstrap over samples; Efron and Tibshirani, An Introduction to the Bootstrap.
+
+The tasks are fixed and the samples are drawn again, as right answers out of n at each task's own rate. A run's later
+rounds depend on its earlier ones; the intervals are given the rounds as they were. They say nothing about other seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 2000
+Counts = Sequence[tuple[int, int]]  # (n, c) of each task: judged samples, right ones
+Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]  # n [T], c [R, T] -> [R]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval and how many tasks and samples stand behind it."""
+
+    value: float
+    low: float
+    high: float
+    tasks: int
+    samples: int
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def estimate(counts: Counts, k: int, seed: int = 0, resamples: int = RESAMPLES) -> Estimate | None:
+    """pass@k over the tasks, with its interval; None without tasks, or when one has fewer than k samples.
+
+    >>> estimate([(4, 1), (4, 4)], k=1).value
+    0.625
+    """
+    if not counts or any(n < k for n, _ in counts):
+        return None
+    n, right = _arrays(counts)
+    low, high = np.quantile(_pass_at_k(n, resampled(counts, seed, resamples), k), (0.025, 0.975))
+    value = float(_pass_at_k(n, right[None, :], k)[0])
+    return Estimate(value, float(low), float(high), len(counts), int(n.sum()))
+
+
+def difference(
+    one: Mapping[str, tuple[int, int]], other: Mapping[str, tuple[int, int]], k: int, seed: int = 0
+) -> Estimate | None:
+    """pass@k of `one` less that of `other` over the tasks of both: a paired comparison, by task."""
+    both = [task for task in one if task in other]
+    first, second = [one[task] for task in both], [other[task] for task in both]
+    if not both or any(n < k for n, _ in (*first, *second)):
+        return None
+    (n, right), (m, other_right) = _arrays(first), _arrays(second)
+    drawn = _pass_at_k(n, resampled(first, seed), k) - _pass_at_k(m, resampled(second, seed + 1), k)
+    value = float((_pass_at_k(n, right[None, :], k) - _pass_at_k(m, other_right[None, :], k))[0])
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return Estimate(value, float(low), float(high), len(both), int(n.sum() + m.sum()))
+
+
+def resampled(counts: Counts, seed: int = 0, resamples: int = RESAMPLES) -> NDArray[np.int64]:
+    """Right answers in as many samples drawn anew: [resamples, tasks]."""
+    n, right = _arrays(counts)
+    rates = right / np.maximum(n, 1)
+    return np.random.default_rng(seed).binomial(n, rates, size=(resamples, len(counts)))
+
+
+def _arrays(counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.array([n for n, _ in counts], dtype=np.int64), np.array([c for _, c in counts], dtype=np.int64)
+
+
+def _pass_at_k(n: NDArray[np.int64], right: NDArray[np.int64], k: int) -> NDArray[np.float64]:
+    """Mean over tasks of 1 - C(n - c, k) / C(n, k); `metrics.pass_at_k` for all resamples at once."""
+    values = np.empty(right.shape)
+    for at, size in enumerate(n.tolist()):
+        table = np.array([_unbiased(size, c, k) for c in range(size + 1)])
+        values[:, at] = table[right[:, at]]
+    means: NDArray[np.float64] = values.mean(axis=1)
+    return means
+
+
+def _unbiased(n: int, c: int, k: int) -> float:
+    return 1.0 - math.comb(n - c, k) / math.comb(n, k)

@@ -1,0 +1,27 @@
+"""Does somebody who watches wish that the run pauses? Asked of the store, so that it may be said by any process.
+
+Requests in flight are finished; no new one starts until the wish is taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from opsmith.learn.events import Warned
+from opsmith.learn.sample import Session
+
+LOOK_S = 0.5
+
+
+async def obey(session: Session) -> None:
+    """Keep `session.running` as the store says, until cancelled."""
+    session.running.set()
+    while True:
+        paused = session.store.is_paused(session.run)
+        if paused and session.running.is_set():
+            session.running.clear()
+            session.on_event(Warned("paused: no new request starts until the run is resumed"))
+        elif not paused and not session.running.is_set():
+            session.running.set()
+            session.on_event(Warned("resumed"))
+        await asyncio.sleep(LOOK_S)

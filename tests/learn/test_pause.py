@@ -1,0 +1,53 @@
+"""A run pauses while the store says so, whichever process said it, and nothing of it changes."""
+
+import threading
+import time
+from pathlib import Path
+
+from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
+
+from opsmith.learn.events import Event, RoundStarted, SampleJudged, Warned
+from opsmith.learn.loop import improve
+from opsmith.store import Store
+from opsmith.store.rows import control_row
+
+
+def test_a_run_waits_while_it_is_paused_and_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "whole.sqlite") as store:
+        whole = store.contents(improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess()).run)
+    seen: list[tuple[float, Event]] = []
+    resumer: list[threading.Thread] = []
+
+    def watcher(event: Event) -> None:
+        seen.append((time.monotonic(), event))
+        if isinstance(event, RoundStarted) and event.round.number == 0:
+            run.append(runs(tmp_path))
+            wish(tmp_path, run[0], "pause")
+            resumer.append(threading.Thread(target=later, args=(tmp_path, run[0])))
+            resumer[0].start()
+
+    run: list[str] = []
+    with Store.open(tmp_path / "paused.sqlite") as store:
+        result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=watcher)
+        resumer[0].join()
+        assert store.contents(result.run) == whole
+    told = {event.message: when for when, event in seen if isinstance(event, Warned)}
+    paused = next(when for message, when in told.items() if message.startswith("paused"))
+    judged = [when for when, event in seen if isinstance(event, SampleJudged)]
+    assert not [when for when in judged if paused + 0.2 < when < told["resumed"]]
+    assert told["resumed"] - paused >= 1.0
+
+
+def runs(folder: Path) -> str:
+    with Store.open(folder / "paused.sqlite") as store:
+        return store.runs()[0].info.id
+
+
+def wish(folder: Path, run: str, what: str) -> None:
+    with Store.open(folder / "paused.sqlite") as store:
+        store.put([control_row(run, what)]).result()  # type: ignore[arg-type]
+
+
+def later(folder: Path, run: str) -> None:
+    time.sleep(1.5)
+    wish(folder, run, "resume")
