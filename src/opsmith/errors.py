@@ -2,7 +2,7 @@
 
 OpsmithError            one message for a person: where, given, expected, what to try
 |-- UsageError          a name or option that does not exist                            (exit 2)
-|-- TaskError           a task file, prompt file or experiment file is wrong            (exit 2)
+|-- TaskError           a task file, prompt, settings or experiment file is wrong       (exit 2)
 |-- ProviderError       a model server refused or failed after all retries              (exit 3)
 |-- StoreError          the experience store cannot be read or written                  (exit 4)
 `-- VerifierError       the verifier itself failed: the candidate stays unjudged        (exit 5)

@@ -1,4 +1,4 @@
-"""The settings of one run, in one object: what the command line and an experiment's TOML file fill in."""
+"""The settings of one run, in one object: what the command line and a TOML file of settings fill in."""
 
 from __future__ import annotations
 

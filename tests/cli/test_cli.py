@@ -42,7 +42,7 @@ def test_version(opsmith):
         (["verify", "bmm_0", "--impl", "missing.txt"], "missing.txt: cannot be read"),
         (["verify", "bmm_0", "--impl", "a", "--reply", "b"], "expected one of them"),
         (["verify", "bmm_0", "--nonsense"], "No such option: --nonsense"),
-        (["run", "missing.toml"], "no such experiment file"),
+        (["run", "missing.toml"], "no such settings file"),
         (["run", "--model", "no/such"], "no such model; known: embedded"),
         (["run", "--model", "openai/x"], "OPENAI_API_KEY"),
         (["run", "--samples", "0"], "--samples: given 0; expected greater than or equal to 1"),

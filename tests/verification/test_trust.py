@@ -7,8 +7,8 @@ from harmful import RIGHT, SMALL, step_task, tiny_python
 
 import opsmith.api
 from opsmith.cli import app
+from opsmith.config import read_config
 from opsmith.errors import TaskError, UsageError
-from opsmith.experiment import read_experiment
 from opsmith.learn.loop import improve
 from opsmith.settings import Settings
 from opsmith.verification import sandbox
@@ -102,7 +102,7 @@ def test_an_experiment_file_cannot_trust_the_tasks_that_came_with_it(tmp_path):
     file = tmp_path / "shared.toml"
     file.write_text("samples = 1\ntrust_tasks = true\n")
     with pytest.raises(TaskError, match=r"shared.toml:2: trust_tasks: .*--trust-tasks"):
-        read_experiment(file)
+        read_config(file)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
 def _run(experiment: Path | None, options: dict[str, Any], out: Path, as_json: bool) -> int:
     from opsmith.api import improve
     from opsmith.benchmarks import load_tasks
-    from opsmith.experiment import resolve_settings
+    from opsmith.config import resolve_settings
     from opsmith.report import closing
     from opsmith.report.live import watch
     from opsmith.report.tables import output

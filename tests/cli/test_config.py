@@ -1,11 +1,11 @@
-"""Experiment files: every wrong key or value is named with its line."""
+"""Settings files: every wrong key or value is named with its line."""
 
 from pathlib import Path
 
 import pytest
 
+from opsmith.config import read_config, resolve_settings
 from opsmith.errors import TaskError, UsageError
-from opsmith.experiment import read_experiment, resolve_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 def test_a_wrong_file_is_named_with_the_line(tmp_path, text, words):
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(TaskError, match=words):
-        read_experiment(tmp_path / "x.toml")
+        read_config(tmp_path / "x.toml")
 
 
 def test_options_win_and_options_not_given_do_not(tmp_path):
@@ -35,7 +35,7 @@ def test_options_win_and_options_not_given_do_not(tmp_path):
         resolve_settings(None, {"from_run": 3})
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.toml")), ids=lambda file: file.stem)
-def test_the_experiments_of_this_repository_are_right_and_open_with_their_command(file):
+def test_the_settings_of_the_main_job_are_right_and_open_with_their_command():
+    file = ROOT / "experiments" / "main.toml"
     resolve_settings(file, {})
     assert file.read_text().splitlines()[0] == f"# opsmith run experiments/{file.name}"

@@ -1,6 +1,6 @@
-"""Which settings does a run have? The defaults, an experiment's TOML file over them, the command line's options last.
+"""Which settings does a run have? The defaults, a TOML file of settings over them, the command line's options last.
 
-An experiment file holds fields of `Settings` as top-level keys and nothing else. An unknown or wrong value is a
+A settings file holds fields of `Settings` as top-level keys and nothing else. An unknown or wrong value is a
 TaskError that names the file and line, or a UsageError that names the option.
 """
 
@@ -26,7 +26,7 @@ NOT_IN_FILES = {"trust_tasks": "the option --trust-tasks: a file may come from w
 def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
     """The settings of a run; options that are None were not given."""
     given = {name: value for name, value in options.items() if value is not None}
-    stated = read_experiment(file) if file is not None else {}
+    stated = read_config(file) if file is not None else {}
     try:
         return Settings(**{**stated, **given})
     except ValidationError as error:
@@ -35,13 +35,13 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
     raise UsageError(f"{option}: given {given_value}; expected {problem}")
 
 
-def read_experiment(file: Path) -> dict[str, Any]:
-    """The keys of an experiment file, checked one by one against `Settings`."""
+def read_config(file: Path) -> dict[str, Any]:
+    """The keys of a settings file, checked one by one against `Settings`."""
     try:
         text = file.read_text(encoding="utf-8")
         stated = tomllib.loads(text)
     except FileNotFoundError as error:
-        raise UsageError(f"{file}: no such experiment file; try: experiments/main.toml") from error
+        raise UsageError(f"{file}: no such settings file; try: experiments/main.toml") from error
     except (OSError, ValueError) as error:  # TOML errors say line and column
         raise TaskError(f"{file}: not a readable TOML file: {error}") from error
     for key in stated:
