@@ -9,53 +9,29 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.errors import UsageError
-from opsmith.records import Diagnostic, Stage, Task
+from opsmith.records import Task
+from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
-
-@dataclass(frozen=True)
-class Checked:
-    """A static check's result: a program to run, or the stage that refused it and every finding there.
-
-    Findings of later stages (an affine error beside a type error) are kept in `errors` too; `stage` is the first
-    stage that refused, or RUN when nothing did.
-    """
-
-    stage: Stage
-    program: Any = None  # opaque to everything but the target; None when refused
-    errors: tuple[Diagnostic, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One execution that a candidate must pass: `name` says shape set and precision; `data` is the target's."""
-
-    name: str
-    data: Any = field(repr=False, compare=False)
-    draws: int = 1  # inputs, each with its seed, that are executed at once
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    """What one trial showed: no errors and MATCH when the outputs agree, else the stage and the findings."""
-
-    stage: Stage  # RUN or MATCH
-    errors: tuple[Diagnostic, ...] = ()
-    max_abs_error: float | None = None
-
-
-class TaskFault(Exception):
-    """The task's author is at fault (a TASK or FN finding): the candidate stays unjudged."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(str(diagnostic))
-        self.diagnostic = diagnostic
+__all__ = [
+    "BUILT_IN",
+    "TARGETS",
+    "Checked",
+    "Executed",
+    "Policy",
+    "Preloads",
+    "Sampler",
+    "Target",
+    "TaskFault",
+    "Trial",
+    "TrialResult",
+    "get_target",
+    "is_known_elsewhere",
+]
 
 
 class Policy(Protocol):

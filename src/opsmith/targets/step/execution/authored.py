@@ -18,8 +18,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from opsmith.records import Diagnostic
-from opsmith.targets import TaskFault
 from opsmith.targets.step.language.dims import Dim
+from opsmith.targets.trial import TaskFault
 
 BUILTINS: Mapping[str, Any] = vars(builtins)
 _DOORS = frozenset(("input_data", "globals", "vars", "eval", "exec", "__builtins__", "__globals__", "__import__"))

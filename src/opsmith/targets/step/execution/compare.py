@@ -9,18 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from opsmith.records import Diagnostic, Stage
-from opsmith.targets import TrialResult
-from opsmith.targets.step.execution.tolerance import Array, Limit, array_of
+from opsmith.targets.step.execution.tolerance import Limit, array_of
 from opsmith.targets.step.execution.trials import Case
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.language.types import Field, fields_of
+from opsmith.targets.trial import TrialResult
+
+if TYPE_CHECKING:
+    from opsmith.targets.step.execution.tolerance import Array
 
 
 def compare(spec: TaskSpec, case: Case, results: Sequence[Sequence[Tensor]]) -> TrialResult:

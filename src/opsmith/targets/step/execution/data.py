@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from opsmith.records import content_hash
-from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.authored import Transform, compile_transform, fault
 from opsmith.targets.step.execution.fns import BatchedFn, FnTable, Plans
 from opsmith.targets.step.execution.generators import make_tensor
@@ -25,6 +24,7 @@ from opsmith.targets.step.execution.precision import default_dtype, default_of, 
 from opsmith.targets.step.language.dims import DimError
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.language.types import fields_of, tensor_shape
+from opsmith.targets.trial import TaskFault
 
 MARGIN = 1e-3  # the least distance of a discrete decision from its boundary
 ATTEMPTS = 200  # draws before a margin is given up

@@ -24,7 +24,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.authored import compile_body, fault, reads_draw
 from opsmith.targets.step.execution.elementwise import Proof, prove
 from opsmith.targets.step.execution.forms import Apply, Axes, batch_call, flat
@@ -33,6 +32,7 @@ from opsmith.targets.step.execution.reductions import reduction_of
 from opsmith.targets.step.execution.slots import SAMPLE, agree, of_one_kind, slots_of, wrong_count
 from opsmith.targets.step.execution.vmap import batched
 from opsmith.targets.step.language.spec import Fn, TaskSpec
+from opsmith.targets.trial import TaskFault
 
 
 class Mode(Enum):

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from opsmith.records import Stage
-from opsmith.targets import TaskFault, TrialResult
 from opsmith.targets.step.execution.compare import compare, larger
 from opsmith.targets.step.execution.precision import default_dtype, default_of
 from opsmith.targets.step.execution.run import RunError, execute_batch, streamed_elements
 from opsmith.targets.step.execution.trials import Case
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.trial import TaskFault, TrialResult
 
 AT_ONCE = 1 << 23  # numbers streamed by the draws and programs that are executed together
 

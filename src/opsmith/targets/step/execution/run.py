@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from opsmith.records import Diagnostic
-from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.flow import Flow
 from opsmith.targets.step.execution.folds import Deferred
 from opsmith.targets.step.execution.kernels import KERNELS
@@ -23,6 +22,7 @@ from opsmith.targets.step.execution.schedule import Batch, Member, Step, schedul
 from opsmith.targets.step.execution.stack import Bindings, Routes, Stack
 from opsmith.targets.step.language.dims import DimError
 from opsmith.targets.step.language.graph import Graph, Node
+from opsmith.targets.trial import TaskFault
 
 __all__ = ["Bindings", "RunError", "execute", "execute_batch", "streamed_elements"]
 

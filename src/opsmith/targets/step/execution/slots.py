@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.authored import fault
 from opsmith.targets.step.execution.precision import TORCH_DTYPES, is_floating, torch_dtype
 from opsmith.targets.step.language.types import DType, Field, Multihot, fields_of, layout, scalar_of
+from opsmith.targets.trial import TaskFault
 
 SAMPLE = 3  # elements on which a mode is compared with the loop
 _AGREE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-1}  # rtol and atol

@@ -15,7 +15,6 @@ from functools import cached_property
 
 from torch import Tensor
 
-from opsmith.targets import TaskFault, Trial
 from opsmith.targets.step.execution.data import (
     Bindings,
     Values,
@@ -35,6 +34,7 @@ from opsmith.targets.step.execution.tolerance import Limit, declared_limit, stac
 from opsmith.targets.step.language.dims import Dim, DimError
 from opsmith.targets.step.language.spec import DEFAULT_SIZES, TaskSpec
 from opsmith.targets.step.language.types import Field, element_dims, fields_of, scalar_of
+from opsmith.targets.trial import TaskFault, Trial
 
 SHAPE_SETS: Mapping[str, Mapping[str, int]] = {
     "base": {},  # the sizes of the task file

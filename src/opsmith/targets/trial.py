@@ -1,0 +1,48 @@
+"""What a target's check and trials give: a program to run, one execution of it, what that showed, and whose fault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from opsmith.records import Diagnostic, Stage
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A static check's result: a program to run, or the stage that refused it and every finding there.
+
+    Findings of later stages (an affine error beside a type error) are kept in `errors` too; `stage` is the first
+    stage that refused, or RUN when nothing did.
+    """
+
+    stage: Stage
+    program: Any = None  # opaque to everything but the target; None when refused
+    errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One execution that a candidate must pass: `name` says shape set and precision; `data` is the target's."""
+
+    name: str
+    data: Any = field(repr=False, compare=False)
+    draws: int = 1  # inputs, each with its seed, that are executed at once
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """What one trial showed: no errors and MATCH when the outputs agree, else the stage and the findings."""
+
+    stage: Stage  # RUN or MATCH
+    errors: tuple[Diagnostic, ...] = ()
+    max_abs_error: float | None = None
+
+
+class TaskFault(Exception):
+    """The task's author is at fault (a TASK or FN finding): the candidate stays unjudged."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
