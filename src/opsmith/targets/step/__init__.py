@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
@@ -20,12 +20,16 @@ from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
-from opsmith.targets.step.language.check import Report, check_program
+from opsmith.targets.step.language.check import check_program
+from opsmith.targets.step.language.checked import Program
 from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.language.traits import manipulates_shapes, reuses_streams
+from opsmith.targets.traits import Traits
 
 if TYPE_CHECKING:
     from opsmith.targets.audited import Finding, Judge
+    from opsmith.targets.drawn import Dataflow
     from opsmith.targets.step.execution.trials import Case
 
 VERIFIER = "step-2"  # raise it whenever a verdict can change: trials, tolerances, rules
@@ -41,22 +45,6 @@ def group_of(task_id: str) -> str:
     """What results are grouped by: `attn` of `attn_0`."""
     stem, _, number = task_id.rpartition("_")
     return stem if stem and number.isdigit() else task_id
-
-
-@dataclass
-class Program:
-    """A checked program; where a size shapes its graph (a loop over E, say), other sizes are checked anew."""
-
-    spec: TaskSpec
-    source: str
-    report: Report
-
-    def at(self, sizes: Mapping[str, int]) -> Report:
-        """The report at these sizes."""
-        base = self.report.graph
-        if base is not None and all(base.sizes.get(name) == sizes.get(name) for name in base.reads):
-            return self.report
-        return check_program(self.spec, self.source, sizes)
 
 
 class StepTarget:
@@ -127,10 +115,19 @@ class StepTarget:
 
         return audit(task, source, judge)
 
+    def dataflow(self, task: Task, source: str) -> Dataflow | None:
+        from opsmith.targets.step.dataflow import dataflow_of  # noqa: PLC0415
+
+        return dataflow_of(spec_of(task.text), source)
+
     def cost(self, task: Task, source: str) -> Mapping[str, Any]:
         from opsmith.targets.step.cost import cost_of  # noqa: PLC0415 - imports torch
 
         return cost_of(spec_of(task.text), source)
+
+    def traits(self, task: Task, source: str) -> Traits | None:
+        graph = check_program(spec_of(task.text), source).graph
+        return None if graph is None else Traits(manipulates_shapes(graph), reuses_streams(graph))
 
     def sampler(self) -> Sampler:
         from opsmith.targets.step.sampler import StepSampler  # noqa: PLC0415 - imports numpy
