@@ -233,7 +233,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_what_it_hol
         store.put([*rows.run_rows(RUN, [TASK]), *reply_rows(KEY)]).result()
         before = store.contents(RUN.id)
     with sqlite3.connect(path) as old:  # as version 1 wrote it
-        old.executescript("DROP TABLE control; DROP TABLE reverdict; DROP INDEX reply_by_run;")
+        old.executescript("DROP TABLE control; DROP TABLE reverdict; DROP INDEX reply_by_bill;")
         old.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
     with Store.open(path) as store:
         assert store.contents(RUN.id) == before

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -199,6 +200,14 @@ class Reader:
         row = self._rows(query)[0]
         return _usage(row, None if row.unknown else row.cost)
 
+    def spent_before(self, run: str, number: int) -> tuple[int, int]:
+        """(samples that were answered, input and output tokens of all agents) in the rounds before round `number`."""
+        answered = func.count().filter(request.c.agent == PROPOSER).label("answered")
+        tokens = func.coalesce(func.sum(reply.c.input_tokens + reply.c.output_tokens), 0).label("tokens")
+        query = select(answered, tokens).select_from(request).join(reply, reply.c.request == request.c.id)
+        row = self._rows(query.where(request.c.run == run, request.c.round < number))[0]
+        return row.answered, row.tokens
+
     def judged(self, run: str, number: int) -> set[str]:
         """The samples of a round that have their verdict."""
         query = select(request.c.id).join(verdict, verdict.c.sample == request.c.id)
@@ -281,8 +290,7 @@ class Reader:
 
     def sample(self, run: str, name: str) -> SampleDetail:
         """One sample by its id or the beginning of it, with requests, replies, candidates and verdicts."""
-        begins = request.c.id.startswith(name, autoescape=True)
-        rows = self._rows(_samples().where(request.c.run == run, begins).limit(2))
+        rows = self._rows(_samples().where(request.c.run == run, begins_with(name)).limit(2))
         if len(rows) != 1:
             problem = "more than one sample of" if rows else "no sample of"
             raise UsageError(f"sample {name!r}: {problem} run {run} begins so; `opsmith show {run}` lists them")
@@ -331,6 +339,10 @@ class Reader:
             found |= {(table.name, _content(row._asdict())) for row in rows}
         return frozenset(found)
 
+    def ask(self, query: Select[Any]) -> list[Row[Any]]:
+        """The rows of a query that another module asks."""
+        return self._rows(query)
+
     def _count(self, table: Any, run: str, *conditions: Any) -> int:
         query = select(func.count()).select_from(table).where(table.c.run == run, *conditions)
         number: int = self._rows(query)[0][0]
@@ -345,6 +357,11 @@ class Reader:
 
 
 _TOKENS = ("requests", "input_tokens", "output_tokens", "cached_tokens")
+
+
+def begins_with(name: str) -> Any:
+    """A request's id begins so: a range, which an index can answer."""
+    return (request.c.id >= name) & (request.c.id < name + chr(sys.maxunicode))
 
 
 def _in_round(run: str, number: int | None) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 
-VERSION = 2  # 2: control, reverdict, reply_by_run
+VERSION = 2  # 2: control, reverdict, indices for pages
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -85,7 +85,7 @@ round_ = _table(
     _integer("number", key=True),
     _integer("cycle"),
     _text("level"),  # none, H, HM, HME ...
-    _text("demonstrations"),  # JSON: [[task, hash of the program], ...] as shown
+    _text("demonstrations"),  # JSON: [[task, hash of the program], ...], hardest first
     _text("attempted"),  # JSON: [task, ...]
     _integer("planned"),  # samples
     _seconds("at"),
@@ -187,7 +187,11 @@ experience = _table(
     Column("contaminated", Boolean, nullable=False),  # it equals an example of its own prompt
 )
 
-Index("request_by_round", request.c.run, request.c.round, request.c.task)
-Index("reply_by_run", reply.c.run)
+_place = (request.c.round, request.c.task, request.c.temperature, request.c.number)
+_bill = (reply.c.requests, reply.c.input_tokens, reply.c.output_tokens, reply.c.cached_tokens, reply.c.cost_usd)
+Index("request_by_place", request.c.run, *_place, request.c.agent)  # the order of a run's list of samples
+Index("reply_by_bill", reply.c.run, *_bill)  # so that a sum over a run reads nothing else
+Index("verdict_by_time", verdict.c.run, verdict.c.at)
+Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)
 Index("failure_by_run", failure.c.run, failure.c.round)
