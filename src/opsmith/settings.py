@@ -20,7 +20,7 @@ class Settings(BaseModel):
     levels: int = Field(default=3, ge=1)  # m of Algorithm 1: the number of difficulty bins
     agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
     guardian: Literal["static", "llm"] = "static"
-    selection: Literal["adaptive", "none"] = "adaptive"  # none: the control that resamples without demonstrations
+    selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
     seed: int = 0
     max_rounds: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
@@ -30,4 +30,5 @@ class Settings(BaseModel):
     trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
     from_run: str | None = None  # a finished run whose experiences are where this one starts
     budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
+    tokens_from: str | None = None  # spend as many input and output tokens as that run (with selection = none)
     noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled as real models do

@@ -138,3 +138,10 @@ def test_messages_that_are_no_prompt_hold_nothing() -> None:
 def test_a_program_survives_its_block(program: str) -> None:
     text = yaml.safe_load(f"impl: {yaml_block(program)}\n")["impl"]
     assert text.strip("\n") == program.strip("\n")
+
+
+def test_of_ranked_demonstrations_the_last_goes_first() -> None:
+    nearest, farthest = experience(TWICE, REPEAT, 0.9), experience(ROW_ENERGY, SUM, 0.1)
+    whole = compose(ROW_ENERGY, [nearest, farthest], STEP, None, 0)
+    assert compose(ROW_ENERGY, [nearest, farthest], STEP, whole.tokens - 1, 0, ranked=True).left_out == (farthest,)
+    assert compose(ROW_ENERGY, [nearest, farthest], STEP, whole.tokens - 1, 0).left_out == (nearest,)

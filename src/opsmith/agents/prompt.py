@@ -25,7 +25,7 @@ MESSAGE_TOKENS = 4  # what a chat format adds around one message
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is sent for one task. `demonstrations_used` keeps the given order, `left_out` is easiest first."""
+    """What is sent for one task. `demonstrations_used` keeps their order, `left_out` begins with the first to go."""
 
     messages: tuple[Message, ...]
     demonstrations_used: tuple[Experience, ...] = ()
@@ -50,14 +50,22 @@ def estimate_tokens(text: str) -> int:
 
 
 def compose(
-    task: Task, demonstrations: Sequence[Experience], target: Target, context_window: int | None, reserve: int
+    task: Task,
+    demonstrations: Sequence[Experience],
+    target: Target,
+    context_window: int | None,
+    reserve: int,
+    *,
+    ranked: bool = False,
 ) -> Prompt:
     """The prompt for `task`. Demonstrations that would overflow `context_window` less `reserve` (tokens kept for the
-    reply) are left out, the one with the highest success rate first (of equals the last); None: nothing is left out.
+    reply) are left out, the one with the highest success rate first (of equals the last); with `ranked` the last one
+    first, since they come in order of their use to the task. None: nothing is left out.
     """
     system = Message("system", target.proposer_prompt())
     texts = [_example(demonstration) for demonstration in demonstrations]
-    left_out = _overflow(_user_text([], task), system, demonstrations, texts, context_window, reserve)
+    order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
+    left_out = _overflow(_user_text([], task), system, order, texts, context_window, reserve)
     dropped = set(left_out)
     kept = [i for i in range(len(texts)) if i not in dropped]
     return Prompt(
@@ -70,19 +78,19 @@ def compose(
 def _overflow(
     bare: str,
     system: Message,
-    demonstrations: Sequence[Experience],
+    order: Sequence[int],
     texts: Sequence[str],
     context_window: int | None,
     reserve: int,
 ) -> list[int]:
-    """Positions of the demonstrations to leave out, in the order in which they go."""
+    """Positions of the demonstrations to leave out, in the order in which they go: a beginning of `order`."""
     if context_window is None:
         return []
     overhead = estimate_tokens(system.content) + reserve + 2 * MESSAGE_TOKENS
     room = (context_window - overhead) * CHARS_PER_TOKEN - len(bare) - len("examples:\n")
     excess = sum(map(len, texts)) - room
     left_out: list[int] = []
-    for i in sorted(range(len(texts)), key=lambda i: (-demonstrations[i].success_rate, -i)):
+    for i in order:
         if excess <= 0:
             break
         left_out.append(i)

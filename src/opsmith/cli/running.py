@@ -29,9 +29,12 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     levels: Annotated[int | None, typer.Option(metavar="m", help="Bins of difficulty.")] = None,
     agents: Annotated[str | None, typer.Option(metavar="single|agent", help="With the guardian or without.")] = None,
     guardian: Annotated[str | None, typer.Option(metavar="static|llm", help="A rewrite, or a second call.")] = None,
-    selection: Annotated[str | None, typer.Option(metavar="adaptive|none", help="none: the control.")] = None,
+    selection: Annotated[
+        str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")
+    ] = None,
     from_run: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from its solutions.")] = None,
     budget_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many samples as it did.")] = None,
+    tokens_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="S")] = None,
     out: Out = Path("runs"),
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,

@@ -16,25 +16,26 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from opsmith.learn.budget import Budget
 from opsmith.models import ChatModel
-from opsmith.records import Experience, Task, content_hash, dumps
+from opsmith.records import Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 
 _NO_SAY = {"concurrency", "workers", "max_cost", "trust_tasks"}
-_NAMED_OTHERWISE = {"tasks", "from_run", "budget_from"}  # by digests, experiences and the number of samples
+_NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
 
 def run_info(
     tasks: Sequence[Task],
     given: Sequence[Experience],
-    budget: int | None,
+    budget: Budget | None,
     model: ChatModel,
     target: Target,
     settings: Settings,
 ) -> RunInfo:
-    """The run that this command stands for. `given`: the experiences it starts from; `budget`: samples, if limited."""
+    """The run that this command stands for. `given`: the experiences it starts from; `budget`: if limited."""
     deciding = {name: value for name, value in plain(settings).items() if name not in _NO_SAY}
     versions = {"opsmith": metadata.version("opsmith"), "target": target.name, "verifier": target.verifier}
     parts = {
@@ -42,7 +43,7 @@ def run_info(
         "model": model.name,
         "tasks": sorted([task.id, task.digest] for task in tasks),
         "given": sorted([item.task.digest, content_hash(item.source), repr(item.success_rate)] for item in given),
-        "budget": budget,
+        "budget": to_json(budget),
         "prompts": [content_hash(target.proposer_prompt()), content_hash(target.guardian_prompt() or "")],
         "versions": versions,
     }

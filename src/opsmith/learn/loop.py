@@ -17,6 +17,7 @@ from pathlib import Path
 
 from opsmith.agents.prompt import Prompt, compose, read_prompt
 from opsmith.errors import OpsmithError, ProviderError, TaskError, VerifierError
+from opsmith.learn.budget import Budget, budget_of
 from opsmith.learn.events import Event, OnEvent, RoundEnded, RoundStarted, RunEnded, RunStarted, TaskSolved
 from opsmith.learn.filter import keep, success_rate
 from opsmith.learn.identity import run_info
@@ -26,7 +27,7 @@ from opsmith.learn.pause import obey
 from opsmith.learn.result import RunResult, result_of
 from opsmith.learn.sample import Session, sample_round
 from opsmith.learn.select import Past, Step, get_strategy
-from opsmith.learn.start import begin, given_experiences, sample_budget, target_of, timed
+from opsmith.learn.start import begin, given_experiences, target_of, timed
 from opsmith.models import ChatModel
 from opsmith.records import Boundary, Candidate, Experience, Task
 from opsmith.settings import Settings
@@ -110,7 +111,7 @@ async def improve_async(
     """
     emit = on_event or _ignore
     target = target_of(tasks, settings)
-    given, budget = given_experiences(settings, store, experiences), sample_budget(settings, store)
+    given, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
     info = run_info(tasks, given, budget, model, target, settings)
     known = store.info(info.id) is not None
     if store.end(info.id) is not None:
@@ -139,7 +140,7 @@ class _State:
 class _Loop:
     """The rounds of one run."""
 
-    def __init__(self, session: Session, tasks: Sequence[Task], budget: int | None, stop: asyncio.Event) -> None:
+    def __init__(self, session: Session, tasks: Sequence[Task], budget: Budget | None, stop: asyncio.Event) -> None:
         self.session = session
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
@@ -173,16 +174,16 @@ class _Loop:
             return "all solved"
         if settings.max_rounds is not None and len(state.past) >= settings.max_rounds:
             return "max rounds"
-        if self.budget is not None and state.planned >= self.budget:
+        if self._left(state) == 0:
             return "budget spent"
-        step = self.strategy(state.experiences, state.past, settings.levels)
+        step = self.strategy(state.experiences, state.past, settings.levels, settings.seed)
         return step or "demonstrations used up"
 
     async def _round(self, state: _State, step: Step) -> None:
         session = self.session
-        left = None if self.budget is None else self.budget - state.planned
+        left = self._left(state)
         keys = plan(session.run, len(state.past), [task.id for task in state.unsolved], session.settings, left)
-        shown = tuple((item.task.id, Candidate(item.source).id) for item in step.demonstrations)
+        shown = tuple((item.task.id, Candidate(item.source).id) for item in step.shown(state.unsolved))
         attempted = tuple(task.id for task in state.unsolved)
         info = RoundInfo(len(state.past), step.cycle, step.level, shown, attempted, len(keys))
         prompts = {task.id: self._prompt(task, step) for task in state.unsolved}
@@ -196,10 +197,17 @@ class _Loop:
         if not session.halt:
             self._end_round(info, prompts)
 
+    def _left(self, state: _State) -> int | None:
+        """The samples that the budget allows the next round; None: any number."""
+        if self.budget is None:
+            return None
+        return self.budget.left(state.planned, *self.session.store.spent_before(self.session.run, len(state.past)))
+
     def _prompt(self, task: Task, step: Step) -> Prompt:
         session = self.session
         window, reserve = session.model.context_window, session.settings.max_tokens
-        prompt = compose(task, step.demonstrations, session.target, window, reserve)
+        shown = step.shown_to(task)
+        prompt = compose(task, shown, session.target, window, reserve, ranked=step.nearest is not None)
         if prompt.left_out:
             names = ", ".join(item.task.id for item in prompt.left_out)
             session.warn(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")

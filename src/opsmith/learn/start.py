@@ -23,14 +23,6 @@ def given_experiences(settings: Settings, store: Store, experiences: Sequence[Ex
     return list({item.task.digest: item for item in reversed(every)}.values())[::-1]
 
 
-def sample_budget(settings: Settings, store: Store) -> int | None:
-    if settings.budget_from is not None:
-        return store.sample_count(store.find_run(settings.budget_from))
-    if settings.selection == "none" and settings.max_rounds is None:
-        raise UsageError("selection none: it would sample for ever; give --budget-from RUN or --max-rounds N")
-    return None
-
-
 def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
     """The one target of all tasks. Raises UsageError when there is none, or it lacks what the settings ask for."""
     names = sorted({task.target for task in tasks})

@@ -64,7 +64,7 @@ class RoundInfo:
     number: int
     cycle: int
     level: str
-    demonstrations: tuple[tuple[str, str], ...]  # (task, hash of the program), in the order shown
+    demonstrations: tuple[tuple[str, str], ...]  # (task, hash of the program), all that any of its prompts shows
     attempted: tuple[str, ...]
     planned: int  # samples
 
