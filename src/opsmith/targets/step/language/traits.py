@@ -1,7 +1,7 @@
-"""Does a program manipulate shapes, and does it use a stream twice? Read off its graph (paper, section 2.3 and table 2).
+"""Does a program manipulate shapes, and does it use a stream twice? Read off its graph (paper, section 2.3, table 2).
 
 The primitives that change the shape of a stream are those with which table 2's counts come out on the paper's own
-benchmark: 7 Arith-Once, 8 Arith-Reuse, 7 Shape-Once, 4 Shape-Reuse. Bufferize and Streamify are not among them, although
+benchmark: 7 Arith-Once, 8 Arith-Reuse, 7 Shape-Once, 4 Shape-Reuse. Bufferize and Streamify are not among them, though
 the caption of figure 17 counts them: they move data between stream and buffer and keep its shape, and with them nearly
 every oracle would be a Shape task.
 """
@@ -14,6 +14,7 @@ SHAPE = frozenset({"Promote", "Flatten", "Reshape", "Repeat", "RepeatRef"})
 
 
 def manipulates_shapes(graph: Graph) -> bool:
+    """Whether a primitive changes the shape of a stream."""
     return any(node.op in SHAPE for node in graph.nodes)
 
 
