@@ -1,7 +1,8 @@
 """Which settings does a run have? The defaults, a TOML file of settings over them, the command line's options last.
 
-A settings file holds fields of `Settings` as top-level keys and nothing else. An unknown or wrong value is a
-TaskError that names the file and line, or a UsageError that names the option.
+A settings file holds fields of `Settings` as top-level keys and nothing else; of its `tasks`, those that begin with ./
+or ../ lie beside the file. An unknown or wrong value is a TaskError that names the file and line, or a UsageError that
+names the option.
 """
 
 from __future__ import annotations
@@ -54,7 +55,12 @@ def read_config(file: Path) -> dict[str, Any]:
     except ValidationError as error:
         name, given, problem = _first(error)
         raise TaskError(f"{_place(file, text, name)}: {name}: given {given}; expected {problem}") from error
-    return stated
+    return {**stated, "tasks": [_beside(file, name) for name in stated["tasks"]]} if "tasks" in stated else stated
+
+
+def _beside(file: Path, name: str) -> str:
+    """A name of tasks; one that begins with ./ or ../ lies beside the file, wherever the command runs."""
+    return str(file.parent / name) if name.startswith(("./", "../")) else name
 
 
 def _first(error: ValidationError) -> tuple[str, str, str]:

@@ -39,3 +39,9 @@ def test_the_settings_of_the_main_job_are_right_and_open_with_their_command():
     file = ROOT / "experiments" / "main.toml"
     resolve_settings(file, {})
     assert file.read_text().splitlines()[0] == f"# opsmith run experiments/{file.name}"
+
+
+def test_tasks_that_begin_with_a_dot_lie_beside_the_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('tasks = ["./tasks", "../shared.yaml", "attn_0", "tasks"]')
+    assert read_config(file)["tasks"] == [f"{tmp_path}/tasks", f"{tmp_path}/../shared.yaml", "attn_0", "tasks"]

@@ -1,0 +1,85 @@
+"""`opsmith init`: which files does a project of one's own begin with?
+
+They are rendered from the templates under `project/`, with the project's name and that of its Python package.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+
+from opsmith.errors import UsageError
+
+SUFFIX = ".jinja"
+RENAMED = {"gitignore": ".gitignore"}  # packages do not carry files that begin with a dot
+
+
+@dataclass(frozen=True)
+class Name:
+    """A project's name as a package index takes it, and the Python package in it."""
+
+    project: str
+    package: str
+
+
+def init(folder: Path, name: str | None = None) -> tuple[Path, ...]:
+    """Write a new project into `folder`, which must be empty or not there yet: the files written.
+
+    Errors  UsageError when something is there already, or the name is none for a package; nothing is written then
+    """
+    named = name_of(name if name is not None else folder.resolve().name)
+    _refuse_content(folder)
+    texts = {folder / path: text for path, text in rendered(named)}
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tuple(texts)
+
+
+def name_of(given: str) -> Name:
+    """The names that a text gives. Raises UsageError when it is none, or that of something that can be imported.
+
+    >>> name_of("My-ops")
+    Name(project='My-ops', package='my_ops')
+    """
+    package = re.sub(r"[-_.]+", "_", given.lower())
+    if not re.fullmatch(r"[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?", given, re.ASCII) or keyword.iskeyword(package):
+        raise UsageError(
+            f"project name {given!r}: expected letters, digits, . _ and -, beginning with a letter; try: --name NAME"
+        )
+    if find_spec(package) is not None:
+        raise UsageError(f"project name {given!r}: a package {package} is there already; try: --name another_name")
+    return Name(given, package)
+
+
+def rendered(name: Name) -> Iterator[tuple[PurePosixPath, str]]:
+    """Every file of the project: its path in the folder, and its text."""
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  (only this command needs it)
+
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    for path, template in _templates(files("opsmith.scaffold").joinpath("project"), PurePosixPath()):
+        text = environment.from_string(template.read_text(encoding="utf-8"))
+        parts = [name.package if part == "package" else RENAMED.get(part, part) for part in path.parts]
+        yield PurePosixPath(*parts), text.render(name=name.project, package=name.package)
+
+
+def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _templates(entry, path / entry.name)
+        elif entry.name.endswith(SUFFIX):
+            yield path / entry.name.removesuffix(SUFFIX), entry
+
+
+def _refuse_content(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: this is a file; expected a folder that is empty or not there yet")
+    if folder.is_dir() and (found := sorted(entry.name for entry in folder.iterdir())):
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        raise UsageError(f"{folder}: it holds {found[0]}{more}; expected an empty folder; try: another name for it")

@@ -1,0 +1,122 @@
+"""`opsmith init`: the project works as it is, and nothing that is there already is touched."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from opsmith.errors import UsageError
+from opsmith.scaffold.project import init
+
+MAIN = [sys.executable, "-m", "opsmith"]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("new") / "My-ops"
+    init(folder)
+    return folder
+
+
+def ran(command: list[object], folder: Path, **environment: str) -> str:
+    """What a command prints in `folder`; it must end well."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_its_task_files_are_fine(project):
+    assert "1 task file: 1 fine" in ran([*MAIN, "check", project / "tasks"], project.parent)
+    checked = ran([*MAIN, "check", "lanes_tasks"], project, PYTHONPATH="src")
+    assert "2 task files: 2 fine" in checked
+
+
+def test_its_run_works_from_anywhere_and_is_the_same_run(project):
+    outside = ran([*MAIN, "run", "My-ops/experiment.toml", "--out", "runs"], project.parent)
+    inside = ran([*MAIN, "run", "experiment.toml", "--out", "../runs"], project)
+    assert "solved reach_0" in outside
+    assert "solved reach_0" not in inside  # it was finished already
+    assert re.findall(r"run +(embedded-\S+)", outside)[0] in inside
+
+
+def test_its_own_language_is_learned_from_what_was_solved(project):
+    done = ran([*MAIN, "run", "lanes.toml", "--out", "lanes_runs"], project, PYTHONPATH="src")
+    assert "2/2" in done
+    assert "round 0: 1, round 1: 1" in done
+
+
+def test_its_own_tests_pass_and_a_wrong_task_fails_them(project, tmp_path):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    assert "7 passed" in ran(command, project)
+    init(tmp_path / "spoiled")
+    task = tmp_path / "spoiled" / "lanes_tasks" / "energy_0.yaml"
+    task.write_text(task.read_text().replace("q = mul d d", "q = abs d"))
+    with pytest.raises(AssertionError, match="energy_0"):
+        ran(command, tmp_path / "spoiled")
+
+
+def test_a_generated_script_in_its_own_language_runs(project, tmp_path):
+    ran([*MAIN, "codegen", "lanes_tasks/energy_0.yaml", "-o", tmp_path / "test_energy.py"], project, PYTHONPATH="src")
+    command = [sys.executable, "-m", "pytest", "-q", tmp_path / "test_energy.py"]
+    assert "1 passed" in ran(command, project, PYTHONPATH="src")
+
+
+def test_its_entry_point_names_the_target(project, monkeypatch):
+    monkeypatch.syspath_prepend(str(project / "src"))
+    metadata = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    assert metadata["name"] == "My-ops"
+    ((name, value),) = metadata["entry-points"]["opsmith.targets"].items()
+    assert name == "my_ops-lanes"
+    assert EntryPoint(name, value, "opsmith.targets").load().name == "lanes"
+
+
+def test_no_template_is_left_unfilled(project):
+    texts = {path: path.read_text() for path in project.rglob("*") if path.is_file() and "runs" not in str(path)}
+    assert not [path for path, text in texts.items() if "{{" in text or "package" in path.parts]
+    assert (project / ".gitignore").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("json", "a package json is there already"),
+        ("Opsmith", "a package opsmith is there already"),
+        ("9ops", "beginning with a letter"),
+        ("class", "expected letters"),
+        ("a b", "expected letters"),
+        ("", "expected letters"),
+        ("évier", "expected letters"),
+    ],
+)
+def test_a_name_that_is_none_for_a_package_is_refused_and_nothing_is_written(tmp_path, name, words):
+    with pytest.raises(UsageError, match=words):
+        init(tmp_path / "new", name)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_content_and_a_file_are_refused_and_kept(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"it holds notes\.txt; expected an empty folder"):
+        init(tmp_path, "ops_of_mine")
+    with pytest.raises(UsageError, match="this is a file"):
+        init(tmp_path / "notes.txt", "ops_of_mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_an_empty_folder_is_filled_under_another_name(tmp_path):
+    init(tmp_path, "Other.Name")
+    assert (tmp_path / "src" / "other_name" / "lanes.py").is_file()
