@@ -41,8 +41,8 @@ def estimate(counts: Counts, k: int, seed: int = 0, resamples: int = RESAMPLES) 
     if not counts or any(n < k for n, _ in counts):
         return None
     n, right = _arrays(counts)
-    low, high = np.quantile(_pass_at_k(n, resampled(counts, seed, resamples), k), (0.025, 0.975))
-    value = float(_pass_at_k(n, right[None, :], k)[0])
+    low, high = np.quantile(pass_at_k_of_all(n, resampled(counts, seed, resamples), k), (0.025, 0.975))
+    value = float(pass_at_k_of_all(n, right[None, :], k)[0])
     return Estimate(value, float(low), float(high), len(counts), int(n.sum()))
 
 
@@ -55,8 +55,8 @@ def difference(
     if not both or any(n < k for n, _ in (*first, *second)):
         return None
     (n, right), (m, other_right) = _arrays(first), _arrays(second)
-    drawn = _pass_at_k(n, resampled(first, seed), k) - _pass_at_k(m, resampled(second, seed + 1), k)
-    value = float((_pass_at_k(n, right[None, :], k) - _pass_at_k(m, other_right[None, :], k))[0])
+    drawn = pass_at_k_of_all(n, resampled(first, seed), k) - pass_at_k_of_all(m, resampled(second, seed + 1), k)
+    value = float((pass_at_k_of_all(n, right[None, :], k) - pass_at_k_of_all(m, other_right[None, :], k))[0])
     low, high = np.quantile(drawn, (0.025, 0.975))
     return Estimate(value, float(low), float(high), len(both), int(n.sum() + m.sum()))
 
@@ -72,7 +72,7 @@ def _arrays(counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.array([n for n, _ in counts], dtype=np.int64), np.array([c for _, c in counts], dtype=np.int64)
 
 
-def _pass_at_k(n: NDArray[np.int64], right: NDArray[np.int64], k: int) -> NDArray[np.float64]:
+def pass_at_k_of_all(n: NDArray[np.int64], right: NDArray[np.int64], k: int) -> NDArray[np.float64]:
     """Mean over tasks of 1 - C(n - c, k) / C(n, k); `metrics.pass_at_k` for all resamples at once."""
     values = np.empty(right.shape)
     for at, size in enumerate(n.tolist()):
