@@ -222,6 +222,9 @@ def test_two_workers_on_one_run_are_refused(store: Store) -> None:
             pass
         with store.lock("another run"):
             pass
+        assert store.is_held("run")
+        assert store.is_held("run"), "asking takes nothing from who holds it"
+    assert not store.is_held("run")
     with store.lock("run"):
         pass
     assert [path.name for path in Path(store.path).parent.glob("*.lock")] == []

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -77,6 +78,20 @@ class Store(Reader):
             path.unlink(missing_ok=True)
             handle.close()
 
+    def is_held(self, run: str) -> bool:
+        """Whether some process works on the run just now."""
+        path = Path(f"{self.path}.{run}.lock")
+        try:
+            with path.open() as handle:
+                if fcntl is None:
+                    return True  # not POSIX: a process that was killed leaves its file behind
+                fcntl.flock(handle.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
     def close(self) -> None:
         """Commit what waits and close the file."""
         self._writer.close()
@@ -138,6 +153,7 @@ def _tables(connection: Connection) -> set[str]:
 
 def _locked(path: Path, problem: str) -> IO[str]:
     """The open file, locked; a file that its last holder has just removed is no lock, so that is tried again."""
+    tries = iter((True, True, False))  # `is_held` of another process holds it for a moment
     while True:
         handle = path.open("a")
         try:
@@ -145,6 +161,9 @@ def _locked(path: Path, problem: str) -> IO[str]:
                 fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             handle.close()
+            if next(tries):
+                time.sleep(0.02)
+                continue
             raise StoreError(problem) from error
         with contextlib.suppress(FileNotFoundError):
             if path.stat().st_ino == os.fstat(handle.fileno()).st_ino:

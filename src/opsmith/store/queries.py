@@ -18,7 +18,7 @@ from opsmith.errors import UsageError
 from opsmith.models import Message, Reply
 from opsmith.records import Experience, Outcome, Stage, Task, Usage, Verdict, verdict_from_json
 from opsmith.store import schema
-from opsmith.store.rows import PROPOSER, RoundInfo, RunInfo, task_from_body
+from opsmith.store.rows import GUARDIAN, PROPOSER, RoundInfo, RunInfo, task_from_body, turn_of
 from opsmith.store.schema import candidate, failure, reply, request, run_end, session_end, text, verdict
 from opsmith.store.writer import explain
 
@@ -190,13 +190,13 @@ class Reader:
         return self._count(request, run, request.c.agent == PROPOSER)
 
     def usage(self, run: str, agent: str | None = None) -> Usage:
-        """Billed tokens and money of a run, or of one of its agents."""
+        """Billed tokens and money of a run, or of one of its agents (in every turn of a conversation)."""
         sums = [func.coalesce(func.sum(reply.c[name]), 0).label(name) for name in _TOKENS]
         unknown = func.sum(case((reply.c.cost_usd.is_(None), 1), else_=0)).label("unknown")
         query = select(*sums, func.coalesce(func.sum(reply.c.cost_usd), 0.0).label("cost"), unknown)
         query = query.where(reply.c.run == run)
         if agent is not None:
-            query = query.join(request, request.c.id == reply.c.request).where(request.c.agent == agent)
+            query = query.join(request, request.c.id == reply.c.request).where(_by(request, agent))
         row = self._rows(query)[0]
         return _usage(row, None if row.unknown else row.cost)
 
@@ -271,10 +271,10 @@ class Reader:
         return [(row.before == passed, row.after == passed) for row in self._rows(query)]
 
     def unaffine(self, run: str) -> int:
-        """The proposer's candidates that failed the resource check: what a static guardian is shown."""
+        """The candidates that failed the resource check: what a static guardian is shown."""
         joined = (verdict.c.sample == candidate.c.sample) & (verdict.c.candidate == candidate.c.id)
         query = select(func.count()).select_from(candidate).join(verdict, joined)
-        refused = (candidate.c.agent == PROPOSER) & (verdict.c.stage == Stage.AFFINE.name)
+        refused = ~_by(candidate, GUARDIAN) & (verdict.c.stage == Stage.AFFINE.name)
         number: int = self._rows(query.where(candidate.c.run == run, refused))[0][0]
         return number
 
@@ -302,7 +302,7 @@ class Reader:
     def _calls(self, sample: str) -> tuple[Call, ...]:
         query = select(request, reply, text.c.body.label("parts")).join(reply, reply.c.request == request.c.id)
         query = query.join(text, text.c.hash == request.c.prompt).where(request.c.sample == sample)
-        rows = self._rows(query.order_by(request.c.agent.desc()))  # the proposer first
+        rows = sorted(self._rows(query), key=lambda row: turn_of(row.agent))
         calls = [(row, tuple(Message(role, self.text(name)) for role, name in json.loads(row.parts))) for row in rows]
         return tuple(Call(row.agent, messages, _reply(row), row.seed, row.max_tokens) for row, messages in calls)
 
@@ -315,9 +315,9 @@ class Reader:
             select(body.c.body.label("found"), verdict.c.final, candidate.c.agent, candidate.c.parent, text.c.body)
             .select_from(joined.outerjoin(text, text.c.hash == verdict.c.candidate))
             .where(verdict.c.sample == sample)
-            .order_by(verdict.c.final)
         )
-        found = [(row, verdict_from_json(json.loads(row.found))) for row in self._rows(query)]
+        rows = sorted(self._rows(query), key=lambda row: (row.final, turn_of(row.agent or PROPOSER)))
+        found = [(row, verdict_from_json(json.loads(row.found))) for row in rows]
         return tuple(CandidateRow(r.body, r.agent or PROPOSER, r.parent, seen, r.final) for r, seen in found)
 
     def text(self, name: str) -> str:
@@ -362,6 +362,11 @@ _TOKENS = ("requests", "input_tokens", "output_tokens", "cached_tokens")
 def begins_with(name: str) -> Any:
     """A request's id begins so: a range, which an index can answer."""
     return (request.c.id >= name) & (request.c.id < name + chr(sys.maxunicode))
+
+
+def _by(table: Any, agent: str) -> Any:
+    """What an agent did, in its first turn or a later one."""
+    return (table.c.agent == agent) | table.c.agent.startswith(f"{agent}-", autoescape=True)
 
 
 def _in_round(run: str, number: int | None) -> Any:

@@ -14,7 +14,7 @@ from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, cont
 from opsmith.store import schema
 from opsmith.store.writer import Row
 
-PROPOSER, GUARDIAN = "proposer", "guardian"
+PROPOSER, GUARDIAN, REPAIR = "proposer", "guardian", "repair"
 Wish = Literal["pause", "resume"]
 
 
@@ -30,12 +30,12 @@ class SampleKey:
 
     @cached_property
     def id(self) -> str:
-        """Also the id of the proposer's request; the guardian's is `guardian_id`."""
+        """Also the id of the proposer's first request; see `request_id`."""
         return _short(self.run, str(self.round), self.task, repr(float(self.temperature)), str(self.number))
 
-    @property
-    def guardian_id(self) -> str:
-        return _short(self.id, GUARDIAN)
+    def request_id(self, agent: str) -> str:
+        """The id of the request that an agent of this sample makes."""
+        return self.id if agent == PROPOSER else _short(self.id, agent)
 
     def seed(self, run_seed: int, agent: str = PROPOSER) -> int:
         """The request's seed, of 63 bits: the same in a resumed run, whatever was sampled in between."""
@@ -77,6 +77,22 @@ class Judged:
     verdict: Verdict
     agent: str = PROPOSER
     parent: str | None = None  # Candidate.id
+
+    @property
+    def name(self) -> str:
+        """The candidate's id; "" where there is none."""
+        return Candidate(self.source).id if self.source is not None else ""
+
+
+def in_turn(agent: str, turn: int) -> str:
+    """An agent's name in a turn of a conversation: `guardian`, `repair-1`, `guardian-1`, ..."""
+    return f"{agent}-{turn}" if turn else agent
+
+
+def turn_of(agent: str) -> tuple[int, bool]:
+    """The inverse, to sort by: what an agent does within a sample comes in this order."""
+    name, _, turn = agent.partition("-")
+    return int(turn or 0), name == GUARDIAN
 
 
 def text_row(body: str) -> Row:
@@ -129,7 +145,7 @@ def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
 
 def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply: Reply, seconds: float) -> list[Row]:
     """A request with its reply. A request without one leaves no row: it is asked again."""
-    name = key.id if agent == PROPOSER else key.guardian_id
+    name = key.request_id(agent)
     asked = {"id": name, "agent": agent, "sample": key.id, "prompt": prompt}
     place = {"run": key.run, "round": key.round, "task": key.task, "temperature": key.temperature}
     told = {"number": key.number, "seed": request.seed, "max_tokens": request.max_tokens}
@@ -147,14 +163,20 @@ def failure_row(key: SampleKey, charged_to: Boundary, message: str) -> Row:
 
 
 def judged_rows(key: SampleKey, judged: Sequence[Judged]) -> list[Row]:
-    """All candidates of a sample with their verdicts; the last one is what the sample counts by."""
+    """All candidates of a sample with their verdicts; the last one is what the sample counts by.
+
+    A candidate that was written twice in one sample has one row, and its agent is the first one that wrote it; of
+    several replies without a program the last one's verdict stays.
+    """
     rows: list[Row] = []
-    for item in judged:
-        name = Candidate(item.source).id if item.source is not None else ""
+    different = {item.name: item for item in reversed(judged)}
+    if not judged[-1].name:
+        different[""] = judged[-1]
+    for name, item in different.items():
         body = dumps(replace(item.verdict, seconds=0.0))
         seen = {"stage": item.verdict.stage.name, "outcome": item.verdict.outcome.value, "body": content_hash(body)}
         times = {"seconds": item.verdict.seconds, "at": time.time()}
-        final = item is judged[-1]
+        final = name == judged[-1].name
         rows.append((schema.verdict, _of(key, candidate=name, final=final, **seen, **times)))
         rows.append(text_row(body))
         if item.source is not None:

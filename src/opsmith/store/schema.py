@@ -100,7 +100,7 @@ request = _table(
     _text("task"),
     Column("temperature", Float, nullable=False),
     _integer("number"),  # of the sample at its temperature
-    _text("agent"),  # proposer or guardian
+    _text("agent"),  # proposer, guardian, repair-1, guardian-1 ...
     _text("sample"),  # the proposer's request that this one serves
     _text("prompt"),  # hash of the JSON [[role, hash of content], ...]
     Column("seed", BigInteger, nullable=True),
@@ -139,7 +139,7 @@ candidate = _table(
     _key("id"),  # hash of the source
     _text("run"),
     _text("parent", null=True),
-    _text("agent"),  # proposer or guardian
+    _text("agent"),  # proposer, guardian, repair-1, guardian-1 ...
 )
 verdict = _table(
     "verdict",
