@@ -1,0 +1,84 @@
+"""`inspect eval opsmith/step26 --model ...`: the benchmark as a task of Inspect AI, with our verdict as its score.
+
+Each sample is a task with the messages of a run. A right program scores C, any other reply I; a reply that cannot be
+judged has no score, only the reason: Inspect leaves it out of every metric and reducer. pass@k is Inspect's own:
+`--epochs 8 --epochs-reducer pass_at_1,pass_at_8`. Not covered: the guardian, and the rounds of a run.
+"""
+
+from __future__ import annotations
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig
+from inspect_ai.scorer import CORRECT, INCORRECT, Score, Scorer, Target, accuracy, grouped, scorer, stderr
+from inspect_ai.solver import TaskState, generate
+
+from opsmith.bridges.judging import JudgedReply, NotJudgedError, facts, judge
+from opsmith.bridges.questions import Question, questions
+from opsmith.models import Message
+from opsmith.settings import Settings
+
+
+@task
+def step26(
+    tasks: str | list[str] | None = None,
+    from_run: str | None = None,
+    out: str = "runs",
+    trust_tasks: bool = False,
+) -> Task:
+    """Write operators in STeP.
+
+    Args:
+        tasks: ids, suites, files or folders (with commas); none: the paper's 26 tasks.
+        from_run: a run of `opsmith run` whose solutions are shown as demonstrations.
+        out: the folder of that run's store.
+        trust_tasks: judge tasks that are not bundled even where nothing isolates their code.
+    """
+    samples = [_sample(question) for question in questions(tasks or (), from_run, out)]
+    return Task(
+        dataset=MemoryDataset(samples, name="opsmith" if tasks else "step26"),
+        solver=generate(),
+        scorer=verdict(trust_tasks=trust_tasks),
+        config=GenerateConfig(max_tokens=Settings().max_tokens),
+    )
+
+
+@scorer(metrics=[grouped(accuracy(), "group"), stderr()])
+def verdict(trust_tasks: bool = False) -> Scorer:
+    """C where the verifier passes the program in the reply, I where it refuses it, no score where it cannot tell."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        about = state.metadata
+        try:
+            judged = await judge(about["task"], about["digest"], state.output.completion, trust_tasks)
+        except NotJudgedError as problem:
+            return _unscored(problem)
+        return _scored(judged)
+
+    return score
+
+
+def _sample(question: Question) -> Sample:
+    messages = [_message(message) for message in question.messages]
+    about = question.about | {"demonstrations": list(question.demonstrations)}
+    return Sample(input=messages, id=question.task.id, metadata=about)
+
+
+def _message(message: Message) -> ChatMessage:
+    kind = ChatMessageSystem if message.role == "system" else ChatMessageUser
+    return kind(content=message.content)
+
+
+def _scored(judged: JudgedReply) -> Score:
+    return Score(
+        value=CORRECT if judged.verdict.passed else INCORRECT,
+        answer=judged.program,
+        explanation=judged.verdict.message,
+        reason="invalid_response_format" if judged.program is None else None,
+        metadata=judged.facts,
+    )
+
+
+def _unscored(problem: NotJudgedError) -> Score:
+    known = facts(problem.verdict) if problem.verdict else None
+    return Score.unscored(reason="scoring_failed", answer=problem.program, explanation=str(problem), metadata=known)

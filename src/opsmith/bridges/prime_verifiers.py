@@ -1,0 +1,128 @@
+"""`vf-eval opsmith-step26 ...`: the benchmark as an environment of PrimeIntellect's `verifiers`; verdicts are rewards.
+
+A rollout is one request with the messages of a run, and one reply. A right program is worth 1, any other reply 0; a
+reply that cannot be judged raises, which `verifiers` records as an error of the rollout without a reward. Several
+rollouts of a task are its own: `-r N`, or `--env.id best-of-n`. Not covered: the guardian, and the rounds of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import verifiers.v1 as vf
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+
+from opsmith.agents.prompt import yaml_block
+from opsmith.bridges.judging import NotJudgedError, facts, judge
+from opsmith.bridges.questions import Question, questions, task_of
+
+CANNOT_REACH = 97  # the exit code by which a harness says that the connection to its model failed
+
+
+class StepData(vf.TaskData):
+    """A question, and what finds its task again."""
+
+    task: str
+    digest: str
+    group: str
+    demonstrations: list[str]
+
+
+class StepTaskConfig(vf.TaskConfig):
+    trust_tasks: bool = False
+    """Judge tasks that are not bundled even where nothing isolates their code."""
+
+
+class StepTask(vf.Task[StepData, vf.State, StepTaskConfig]):
+    """An operator to be written in STeP."""
+
+    @vf.reward
+    async def verdict(self, trace: vf.Trace) -> float:
+        """1 or 0. Raises NotJudgedError: `verifiers` counts no reward then, and tells an error."""
+        try:
+            judged = await judge(self.data.task, self.data.digest, trace.last_reply, self.config.trust_tasks)
+        except NotJudgedError as problem:
+            trace.info["verdict"] = facts(problem.verdict) if problem.verdict else None
+            raise
+        trace.info["verdict"] = judged.facts | {"message": judged.verdict.message}
+        trace.record_metric("stage", judged.verdict.stage.value)
+        return float(judged.verdict.passed)
+
+    async def validate(self, runtime: vf.Runtime) -> bool | None:
+        """Whether the task file's own program passes; None: it has none."""
+        program = task_of(self.data.task, self.data.digest).impl
+        if program is None:
+            return None
+        reply = f"impl: {yaml_block(program)}"
+        return (await judge(self.data.task, self.data.digest, reply, self.config.trust_tasks)).verdict.passed
+
+
+class StepTasksetConfig(vf.TasksetConfig):
+    tasks: str = ""
+    """Ids, suites, files or folders, with commas; none: the paper's 26 tasks."""
+    from_run: str | None = None
+    """A run of `opsmith run` whose solutions are shown as demonstrations."""
+    out: str = "runs"
+    """The folder of that run's store."""
+    task: StepTaskConfig = StepTaskConfig()
+
+
+class StepTaskset(vf.Taskset[StepTask, StepTasksetConfig]):
+    """The tasks, each with the messages of a run."""
+
+    def load(self) -> Iterator[StepTask]:
+        for question in questions(self.config.tasks, self.config.from_run, self.config.out):
+            yield StepTask(_data(question), self.config.task)
+
+
+def _data(question: Question) -> StepData:
+    system, user = question.messages
+    name, shown = question.task.id, list(question.demonstrations)
+    about = question.about
+    return StepData(
+        id=name, name=name, system_prompt=system.content, prompt=user.content, demonstrations=shown, **about
+    )
+
+
+class OneAnswerConfig(vf.HarnessConfig):
+    pass
+
+
+class OneAnswer(vf.Harness[OneAnswerConfig]):
+    """The simplest program that can play: it sends the prompt once, and runs nothing."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    EXECUTES_CODE = False
+    NEEDS_CONTAINER = False
+
+    async def launch(
+        self,
+        ctx: vf.ModelContext,
+        trace: vf.Trace,
+        runtime: vf.Runtime,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: vf.TaskData,
+    ) -> vf.ProgramResult:
+        system, prompt = self.resolve_text_prompt(data)
+        messages: list[Any] = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": prompt or ""})
+        async with AsyncOpenAI(base_url=endpoint, api_key=secret, timeout=None) as client:
+            try:
+                reply = await client.chat.completions.create(model=ctx.model, messages=messages)
+            except APIConnectionError as error:
+                return vf.ProgramResult(CANNOT_REACH, "", str(error))
+            except APIStatusError as error:  # what the provider said is on the trace already
+                return vf.ProgramResult(1, "", str(error))
+        return vf.ProgramResult(0, reply.choices[0].message.content or "", "")
+
+
+class StepEnvConfig(vf.SingleAgentEnvConfig):
+    agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
+    """Plays here: nothing that a model writes is executed outside the verifier's workers."""
+
+
+class StepEnv(vf.SingleAgentEnv, vf.Env[StepEnvConfig]):
+    """One agent, one reply."""

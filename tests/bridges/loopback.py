@@ -1,0 +1,49 @@
+"""A model behind the OpenAI interface on loopback, which answers each task with given replies in turn."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from models.servers import OpenAIServer
+
+from opsmith.agents.prompt import compose
+from opsmith.benchmarks import load_tasks
+from opsmith.targets import get_target
+
+NOTHING = "I do not know how to write this."
+WRONG = "```yaml\nimpl: |\n  return E0\n```"  # a program, but not the one that was asked for
+
+
+def oracle(name: str) -> str:
+    """A reply with the task file's own program."""
+    (task,) = load_tasks([name])
+    assert task.impl is not None
+    return "Here it is.\n```yaml\nimpl: |\n" + "".join(f"  {line}\n" for line in task.impl.splitlines()) + "```\n"
+
+
+def question(name: str) -> str:
+    """What the user message about a task ends with: all of it, when there are no demonstrations."""
+    (task,) = load_tasks([name])
+    return compose(task, [], get_target(task.target), None, 0).messages[1].content
+
+
+def serving(replies: Mapping[str, Sequence[str]]) -> OpenAIServer:
+    """A server with the replies to each task, one after the other and then again; to any other task, NOTHING."""
+    texts = {question(name): itertools.cycle(found) for name, found in replies.items()}
+    lock = threading.Lock()
+
+    def answer(body: dict[str, Any]) -> str:
+        asked = text_of(body["messages"][-1])
+        with lock:
+            return next((next(found) for end, found in texts.items() if asked.endswith(end)), NOTHING)
+
+    return OpenAIServer(answer)
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """A message's text, which the interface takes as a text or as parts."""
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
