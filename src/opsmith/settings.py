@@ -21,6 +21,7 @@ class Settings(BaseModel):
     agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
     guardian: Literal["static", "llm"] = "static"
     selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
+    repair: int = Field(default=0, ge=0)  # turns in which a refused candidate's errors go back to the proposer
     seed: int = 0
     max_rounds: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more

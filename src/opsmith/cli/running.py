@@ -32,6 +32,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     selection: Annotated[
         str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")
     ] = None,
+    repair: Annotated[int | None, typer.Option(metavar="K", help="Turns to mend a refused answer.")] = None,
     from_run: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from its solutions.")] = None,
     budget_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many samples as it did.")] = None,
     tokens_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")] = None,

@@ -205,7 +205,8 @@ class _Loop:
 
     def _prompt(self, task: Task, step: Step) -> Prompt:
         session = self.session
-        window, reserve = session.model.context_window, session.settings.max_tokens
+        settings, window = session.settings, session.model.context_window
+        reserve = settings.max_tokens * (1 + 2 * settings.repair)  # each turn brings errors and one more reply
         shown = step.shown_to(task)
         prompt = compose(task, shown, session.target, window, reserve, ranked=step.nearest is not None)
         if prompt.left_out:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from opsmith.agents import guardian
+from opsmith.agents import guardian, repair
 from opsmith.agents.guardian import Guarded
 from opsmith.agents.prompt import Prompt
 from opsmith.agents.reply import read_reply
@@ -26,9 +26,11 @@ from opsmith.store import Store
 from opsmith.store.rows import (
     GUARDIAN,
     PROPOSER,
+    REPAIR,
     Judged,
     SampleKey,
     failure_row,
+    in_turn,
     judged_rows,
     prompt_rows,
     reply_rows,
@@ -158,22 +160,39 @@ class _Sampling:
         self.session.on_event(SampleJudged(key, verdict, problem, self.session.spent))
 
     async def _judged(self, key: SampleKey) -> list[Judged]:
-        """The proposer's candidate, and the guardian's where there is one, with their verdicts."""
+        """All candidates of a sample with their verdicts: the proposer's, then those of its repairs, until one passes.
+
+        Each is followed by what the guardian made of it, where it made anything.
+        """
+        messages = self.messages[key.task]
+        text = await self._ask(key, PROPOSER, messages, self.names[key.task])
+        judged = await self._candidates(key, PROPOSER, text, 0)
+        for turn in range(1, self.session.settings.repair + 1):
+            last = judged[-1]
+            if last.verdict.passed:
+                break
+            messages = repair.request(messages, text, last.verdict, last.source if last.parent else None)
+            text = await self._ask(key, in_turn(REPAIR, turn), messages, self._stored(messages))
+            judged += await self._candidates(key, in_turn(REPAIR, turn), text, turn)
+        return judged
+
+    async def _candidates(self, key: SampleKey, agent: str, text: str, turn: int) -> list[Judged]:
+        """The candidate of one reply, and the guardian's where there is one, with their verdicts."""
         session, task = self.session, self.tasks[key.task]
-        text = await self._ask(key, PROPOSER, self.messages[key.task], self.names[key.task])
         found = read_reply(session.target, task, text)
         if found.source is None:
-            return [Judged(None, found.refusal(session.target.verifier))]
-        proposed = Judged(found.source, _reported(await self._verdict(task, found.source), found.dropped))
-        rewritten = await self._guarded(key, task, proposed) if session.settings.agents == "agent" else None
+            return [Judged(None, found.refusal(session.target.verifier), agent)]
+        proposed = Judged(found.source, _reported(await self._verdict(task, found.source), found.dropped), agent)
+        guarding = in_turn(GUARDIAN, turn)
+        rewritten = await self._guarded(key, task, proposed, guarding) if session.settings.agents == "agent" else None
         if rewritten is None or rewritten.candidate.parent is None:
             return [proposed]
         source, parent = rewritten.candidate.source, rewritten.candidate.parent
         verdict = _reported(await self._verdict(task, source), rewritten.dropped)
-        return [proposed, Judged(source, verdict, GUARDIAN, parent)]
+        return [proposed, Judged(source, verdict, guarding, parent)]
 
-    async def _guarded(self, key: SampleKey, task: Task, proposed: Judged) -> Guarded | None:
-        """What the guardian makes of a candidate; None where it is not asked."""
+    async def _guarded(self, key: SampleKey, task: Task, proposed: Judged, agent: str) -> Guarded | None:
+        """What the guardian, under its name in this turn, makes of a candidate; None where it is not asked."""
         assert proposed.source is not None
         target, candidate, verdict = self.session.target, Candidate(proposed.source), proposed.verdict
         if self.session.settings.guardian == "static":
@@ -182,13 +201,17 @@ class _Sampling:
         if verdict.stage.value <= Stage.PARSE.value:
             return None  # it is no program
         messages = guardian.request(target, candidate)
+        return guardian.read(target, task, candidate, await self._ask(key, agent, messages, self._stored(messages)))
+
+    def _stored(self, messages: tuple[Message, ...]) -> str:
+        """The name of a prompt, whose texts are in the store from now on."""
         name, rows = prompt_rows(messages)
         self.session.store.put(rows)
-        return guardian.read(target, task, candidate, await self._ask(key, GUARDIAN, messages, name))
+        return name
 
     async def _ask(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply, from the store or from the model; it is in the store by then."""
-        reply = self.replies.pop(key.id if agent == PROPOSER else key.guardian_id, None)
+        reply = self.replies.pop(key.request_id(agent), None)
         if reply is None:
             seed = key.seed(self.session.settings.seed, agent)
             request = Request(messages, 1, key.temperature, self.session.settings.max_tokens, seed)

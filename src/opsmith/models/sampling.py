@@ -41,7 +41,7 @@ class Session:
 
     def replies(self, messages: Sequence[Message], temperature: float, seed: int, n: int) -> list[str]:
         """`n` replies, each from a random generator of its own."""
-        parts = [_read(message.content) for message in messages]
+        parts = [_read(message.content) for message in messages if message.role != "assistant"]
         text = next((part.task for part in reversed(parts) if part.task), "")
         if not text:
             return [_untouched(messages)] * n
