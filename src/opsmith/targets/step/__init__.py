@@ -30,6 +30,7 @@ from opsmith.targets.traits import Traits
 if TYPE_CHECKING:
     from opsmith.targets.audited import Finding, Judge
     from opsmith.targets.drawn import Dataflow
+    from opsmith.targets.packaged import Solved
     from opsmith.targets.step.execution.trials import Case
 
 VERIFIER = "step-2"  # raise it whenever a verdict can change: trials, tolerances, rules
@@ -52,6 +53,7 @@ class StepTarget:
 
     name = "step"
     verifier = VERIFIER
+    requirements = ("torch>=2.6",)  # of a package of operators
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
         """Raises TaskError with line and column; keys without meaning are logged as warnings."""
@@ -128,6 +130,16 @@ class StepTarget:
     def traits(self, task: Task, source: str) -> Traits | None:
         graph = check_program(spec_of(task.text), source).graph
         return None if graph is None else Traits(manipulates_shapes(graph), reuses_streams(graph))
+
+    def package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
+        from opsmith.targets.step.library.package import package  # noqa: PLC0415 - imports torch
+
+        return package(name, operators)
+
+    def usage(self, name: str, operators: Sequence[Solved]) -> str:
+        from opsmith.targets.step.library.package import usage  # noqa: PLC0415 - imports torch
+
+        return usage(name, operators)
 
     def sampler(self) -> Sampler:
         from opsmith.targets.step.sampler import StepSampler  # noqa: PLC0415 - imports numpy

@@ -1,0 +1,72 @@
+"""Vendor: which modules of ours does an operator need, and what do they look like inside another package?
+
+The import closure of the operator and its proof, less imports for type checkers; the texts are ours but for the name
+of the package. Nothing in it needs more than torch, which the tests hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+
+ROOT = "opsmith"
+ROOTS = ("opsmith.targets.step.library.operator", "opsmith.targets.step.library.proof")
+_IMPORT = re.compile(rf"\b(from|import) {ROOT}(?=[.\s])")
+
+
+def vendored(package: str) -> dict[str, str]:
+    """Path below the package -> text of every module that it needs of ours, imports rewritten to `package`."""
+    texts = _closure()
+    found = {f"{name.removeprefix(f'{ROOT}.').replace('.', '/')}.py": text for name, text in texts.items()}
+    for folder in sorted({parent for name in texts for parent in _parents(name)}):
+        found[f"{folder.removeprefix(ROOT).lstrip('.').replace('.', '/')}/__init__.py".lstrip("/")] = _front(folder)
+    return {path: _IMPORT.sub(rf"\1 {package}", text) for path, text in sorted(found.items())}
+
+
+def imports_of(text: str) -> Iterator[str]:
+    """Every module that a text imports when it runs; of `from a import b` also `a.b`, which may be one."""
+    pending: list[ast.AST] = [ast.parse(text)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        for_checkers = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        pending += [] if for_checkers else ast.iter_child_nodes(node)
+
+
+def _closure() -> dict[str, str]:
+    """Module -> text. A package's own file is none of them: `_front` stands for it."""
+    found: dict[str, str] = {}
+    pending = list(ROOTS)
+    while pending:
+        name = pending.pop()
+        text = None if name in found else _text(name)
+        if text is not None:
+            found[name] = text
+            pending += [other for other in imports_of(text) if other.startswith(f"{ROOT}.")]
+    return dict(sorted(found.items()))
+
+
+def _text(module: str) -> str | None:
+    """The text of a module that is a file of its own."""
+    file = files(ROOT).joinpath(*module.split(".")[1:-1], f"{module.rpartition('.')[2]}.py")
+    return file.read_text(encoding="utf-8") if file.is_file() else None
+
+
+def _parents(module: str) -> Iterator[str]:
+    while "." in module:
+        module = module.rpartition(".")[0]
+        yield module
+
+
+def _front(folder: str) -> str:
+    """The `__init__.py` of a package that imports nothing: ours if it is one, else a line of its own."""
+    text = files(ROOT).joinpath(*folder.split(".")[1:], "__init__.py").read_text(encoding="utf-8")
+    if folder != ROOT and not any(imports_of(text)):
+        return text
+    return f'"""Part of the runtime: modules of {folder}, as they are there."""\n'
