@@ -102,22 +102,22 @@ def _order(ranks: list[list[_Part]]) -> None:
     """Sort each rank by the barycentre of its neighbours, down and up, and keep the order with the fewest crossings."""
     best, fewest = [list(rank) for rank in ranks], _crossings(ranks)
     for sweep in range(_SWEEPS):
-        for rank in ranks[1:] if sweep % 2 == 0 else ranks[-2::-1]:
-            _sort(rank, down=sweep % 2 == 0, ranks=ranks)
+        for fixed, rank in pairwise(ranks if sweep % 2 == 0 else ranks[::-1]):
+            _sort(rank, fixed, down=sweep % 2 == 0)
         crossings = _crossings(ranks)
         if crossings < fewest:
             best, fewest = [list(rank) for rank in ranks], crossings
     ranks[:] = best
 
 
-def _sort(rank: list[_Part], down: bool, ranks: list[list[_Part]]) -> None:
-    at = {part: place for parts in ranks for place, part in enumerate(parts)}
-
-    def barycentre(part: _Part) -> float:
+def _sort(rank: list[_Part], fixed: Sequence[_Part], down: bool) -> None:
+    """Sort by where the neighbours stand in the rank that is not moved; parts without any stay where they are."""
+    at = {part: float(place) for place, part in enumerate(fixed)}
+    keys = {}
+    for place, part in enumerate(rank):
         near = part.above if down else part.below
-        return sum(at[other] for other in near) / len(near) if near else float(at[part])
-
-    rank.sort(key=barycentre)
+        keys[part] = sum(at[other] for other in near) / len(near) if near else float(place)
+    rank.sort(key=lambda part: keys[part])
 
 
 def _crossings(ranks: list[list[_Part]]) -> int:

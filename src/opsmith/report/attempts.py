@@ -1,0 +1,280 @@
+"""What was tried at one task? Its samples grouped by isomorphic program, each group with one sample in full.
+
+Bounded on large stores: so many different programs are read and compared at most, so many groups shown; how many are
+left out is counted. Programs are drawn where their language can draw them; nothing of a program is executed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from opsmith.benchmarks import SUITES, read_task_file, task_files
+from opsmith.records import Candidate, Outcome, Stage, Task, Usage, content_hash
+from opsmith.report.differences import Difference, difference, most_similar
+from opsmith.report.drawing import draw
+from opsmith.report.views import TaskRow
+from opsmith.store import Store
+from opsmith.store import attempts as stored
+from opsmith.store.queries import CandidateRow, Kept, SampleDetail
+from opsmith.targets import get_target
+from opsmith.targets.drawn import Drawn
+
+GROUPS = 12  # shown of a task
+PROGRAMS = 500  # of a task that are compared: right ones and frequent ones first
+
+
+@dataclass(frozen=True)
+class CandidateView:
+    agent: str
+    source: str | None  # None: the reply held no program
+    label: str  # passed, or the stage that refused it
+    passed: bool
+    message: str
+    warnings: tuple[str, ...]
+    max_abs_error: float | None
+    trials: int
+    verifier: str
+    final: bool  # what the sample counts by
+    differences: tuple[Difference, ...]
+    drawing: str | None  # an SVG
+
+
+@dataclass(frozen=True)
+class CallView:
+    """One request with its reply; `prompt` names its messages, equal for equal prompts."""
+
+    agent: str
+    prompt: str
+    messages: tuple[tuple[str, str], ...]  # (role, text)
+    replies: tuple[tuple[str, str], ...]  # (text, why it ended)
+    model: str
+    usage: Usage
+    seed: int | None
+    max_tokens: int
+
+
+@dataclass(frozen=True)
+class SampleView:
+    id: str
+    task: str
+    round: int
+    temperature: float
+    number: int
+    label: str
+    passed: bool
+    candidates: tuple[CandidateView, ...]
+    calls: tuple[CallView, ...]
+    failures: tuple[str, ...]  # what left it unjudged
+
+
+@dataclass(frozen=True)
+class AttemptGroup:
+    """Samples whose programs are isomorphic and have one verdict."""
+
+    number: int  # from 1, in the order shown
+    samples: int
+    programs: int  # different texts
+    label: str
+    passed: bool
+    first_round: int
+    is_kept: bool  # the solution that was kept is one of them
+    sample: SampleView  # one of them
+
+
+@dataclass(frozen=True)
+class TaskView:
+    row: TaskRow
+    text: str  # the task as a prompt shows it
+    stages: tuple[tuple[str, int], ...]  # samples by where they ended, furthest first
+    groups: tuple[AttemptGroup, ...]
+    groups_left: int  # groups that are not shown
+    samples_left: int  # their samples, and those of programs that were not compared
+    unjudged: tuple[tuple[str, int], ...]  # what left samples without a verdict, and how often
+    kept: str | None  # the program that was kept, or given
+    own: str | None  # the bundled task's own program
+
+
+@dataclass(frozen=True)
+class _Group:
+    programs: tuple[stored.Attempt, ...]
+
+    @property
+    def samples(self) -> int:
+        return sum(program.count for program in self.programs)
+
+
+def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS) -> TaskView:
+    """A task of a run with its attempts; `run` is a whole id, `row` one of its view's."""
+    task = next(task for task in store.tasks(run) if task.id == row.id)
+    kept = next((kept for kept in store.experiences(run) if kept.experience.task.id == task.id), None)
+    found = _groups(store, run, task)
+    shown = sorted(found, key=lambda group: not _holds(group, kept))[:limit]
+    ends = stored.stages(store, run, task.id)
+    samples = sum(ends.values()) - sum(group.samples for group in shown)
+    stages = sorted(ends, key=lambda end: (end[1] is not Outcome.PASSED, -end[0].value, end[1]))
+    return TaskView(
+        row=row,
+        text=task.prompt_text,
+        stages=tuple((label_of(stage, outcome), ends[stage, outcome]) for stage, outcome in stages),
+        groups=tuple(_shown(store, task, shown, kept)),
+        groups_left=len(found) - len(shown),
+        samples_left=samples,
+        unjudged=tuple(stored.failures(store, run, task.id)),
+        kept=kept.experience.source if kept else None,
+        own=own_program(task),
+    )
+
+
+def sample_view(store: Store, run: str, name: str) -> SampleView:
+    """One sample with drawings, and differences against the kept and the bundled program. Raises UsageError."""
+    detail = store.sample(run, name)
+    task = next(task for task in store.tasks(run) if task.id == detail.row.task)
+    kept = next((kept for kept in store.experiences(run) if kept.experience.task.id == task.id), None)
+    return _sample(task, detail, _references(task, kept))
+
+
+def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
+    """`passed`, `AFFINE`, `unjudged`."""
+    if outcome is Outcome.REFUSED and stage is not None:
+        return stage.name
+    return outcome.value if outcome is not None else Outcome.UNJUDGED.value
+
+
+def own_program(task: Task) -> str | None:
+    """The program in the file of a bundled task, if the task is exactly that one."""
+    return _bundled(task.id, task.digest)
+
+
+@lru_cache(maxsize=256)
+def _bundled(name: str, digest: str) -> str | None:
+    for path in (path for suite in SUITES for path in task_files(suite)):
+        if path.stem == name:
+            task = read_task_file(path)
+            return task.impl if task.digest == digest else None
+    return None
+
+
+def _groups(store: Store, run: str, task: Task) -> list[_Group]:
+    """Right ones first, then the largest; ties in the order of the store."""
+    programs = stored.attempts(store, run, task.id, PROGRAMS)
+    bodies = stored.texts(store, [program.program for program in programs])
+    groups: dict[tuple[str, str], list[stored.Attempt]] = {}
+    for program in programs:
+        text = bodies.get(program.program, "")
+        key = (_canonical(task.target, text), label_of(program.stage, program.outcome))
+        groups.setdefault(key, []).append(program)
+    found = [_Group(tuple(programs)) for programs in groups.values()]
+    return sorted(found, key=lambda group: (group.programs[0].outcome is not Outcome.PASSED, -group.samples))
+
+
+@lru_cache(maxsize=20_000)
+def _canonical(target: str, source: str) -> str:
+    try:
+        return get_target(target).canonical(source)
+    except Exception:  # a text that is no program, or a target that is not here
+        return source
+
+
+def _holds(group: _Group, kept: Kept | None) -> bool:
+    return kept is not None and Candidate(kept.experience.source).id in {program.program for program in group.programs}
+
+
+def _shown(store: Store, task: Task, groups: Sequence[_Group], kept: Kept | None) -> Iterable[AttemptGroup]:
+    chosen = [_representative(group, kept) for group in groups]
+    details = stored.details(store, chosen)
+    sources = {f"attempt {at}": _source(details[sample]) for at, sample in enumerate(chosen, 1)}
+    references = _references(task, kept)
+    for at, (group, sample) in enumerate(zip(groups, chosen, strict=True), 1):
+        first = group.programs[0]
+        others = {name: text for name, text in sources.items() if name != f"attempt {at}" and text}
+        yield AttemptGroup(
+            number=at,
+            samples=group.samples,
+            programs=len(group.programs),
+            label=label_of(first.stage, first.outcome),
+            passed=first.outcome is Outcome.PASSED,
+            first_round=min(program.round for program in group.programs),
+            is_kept=_holds(group, kept),
+            sample=_sample(task, details[sample], references, others),
+        )
+
+
+def _representative(group: _Group, kept: Kept | None) -> str:
+    """The sample that the kept program came from; else the first of the group's most frequent program."""
+    if kept is not None and kept.sample is not None and _holds(group, kept):
+        return kept.sample
+    return group.programs[0].sample
+
+
+def _references(task: Task, kept: Kept | None) -> dict[str, str]:
+    """What an attempt is compared with, by name."""
+    own = own_program(task)
+    found = {"the kept solution": kept.experience.source} if kept is not None else {}
+    return found | ({"the task's own program": own} if own is not None and own not in found.values() else {})
+
+
+def _source(detail: SampleDetail) -> str:
+    """The program that a sample counts by."""
+    return next((found.source or "" for found in detail.candidates if found.final), "")
+
+
+def _sample(
+    task: Task, detail: SampleDetail, references: Mapping[str, str], others: Mapping[str, str] | None = None
+) -> SampleView:
+    row = detail.row
+    compared = dict(references)
+    near = most_similar(_source(detail), others or {})
+    if near is not None and others is not None and others[near] not in references.values():
+        compared[f"{near}, the most similar one"] = others[near]
+    proposals = {Candidate(found.source).id: found.source for found in detail.candidates if found.source is not None}
+    candidates = tuple(_candidate(task, found, compared, proposals) for found in detail.candidates)
+    calls = tuple(_calls(detail))
+    place = (row.id, row.task, row.round, row.temperature, row.number)
+    passed = row.outcome is Outcome.PASSED
+    return SampleView(*place, label_of(row.stage, row.outcome), passed, candidates, calls, detail.failures)
+
+
+def _candidate(
+    task: Task, found: CandidateRow, compared: Mapping[str, str], proposals: Mapping[str, str]
+) -> CandidateView:
+    verdict, source = found.verdict, found.source
+    against = dict(compared) if found.final else {}
+    if found.parent is not None and found.parent in proposals:
+        against = {"what it was rewritten from": proposals[found.parent], **against}
+    differences = [difference(source or "", other, name) for name, other in against.items() if source]
+    return CandidateView(
+        agent=found.agent,
+        source=source,
+        label=label_of(verdict.stage, verdict.outcome),
+        passed=verdict.passed,
+        message=verdict.message,
+        warnings=verdict.warnings,
+        max_abs_error=verdict.max_abs_error,
+        trials=verdict.trials,
+        verifier=verdict.verifier,
+        final=found.final,
+        differences=tuple(found for found in differences if found is not None),
+        drawing=drawing_of(task, source) if source else None,
+    )
+
+
+def _calls(detail: SampleDetail) -> Iterable[CallView]:
+    for call in detail.calls:
+        messages = tuple((message.role, message.content) for message in call.messages)
+        name = content_hash(*(part for message in messages for part in message))
+        finish = (*call.reply.finish, *[""] * len(call.reply.texts))
+        replies = tuple(zip(call.reply.texts, finish, strict=False))
+        told = (call.reply.model, call.reply.usage, call.seed, call.max_tokens)
+        yield CallView(call.agent, name, messages, replies, *told)
+
+
+def drawing_of(task: Task, source: str) -> str | None:
+    """The program as an SVG; None where it has no graph, or its language is not here or draws nothing."""
+    try:
+        target = get_target(task.target)
+        flow = target.dataflow(task, source) if isinstance(target, Drawn) else None
+    except Exception:  # a target of others: a page without a drawing is better than none
+        return None
+    return None if flow is None else draw(flow, f"Dataflow of a program for {task.id}")

@@ -1,0 +1,115 @@
+"""Which figures show what runs did? From views: learning, pass@k, tokens and cost, of one run or of several.
+
+The x axis of the learning curve is what was read by the model, over all rounds so far: the paper's is one prompt's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opsmith.report.figures import Spec, bar_chart, line_chart
+from opsmith.report.views import PassAt, RunView
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str  # of its file
+    title: str
+    caption: str
+    spec: Spec
+
+
+def figures_of(runs: Sequence[RunView]) -> list[Figure]:
+    """The figures of a run, or of several in one: each run is a series. Without data a figure is left out."""
+    marked = "" if all(run.is_language_model for run in runs) else " Not of a language model"
+    marked += ": " + _samplers(runs) + "." if marked else ""
+    return [_marked(figure, marked) for figure in _figures(runs) if figure.spec["data"]["values"]]
+
+
+def _marked(figure: Figure, words: str) -> Figure:
+    return Figure(figure.name, figure.title, figure.caption + words, figure.spec)
+
+
+def _samplers(runs: Sequence[RunView]) -> str:
+    return ", ".join(dict.fromkeys(run.model for run in runs if not run.is_language_model))
+
+
+def _figures(runs: Sequence[RunView]) -> Iterator[Figure]:
+    several = len(runs) > 1
+    series = "run" if several else None
+    yield _learning(runs, series)
+    yield _pass_at_k(runs, several)
+    yield _per_round(runs, series, "tokens", "Input tokens per round", "input tokens", "Billed in each round.")
+    if any(row.spent.usage.cost_usd for run in runs for row in run.rounds):
+        yield _per_round(runs, series, "cost", "Cost per round", "USD", "Billed in each round, by the prices known.")
+
+
+def _learning(runs: Sequence[RunView], series: str | None) -> Figure:
+    points = [
+        {"run": run.name, "tokens": row.input_tokens, "solved": row.cumulative, "level": _level(row.level, series)}
+        for run in runs
+        for row in run.rounds
+        if row.ended
+    ]
+    most = max((run.overall.tasks for run in runs), default=1)
+    caption = f"Tasks solved of {most}, over the input tokens of all rounds so far; one point per round, in order. "
+    caption += "Labels: which examples were shown (H hard, M medium, E easy)."
+    spec = line_chart(
+        points,
+        x="tokens",
+        y="solved",
+        series=series,
+        label="level",
+        title="Learning curve",
+        x_title="input tokens so far",
+        y_title="tasks solved",
+        y_domain=(0, max(most, 1)),
+    )
+    return Figure("learning", "Learning curve", caption, spec)
+
+
+def _level(level: str, series: str | None) -> str:
+    return "" if level == "none" or series is not None else level
+
+
+def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
+    points = [_point(found, run.name if several else found.series) for run in runs for found in _shown(run, several)]
+    caption = "The chance that k samples of a task hold a right one, mean over the tasks; bands: 95 % bootstrap over "
+    caption += "samples. After learning, each solved task counts by the round that solved it."
+    spec = line_chart(
+        points,
+        x="k",
+        y="pass@k",
+        series="series",
+        low="low",
+        high="high",
+        title="pass@k",
+        x_title="k, samples of each task",
+        log_x=True,
+        y_domain=(0, 1),
+    )
+    return Figure("pass_at_k", "pass@k", caption, spec)
+
+
+def _shown(run: RunView, several: bool) -> Sequence[PassAt]:
+    """Both series of one run; of several runs each one's last."""
+    last = run.pass_at_k[-1].series if run.pass_at_k else ""
+    return [found for found in run.pass_at_k if not several or found.series == last]
+
+
+def _point(found: PassAt, series: str) -> dict[str, Any]:
+    value = found.estimate
+    return {"series": series, "k": found.k, "pass@k": value.value, "low": value.low, "high": value.high}
+
+
+def _per_round(runs: Sequence[RunView], series: str | None, column: str, title: str, unit: str, caption: str) -> Figure:
+    rows = []
+    for run in runs:
+        for row in run.rounds:
+            spent = row.spent.usage
+            figures = {"tokens": spent.input_tokens, "cost": spent.cost_usd}
+            rows.append({"run": run.name, "round": str(row.number), column: figures[column]})
+    spec = bar_chart(rows, x="round", y=column, series=series, title=title, x_title="round", y_title=unit)
+    return Figure(f"{column}_per_round", title, caption, spec)

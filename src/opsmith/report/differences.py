@@ -1,0 +1,49 @@
+"""What differs between two programs, line by line? Plain records, for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from itertools import islice
+
+MAX_LINES = 400  # of one difference; programs are short
+
+
+@dataclass(frozen=True)
+class Line:
+    sign: str  # "-", "+", " ", or "@" where lines are left out
+    text: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What has to change in another program to become this one."""
+
+    against: str  # in words: the kept solution
+    lines: tuple[Line, ...]
+
+
+def difference(source: str, other: str, against: str) -> Difference | None:
+    """None where the programs are the same text, but for blanks at the edges."""
+    one, two = other.strip().splitlines(), source.strip().splitlines()
+    if one == two:
+        return None
+    lines = islice(unified_diff(one, two, n=3, lineterm=""), 2, MAX_LINES)  # after the two lines with file names
+    return Difference(against, tuple(Line("@", "") if line[:1] == "@" else Line(line[0], line[1:]) for line in lines))
+
+
+def most_similar(source: str, others: Mapping[str, str]) -> str | None:
+    """The name of the program that shares the largest part of its lines with `source`; the first of several."""
+    own = _lines(source)
+
+    def shared(name: str) -> float:
+        lines = _lines(others[name])
+        return len(own & lines) / max(len(own | lines), 1)
+
+    return max(others, key=shared, default=None)
+
+
+def _lines(source: str) -> set[str]:
+    lines: Iterable[str] = (line.strip() for line in source.splitlines())
+    return {line for line in lines if line}

@@ -1,0 +1,247 @@
+"""What does a page show of a whole run? The store's answers as plain records: nothing here knows of HTML.
+
+All numbers that are estimates carry their interval. `run_view` reads counts only, never programs or prompts, so that
+it stays usable on large stores; one task's attempts are read by `opsmith.report.attempts`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opsmith.learn.intervals import Counts, Estimate, estimate
+from opsmith.learn.metrics import Score
+from opsmith.learn.result import RunResult, TaskResult, result_of
+from opsmith.records import Usage
+from opsmith.report.closing import NOT_A_MODEL
+from opsmith.store import Store
+from opsmith.store.attempts import Spent, spent_by_round
+from opsmith.store.queries import RunSummary, Tally
+from opsmith.store.rows import RoundInfo
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One task in one round."""
+
+    right: int
+    judged: int
+    solved: bool  # by this round
+
+    @property
+    def rate(self) -> float:
+        return self.right / self.judged if self.judged else 0.0
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    id: str
+    group: str
+    state: str  # solved, unsolved, given (before the run began) or untried
+    round: int | None  # that solved it
+    rate: float  # of that round
+    right: int  # of all rounds
+    judged: int
+    input_tokens: int | None  # of one prompt
+    contaminated: bool  # its solution equals an example of its own prompt
+    cells: tuple[Cell | None, ...]  # by round; None: not tried in it
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """Solved tasks of a group; `pass_at_1`, `pass_at_n` None: a task of it has no judged sample yet."""
+
+    group: str
+    tasks: int
+    solved: int
+    value_at_1: float | None  # mean success rate, as the closing table has it
+    pass_at_1: Estimate | None
+    pass_at_n: Estimate | None
+    n: int  # samples of each task that pass@n counts
+
+
+@dataclass(frozen=True)
+class RoundRow:
+    number: int
+    cycle: int
+    level: str
+    demonstrations: tuple[str, ...]
+    attempted: int
+    planned: int
+    spent: Spent
+    solved: tuple[str, ...]
+    cumulative: int
+    ended: bool
+    input_tokens: int  # of all rounds up to this one
+
+
+@dataclass(frozen=True)
+class PassAt:
+    """pass@k of one series of samples, with its interval."""
+
+    series: str
+    k: int
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class RunView:
+    id: str
+    model: str
+    is_language_model: bool
+    warning: str  # what marks results that are no language model's; "" for one
+    target: str
+    seed: int
+    started: float  # seconds since 1970
+    end: str
+    finished: bool
+    seconds: float
+    settings: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+    overall: GroupRow
+    groups: tuple[GroupRow, ...]
+    rounds: tuple[RoundRow, ...]
+    tasks: tuple[TaskRow, ...]
+    given: tuple[str, ...]
+    usage: Usage
+    guardian_usage: Usage
+    guardian: Mapping[str, int]  # candidates by what it did to them; empty without one
+    input_tokens: float | None  # mean over the tasks, of one prompt
+    samples: int  # answered
+    judged: int
+    pass_at_k: tuple[PassAt, ...]
+    solving: Mapping[str, tuple[int, int]]  # by task: (judged, right) of the samples that pass@1 counts
+
+    @property
+    def name(self) -> str:
+        """Short, for legends and columns: the model, and the beginning of what names the run."""
+        return f"{self.model} {self.id.rpartition('-')[2][:6]}" + ("" if self.is_language_model else " (no LM)")
+
+    @property
+    def unjudged(self) -> int:
+        return self.samples - self.judged
+
+
+def run_view(store: Store, run: str) -> RunView:
+    """Everything about a run but its samples. Raises UsageError for one that does not exist."""
+    summary = store.summary(store.find_run(run))
+    run = summary.info.id
+    result, tallies, rounds = result_of(store, run), store.tallies(run), store.rounds(run)
+    spent = spent_by_round(store, run)
+    counts = solving_counts(result, tallies)
+    rows = _rounds(rounds, spent)
+    groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
+    info = summary.info
+    return RunView(
+        id=run,
+        model=info.model,
+        is_language_model=info.is_language_model,
+        warning=_warning(summary),
+        target=info.target,
+        seed=info.seed,
+        started=summary.started,
+        end=result.end,
+        finished=result.finished,
+        seconds=summary.seconds,
+        settings=tuple((name, json.dumps(value, ensure_ascii=False)) for name, value in info.settings.items()),
+        versions=tuple((name, str(value)) for name, value in info.versions.items()),
+        overall=_group("all", list(result.per_task), result.overall, counts),
+        groups=tuple(_group(name, groups[name], score, counts) for name, score in result.groups.items()),
+        rounds=rows,
+        tasks=tuple(_tasks(result, tallies, [row.number for row in rows])),
+        given=result.given,
+        usage=result.usage,
+        guardian_usage=result.guardian_usage,
+        guardian=result.guardian if sum(result.guardian.values()) else {},
+        input_tokens=result.input_tokens,
+        samples=sum(found.samples for found in spent.values()),
+        judged=sum(found.judged for found in spent.values()),
+        pass_at_k=(
+            *_curve("round 0", list(_best(tallies, dict.fromkeys(result.per_task, 0)).values())),
+            *_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
+        ),
+        solving=counts,
+    )
+
+
+def solving_counts(result: RunResult, tallies: Iterable[Tally]) -> dict[str, tuple[int, int]]:
+    """(judged, right) by task: at the best temperature of the round that solved it, or of its last; as pass@1 counts.
+
+    An unsolved task counts as wrong. A task without judged samples is left out.
+    """
+    tallies = list(tallies)
+    last = {tally.task: tally.round for tally in tallies}  # they come by round
+    solved = {name: task.round for name, task in result.per_task.items() if task.round is not None}
+    found = _best(tallies, {name: solved.get(name, last[name]) for name in result.per_task if name in last})
+    return {name: (judged, right if name in solved else 0) for name, (judged, right) in found.items()}
+
+
+def _best(tallies: Iterable[Tally], rounds: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """(judged, right) of each task in its round, at the temperature with the largest share."""
+    best: dict[str, tuple[int, int]] = {}
+    for tally in tallies:
+        if rounds.get(tally.task) == tally.round:
+            n, c = best.get(tally.task, (1, -1))
+            if tally.right * n > c * tally.judged:
+                best[tally.task] = (tally.judged, tally.right)
+    return best
+
+
+def _curve(series: str, counts: Counts) -> list[PassAt]:
+    """pass@1, 2, 4 ... up to as many samples as every task has."""
+    most = min((n for n, _ in counts), default=0)
+    ks = sorted({2**power for power in range(12) if 2**power <= most} | ({most} if most else set()))
+    found = [(k, estimate(counts, k)) for k in ks]
+    return [PassAt(series, k, value) for k, value in found if value is not None]
+
+
+def _group(name: str, tasks: Sequence[str], score: Score, counts: Mapping[str, tuple[int, int]]) -> GroupRow:
+    own = [counts[task] for task in tasks if task in counts]
+    if len(own) < len(tasks) or not own:
+        return GroupRow(name, score.tasks, score.solved, score.pass_at_1, None, None, 0)
+    n = min(judged for judged, _ in own)
+    return GroupRow(name, score.tasks, score.solved, score.pass_at_1, estimate(own, 1), estimate(own, n), n)
+
+
+def _rounds(
+    rounds: Sequence[tuple[RoundInfo, tuple[str, ...] | None]], spent: Mapping[int, Spent]
+) -> tuple[RoundRow, ...]:
+    rows, cumulative, tokens = [], 0, 0
+    for info, solved in rounds:
+        found = spent.get(info.number, Spent(0, 0, 0, Usage()))
+        cumulative += len(solved or ())
+        tokens += found.usage.input_tokens
+        shown = tuple(task for task, _ in info.demonstrations)
+        counts = (len(info.attempted), info.planned, found, solved or (), cumulative, solved is not None, tokens)
+        rows.append(RoundRow(info.number, info.cycle, info.level, shown, *counts))
+    return tuple(rows)
+
+
+def _tasks(result: RunResult, tallies: Iterable[Tally], numbers: Sequence[int]) -> Iterable[TaskRow]:
+    counts: dict[tuple[str, int], tuple[int, int]] = {}
+    for tally in tallies:
+        right, judged = counts.get((tally.task, tally.round), (0, 0))
+        counts[tally.task, tally.round] = (right + tally.right, judged + tally.judged)
+    for task in result.per_task.values():
+        yield _task(task, [counts.get((task.task, number)) for number in numbers], numbers)
+    for name in result.given:
+        yield TaskRow(name, "", "given", None, 0.0, 0, 0, None, False, (None,) * len(numbers))
+
+
+def _task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbers: Sequence[int]) -> TaskRow:
+    cells = tuple(
+        cell and Cell(*cell, solved=task.round == number) for cell, number in zip(counts, numbers, strict=True)
+    )
+    judged = sum(cell.judged for cell in cells if cell)
+    state = "solved" if task.solved else "unsolved" if judged else "untried"
+    right = sum(cell.right for cell in cells if cell)
+    figures = (task.round, task.success_rate, right, judged, task.input_tokens, task.contaminated)
+    return TaskRow(task.task, task.group, state, *figures, cells)
+
+
+def _warning(summary: RunSummary) -> str:
+    info = summary.info
+    if info.is_language_model:
+        return ""
+    return NOT_A_MODEL if "embedded" in info.model else f"{info.model} is not a language model"
