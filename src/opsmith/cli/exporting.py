@@ -1,9 +1,106 @@
 """`opsmith export` and `reverify`: take a run's results away; judge them again."""
 
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.options import AsJson, Out, TrustTasks, open_store
+from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.store import Store
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
+
 
 def add_to(app: typer.Typer) -> None:
-    """No command yet."""
+    for command in (export, reverify):
+        app.command()(command)
+
+
+def export(
+    run: RunName,
+    library: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write its operators there, as a Python package.")
+    ] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write its experiences there, as data for training.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the package is imported as; default: its folder's name.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Data sets: every right reply, not one of each isomorphic group.")
+    ] = False,
+    out: Out = Path("runs"),
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take a run's operators or experiences away.
+
+    Exit code 0: all is there; 1: operators were left out that the verifier of today does not pass.
+    """
+    if (library is None) == (dataset is None):
+        raise UsageError("export: expected one of --library DIR and --dataset DIR")
+    if name is not None and library is None:
+        raise UsageError("export: --name belongs to --library")
+    if every and dataset is None:
+        raise UsageError("export: --all belongs to --dataset")
+    with open_store(out) as store:
+        if dataset is not None:
+            _dataset(store, run, dataset, every, as_json)
+        elif library is not None:
+            raise typer.Exit(_library(store, run, library, name, trust_tasks, as_json))
+
+
+def _library(store: Store, run: str, folder: Path, name: str | None, trust_tasks: bool, as_json: bool) -> int:
+    from opsmith.export.library import export_library
+    from opsmith.export.shown import exported_lines
+    from opsmith.report.tables import output
+    from opsmith.verification.pool import Pool
+
+    with Pool(trust_tasks=trust_tasks) as pool:
+        found = export_library(store, run, folder, name, pool)
+    if as_json:
+        print(json.dumps(found.as_json(), indent=1))
+    else:
+        output().print(*exported_lines(found), sep="\n")
+    return 1 if found.refused else 0
+
+
+def _dataset(store: Store, run: str, folder: Path, every: bool, as_json: bool) -> None:
+    from opsmith.export.dataset import export_dataset
+
+    found = export_dataset(store, run, folder, every)
+    if as_json:
+        print(json.dumps(found.as_json(), indent=1))
+    else:
+        for kind, splits in found.rows.items():
+            print(f"{folder}: {kind}: {', '.join(f'{split} {count}' for split, count in splits.items())}")
+
+
+def reverify(run: RunName, out: Out = Path("runs"), trust_tasks: TrustTasks = False, as_json: AsJson = False) -> None:
+    """Judge a run's programs again, by the verifier of today.
+
+    The verdicts of then stay; the new ones are kept beside them, and a second call judges only what is missing.
+    Exit code 0: every kept solution passes; 1: one does not; 2: something could not be judged.
+    """
+    from opsmith.export.reverify import as_json as json_of
+    from opsmith.export.reverify import reverify as judge_again
+    from opsmith.export.shown import reverified_parts
+    from opsmith.report.tables import output
+    from opsmith.verification.pool import Pool
+
+    with open_store(out) as store, Pool(trust_tasks=trust_tasks) as pool:
+        found = judge_again(store, run, pool.verify_all, lambda text: print(text, file=sys.stderr, flush=True))
+    if as_json:
+        print(json.dumps(json_of(found), indent=1))
+    else:
+        output().print(*reverified_parts(found), sep="\n")
+    raise typer.Exit(found.exit_code)

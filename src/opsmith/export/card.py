@@ -1,0 +1,33 @@
+"""The card of a data set: what is in it, how it was made, and what it must not be used for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from opsmith.export.pages import rendered
+from opsmith.store.rows import RunInfo
+
+
+def card(info: RunInfo, told: Mapping[str, Any]) -> str:
+    """README.md, with the YAML that `datasets` and the Hugging Face Hub read in front."""
+    front = {
+        "pretty_name": f"Opsmith run {info.id}",
+        "language": ["code"],
+        "license": "other",
+        "license_name": "see-card",
+        "tags": ["program-synthesis", info.target, "opsmith", *([] if info.is_language_model else ["not-from-an-llm"])],
+        "task_categories": ["text-generation"],
+        "configs": [
+            {
+                "config_name": kind,
+                "data_files": [{"split": split, "path": f"data/{kind}/{split}.parquet"} for split in splits],
+            }
+            for kind, splits in told["rows"].items()
+        ],
+    }
+    head = yaml.safe_dump(front, sort_keys=False, allow_unicode=False)
+    splits = list(dict.fromkeys(split for counts in told["rows"].values() for split in counts))
+    return f"---\n{head}---\n\n" + rendered("card.md.jinja", {**told, "run": info, "splits": splits})

@@ -1,0 +1,127 @@
+"""A run's operators as a Python package that needs no Opsmith: code, tests, manifest, README.
+
+Every operator is judged by today's verifier before it goes in; one that is not right stays out, and the manifest says
+why. Equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from opsmith.errors import UsageError
+from opsmith.export import folder as folders
+from opsmith.export.manifest import FILE, FORMAT, manifest, with_files
+from opsmith.export.pages import rendered
+from opsmith.export.solved import Operator, missing_of, not_passed, operators_of
+from opsmith.records import Task
+from opsmith.store import Store
+from opsmith.store.rows import RunInfo
+from opsmith.targets import get_target
+from opsmith.targets.packaged import Packaged
+from opsmith.verification.pool import Pool
+
+_RESERVED = frozenset({"opsmith", "torch", "numpy", "pytest", "setuptools", "pip", "test", "tests"})
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    folder: Path
+    name: str
+    operators: Sequence[Operator]
+    refused: Sequence[Operator]  # solved by the run, and not right by today's verifier: left out
+    missing: Sequence[Task]  # not solved by the run
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "folder": str(self.folder),
+            "name": self.name,
+            "operators": [operator.name for operator in self.operators],
+            "refused": {operator.task.id: operator.verdict.message for operator in self.refused},
+            "missing": [task.id for task in self.missing],
+        }
+
+
+def export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool) -> Exported:
+    """Write the package; `name` is what it is imported as, by default that of the folder.
+
+    Raises UsageError where the folder holds something else, the name is none, or no operator is right.
+    """
+    name = package_name(folder) if name is None else _checked(name)
+    folders.check_free(folder, FILE, FORMAT)
+    info = store.summary(store.find_run(run)).info
+    target = get_target(info.target)
+    if not isinstance(target, Packaged):
+        raise UsageError(f"run {info.id}: programs of the target {info.target} cannot be packaged; it has no `package`")
+    found = operators_of(store, info.id, pool)
+    refused = not_passed(found)
+    operators = [operator for operator in found if operator not in refused]
+    if not operators:
+        raise UsageError(
+            f"run {info.id}: no operator passes today's verifier; the first:\n{refused[0].verdict.message}"
+        )
+    missing = missing_of(store, info.id, found)
+    files = _files(name, info, target, operators, refused, missing)
+    folders.write_folder(folder, partial(folders.write_texts, files=files))
+    return Exported(folder, name, operators, refused, missing)
+
+
+def package_name(folder: Path) -> str:
+    """What a package in this folder is called. Raises UsageError where the folder's name gives none."""
+    return _checked(re.sub(r"[-. ]", "_", folder.resolve().name).lower())
+
+
+def _checked(name: str) -> str:
+    is_name = re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name) is not None and not keyword.iskeyword(name)
+    if is_name and name not in _RESERVED and name not in sys.stdlib_module_names:
+        return name
+    expected = "a name for a Python package, of small letters, digits and _, which is not taken"
+    raise UsageError(f"library {name!r}: expected {expected}; try: --name my_operators")
+
+
+def _files(
+    name: str,
+    info: RunInfo,
+    target: Packaged,
+    operators: Sequence[Operator],
+    refused: Sequence[Operator],
+    missing: Sequence[Task],
+) -> Mapping[str, str]:
+    solved = [operator.solved for operator in operators]
+    facts = {
+        "name": name,
+        "run": info,
+        "operators": operators,
+        "refused": refused,
+        "missing": missing,
+        "requirements": list(target.requirements),
+        "usage": target.usage(name, solved),
+        "opsmith": metadata.version("opsmith"),
+        "target": info.target,
+    }
+    files = target.package(name, solved)
+    files |= {
+        "README.md": rendered("README.md.jinja", facts),
+        "pyproject.toml": rendered("pyproject.toml.jinja", facts),
+    }
+    files["LICENSE"] = _licence()
+    return {**files, FILE: with_files(manifest(name, info, operators, refused, missing), files)}
+
+
+def _licence() -> str:
+    """The licence of the runtime that goes with the operators."""
+    text = metadata.distribution("opsmith").read_text("licenses/LICENSE")
+    if text is None:
+        raise UsageError(
+            "opsmith: its licence is not beside it; expected an installed package; try: pip install opsmith"
+        )
+    return text

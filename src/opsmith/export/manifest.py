@@ -1,0 +1,91 @@
+"""The manifest of a library: what is in it, where that comes from, what is missing, and the hash of every file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+from opsmith.export.solved import Operator
+from opsmith.records import Candidate, Task, Verdict, to_json
+from opsmith.store.rows import RunInfo
+
+FILE = "manifest.json"
+FORMAT = "opsmith library"
+VERSION = 1
+_PRIVATE = ("tasks", "base_url", "from_run")  # paths and addresses of whoever made the run
+
+
+def manifest(
+    name: str, run: RunInfo, operators: Sequence[Operator], refused: Sequence[Operator], missing: Sequence[Task]
+) -> dict[str, Any]:
+    """All but the hashes of the files, which `with_files` adds."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": name,
+        "opsmith": metadata.version("opsmith"),
+        "run": {
+            "id": run.id,
+            "model": run.model,
+            "is_language_model": run.is_language_model,
+            "target": run.target,
+            "seed": run.seed,
+            "settings": {name: to_json(value) for name, value in run.settings.items() if name not in _PRIVATE},
+            "versions": to_json(run.versions),
+        },
+        "operators": [_operator(operator) for operator in operators],
+        "refused": [{**_operator(operator), "message": operator.verdict.message} for operator in refused],
+        "missing": [{"task": task.id, "task_digest": task.digest} for task in missing],
+    }
+
+
+def with_files(told: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """The manifest's text, with the sha256 of every other file."""
+    return (
+        json.dumps({**told, "files": {path: digest(text.encode()) for path, text in sorted(files.items())}}, indent=1)
+        + "\n"
+    )
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _operator(operator: Operator) -> dict[str, Any]:
+    origin = operator.origin
+    return {
+        "function": operator.name,
+        "task": operator.task.id,
+        "group": operator.task.group,
+        "task_digest": operator.task.digest,
+        "program": Candidate(operator.source).id,
+        "source": operator.source,
+        "origin": {
+            "run": origin.run,
+            "model": origin.model,
+            "is_language_model": origin.is_language_model,
+            "round": origin.round,
+            "success_rate": origin.success_rate,
+            "sample": origin.sample,
+            "temperature": origin.temperature,
+            "equals_an_example_of_its_prompt": origin.contaminated,
+            "usage": to_json(origin.sample_usage),
+            "samples": origin.samples,
+            "right": origin.right,
+        },
+        "verdict_then": _verdict(origin.verdict) if origin.verdict else None,
+        "verdict_now": _verdict(operator.verdict),
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    """Without times and errors of rounding, which differ from machine to machine."""
+    return {
+        "verifier": verdict.verifier,
+        "outcome": verdict.outcome.value,
+        "stage": verdict.stage.name,
+        "trials": verdict.trials,
+    }

@@ -1,0 +1,114 @@
+"""What does an example look like as a row of a data set? Plain JSON data, one form for JSONL and Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from opsmith.export.examples import Example, Examples, Preference
+from opsmith.store import Store
+from opsmith.store.rows import RunInfo
+from opsmith.store.verdicts import Answered, prompt, verdict_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = dict[str, Any]
+
+COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
+    "sft": {
+        "messages": "messages", "task": "text", "group": "text", "task_digest": "text", "split": "text",
+        "program": "text", "isomorphism": "text", "demonstrations": "texts", "contaminated": "flag", "sample": "text",
+        "agent": "text", "round": "whole", "temperature": "number", "verifier": "text", "run": "text",
+        "model": "text", "is_language_model": "flag",
+    },
+    "preferences": {
+        "prompt": "messages", "chosen": "messages", "rejected": "messages", "task": "text", "group": "text",
+        "task_digest": "text", "split": "text", "same_prompt": "flag", "rejected_stage": "text",
+        "rejected_message": "text", "demonstrations": "texts", "contaminated": "flag", "chosen_sample": "text",
+        "rejected_sample": "text", "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag",
+    },
+}  # fmt: skip
+
+
+class Rows:
+    """The rows of a run's examples; texts are read from the store as they are needed."""
+
+    def __init__(self, store: Store, info: RunInfo, examples: Examples) -> None:
+        self._store, self._info, self._examples = store, info, examples
+        self._messages = lru_cache(maxsize=64)(self._prompt)
+
+    def of(self, kind: str, split: str | None = None) -> Iterator[Row]:
+        """Those of `sft` or `preferences`, of one split or of all."""
+        made = map(self._sft, self._examples.right) if kind == "sft" else map(self._preference, self._examples.pairs)
+        return (row for row in made if split is None or row["split"] == split)
+
+    def _prompt(self, name: str) -> list[Row]:
+        return [{"role": message.role, "content": message.content} for message in prompt(self._store, name)]
+
+    def _sft(self, example: Example) -> Row:
+        answer = example.answer
+        return {
+            "messages": [*self._messages(answer.prompt), _said(answer)],
+            **_task(example),
+            "program": answer.program,
+            "isomorphism": example.isomorphism,
+            **_shown(example),
+            "sample": answer.sample,
+            "agent": answer.agent,
+            "round": answer.round,
+            "temperature": answer.temperature,
+            **self._source(answer),
+        }
+
+    def _preference(self, pair: Preference) -> Row:
+        chosen, rejected = pair.chosen.answer, pair.rejected
+        return {
+            "prompt": self._messages(chosen.prompt),
+            "chosen": [_said(chosen)],
+            "rejected": [_said(rejected)],
+            **_task(pair.chosen),
+            "same_prompt": pair.same_prompt,
+            "rejected_stage": rejected.stage.name,
+            "rejected_message": verdict_of(self._store, rejected.body).message,
+            **_shown(pair.chosen),
+            "chosen_sample": chosen.sample,
+            "rejected_sample": rejected.sample,
+            **self._source(chosen),
+        }
+
+    def _source(self, answer: Answered) -> Row:
+        """By whom, and by which verifier it was found right."""
+        verifier = verdict_of(self._store, answer.body).verifier
+        model = {"model": self._info.model, "is_language_model": self._info.is_language_model}
+        return {"verifier": verifier, "run": self._info.id, **model}
+
+
+def schema(kind: str) -> pa.Schema:
+    """The Parquet schema of a kind of rows."""
+    import pyarrow as pa  # noqa: PLC0415  (the extra `data`)
+
+    message = pa.struct([("role", pa.string()), ("content", pa.string())])
+    types = {
+        "text": pa.string(),
+        "number": pa.float64(),
+        "whole": pa.int64(),
+        "flag": pa.bool_(),
+        "texts": pa.list_(pa.string()),
+        "messages": pa.list_(message),
+    }
+    return pa.schema([(name, types[column]) for name, column in COLUMNS[kind].items()])
+
+
+def _said(answer: Answered) -> Row:
+    return {"role": "assistant", "content": answer.reply}
+
+
+def _task(example: Example) -> Row:
+    task = example.task
+    return {"task": task.id, "group": task.group, "task_digest": task.digest, "split": example.split}
+
+
+def _shown(example: Example) -> Row:
+    return {"demonstrations": list(example.demonstrations), "contaminated": example.contaminated}
