@@ -1,9 +1,79 @@
 """`opsmith ui`, `pause` and `resume`: look at runs while they go on."""
 
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.options import Out, open_store
+from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.store import Store
+    from opsmith.store.rows import Wish
+
+Run = Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")]
+
 
 def add_to(app: typer.Typer) -> None:
-    """No command yet."""
+    for command in (ui, pause, resume):
+        app.command()(command)
+
+
+def ui(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder of the store of runs.")] = Path("runs"),
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free one.")] = 8741,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T", envvar="OPSMITH_UI_TOKEN", help="What a browser must bring; default: made if needed."
+        ),
+    ] = None,
+) -> None:
+    """Look at runs in a browser, live, until Ctrl-C.
+
+    It answers on this machine alone. On another address (--host) a browser must bring the token of the printed
+    address. The connection is not encrypted: through a network that you do not trust, use an SSH tunnel instead.
+    """
+    serve = _serve_of_extra()
+    with open_store(folder) as store:
+        serve(store, host, port, token, lambda url: print(f"{url}  (Ctrl-C ends it)", file=sys.stderr, flush=True))
+
+
+def pause(run: Run, out: Out = Path("runs")) -> None:
+    """Let a run wait: requests in flight are finished, no new one starts."""
+    _wish(run, out, "pause")
+
+
+def resume(run: Run, out: Out = Path("runs")) -> None:
+    """Let a paused run go on."""
+    _wish(run, out, "resume")
+
+
+def _wish(name: str, out: Path, wish: Wish) -> None:
+    from opsmith.learn.pause import tell
+
+    with open_store(out) as store:
+        run = store.find_run(name)
+        tell(store, run, wish)
+        held = store.is_held(run)
+    now = {"pause": "pauses; `opsmith resume` lets it go on", "resume": "goes on"}[wish]
+    later = {"pause": "will wait when it goes on", "resume": "will not wait when it goes on"}[wish]
+    print(f"run {run} {now}" if held else f"run {run}: no process works on it now; it {later}", file=sys.stderr)
+
+
+def _serve_of_extra() -> Callable[[Store, str, int, str | None, Callable[[str], None]], None]:
+    try:
+        from opsmith.ui.serve import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn"):
+            raise
+        problem = f"`opsmith ui` needs the extra `ui`; {error.name} is not installed"
+        raise UsageError(f"{problem}; try: pip install 'opsmith[ui]'") from error
+    return serve

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import asyncio
 
+from opsmith.errors import UsageError
 from opsmith.learn.events import Warned
 from opsmith.learn.sample import Session
+from opsmith.store import Store
+from opsmith.store.rows import Wish, control_row
 
 LOOK_S = 0.5
 
@@ -25,3 +28,11 @@ async def obey(session: Session) -> None:
             session.running.set()
             session.on_event(Warned("resumed"))
         await asyncio.sleep(LOOK_S)
+
+
+def tell(store: Store, run: str, wish: Wish) -> None:
+    """Store the wish, for whichever process works on the run. Raises UsageError when the run is finished."""
+    end = store.end(run)
+    if end is not None:
+        raise UsageError(f"run {run}: it is finished ({end}); only one that goes on can be paused or resumed")
+    store.put([control_row(run, wish)]).result()

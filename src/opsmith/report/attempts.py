@@ -105,11 +105,11 @@ class _Group:
         return sum(program.count for program in self.programs)
 
 
-def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS) -> TaskView:
-    """A task of a run with its attempts; `run` is a whole id, `row` one of its view's."""
+def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, programs: int = PROGRAMS) -> TaskView:
+    """A task of a run with its attempts; `run` is a whole id, `row` one of its view's; `programs`: how many at most."""
     task = next(task for task in store.tasks(run) if task.id == row.id)
     kept = next((kept for kept in store.experiences(run) if kept.experience.task.id == task.id), None)
-    found = _groups(store, run, task)
+    found = _groups(store, run, task, programs)
     shown = sorted(found, key=lambda group: not _holds(group, kept))[:limit]
     ends = stored.stages(store, run, task.id)
     samples = sum(ends.values()) - sum(group.samples for group in shown)
@@ -156,9 +156,9 @@ def _bundled(name: str, digest: str) -> str | None:
     return None
 
 
-def _groups(store: Store, run: str, task: Task) -> list[_Group]:
+def _groups(store: Store, run: str, task: Task, limit: int) -> list[_Group]:
     """Right ones first, then the largest; ties in the order of the store."""
-    programs = stored.attempts(store, run, task.id, PROGRAMS)
+    programs = stored.attempts(store, run, task.id, limit)
     bodies = stored.texts(store, [program.program for program in programs])
     groups: dict[tuple[str, str], list[stored.Attempt]] = {}
     for program in programs:

@@ -152,7 +152,7 @@ def solutions(reader: Reader, run: str) -> list[Solved]:
     kept = schema.experience
     columns = (kept.c.task, kept.c.digest, kept.c.round, kept.c.success_rate, kept.c.sample, kept.c.contaminated)
     query = select(*columns).where(kept.c.run == run).order_by(kept.c.round, kept.c.task)
-    return [Solved(*row) for row in reader.ask(query)]
+    return [Solved(*tuple(row)) for row in reader.ask(query)]
 
 
 def problems(reader: Reader, run: str, number: int) -> list[tuple[int, str, str, str]]:

@@ -1,0 +1,148 @@
+"""Which page is at which address? Thin: each handler asks the site and renders one template.
+
+    /                          the runs                       live: /events
+    /runs/RUN                  one run                        live: /runs/RUN/events
+    /runs/RUN/samples          its samples, by filters, a page at a time
+    /runs/RUN/samples/SAMPLE   prompt, reply, candidates, verdicts
+    /runs/RUN/tasks/TASK       one task of the run
+    /runs/RUN/attempts/TASK    its attempts, grouped by isomorphism
+    /runs/RUN/results          its numbers with intervals, and its curves
+    POST /runs/RUN/pause, /runs/RUN/resume
+
+Everything else only reads. A name that does not exist is answered with 404 and a page that says what to try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.types import ASGIApp
+
+from opsmith.errors import OpsmithError, UsageError
+from opsmith.store import Store
+from opsmith.store.rows import Wish
+from opsmith.ui import views
+from opsmith.ui.feed import Feed
+from opsmith.ui.guard import Access, Guard, is_ours
+from opsmith.ui.render import STATIC, STYLE, render, run_url
+from opsmith.ui.site import ALL, Site
+
+
+def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
+    """The application, and its feed, which must be closed before the server can end."""
+    site = Site(store, access)
+    feed = Feed(site.parts)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        await feed.close()
+        site.close()
+
+    app = FastAPI(title="opsmith", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
+    app.get("/static/style.css")(lambda: FileResponse(STYLE))
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    _add_pages(app, site)
+    _add_streams(app, site, feed)
+    _add_wishes(app, site)
+    _add_errors(app)
+    return Guard(app, access), feed
+
+
+def _add_pages(app: FastAPI, site: Site) -> None:
+    @app.get("/")
+    def runs() -> Response:
+        return _page("runs.html", live=ALL, lines=site.lines(), path=site.store.path)
+
+    @app.get("/runs/{run}")
+    def run(run: str) -> Response:
+        if (moved := _moved(site, run)) is not None:
+            return moved
+        return _page("run.html", **views.run_page(site, run))
+
+    @app.get("/runs/{run}/samples")
+    def samples(request: Request, run: str) -> Response:
+        values = views.samples_page(site, site.run(run), request.query_params)
+        part = request.headers.get("hx-request") == "true" and request.headers.get("hx-target") == "list"
+        return _page("_samples.html" if part else "samples.html", **values)
+
+    @app.get("/runs/{run}/samples/{sample}")
+    def sample(run: str, sample: str) -> Response:
+        return _page("sample.html", **views.sample_page(site, site.run(run), sample))
+
+    @app.get("/runs/{run}/tasks/{task:path}")
+    def task(run: str, task: str) -> Response:
+        return _page("task.html", **views.task_page(site, site.run(run), task))
+
+    @app.get("/runs/{run}/attempts/{task:path}")
+    def attempts(run: str, task: str) -> Response:
+        return _page("attempts.html", **views.attempts_page(site, site.run(run), task))
+
+    @app.get("/runs/{run}/results")
+    def results(request: Request, run: str, now: str = "") -> Response:
+        part = request.headers.get("hx-request") == "true"
+        values = views.results_page(site, site.run(run), bool(now) or part)
+        return _page("_results.html" if part else "results.html", **values)
+
+
+def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:
+    @app.get("/events")
+    async def events() -> Response:
+        return StreamingResponse(feed.events(ALL), media_type="text/event-stream")
+
+    @app.get("/runs/{run}/events")
+    def run_events(run: str) -> Response:
+        return StreamingResponse(feed.events(site.run(run)), media_type="text/event-stream")
+
+
+def _add_wishes(app: FastAPI, site: Site) -> None:
+    async def told(request: Request, run: str, wish: Wish) -> Response:
+        if not await is_ours(request, site.access):
+            raise HTTPException(403, "This form is not of this page, or of a server that has ended: load it again.")
+        name = await run_in_threadpool(site.wish, run, wish)
+        if request.headers.get("hx-request") == "true":
+            return HTMLResponse((await run_in_threadpool(site.parts, name)).parts["state"])
+        return RedirectResponse(run_url(name), 303)
+
+    @app.post("/runs/{run}/pause")
+    async def pause(request: Request, run: str) -> Response:
+        return await told(request, run, "pause")
+
+    @app.post("/runs/{run}/resume")
+    async def resume(request: Request, run: str) -> Response:
+        return await told(request, run, "resume")
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(OpsmithError)
+    async def ours(_: Request, error: OpsmithError) -> Response:
+        return _error(404 if isinstance(error, UsageError) else 503, str(error))
+
+    @app.exception_handler(StarletteHTTPException)
+    async def http(_: Request, error: StarletteHTTPException) -> Response:
+        return _error(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(Exception)
+    async def unforeseen(_: Request, error: Exception) -> Response:
+        return _error(500, f"{type(error).__name__}: this is our mistake; the terminal of `opsmith ui` tells more")
+
+
+def _moved(site: Site, given: str) -> Response | None:
+    """To the run's own address, when only the beginning of its id was given."""
+    run = site.run(given)
+    return RedirectResponse(run_url(run)) if run != given else None
+
+
+def _page(template: str, **values: Any) -> Response:
+    return HTMLResponse(render(template, **{"live": None, **values}))
+
+
+def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    return HTMLResponse(render("error.html", live=None, status=status, message=message), status, dict(headers or {}))

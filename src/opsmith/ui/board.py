@@ -1,0 +1,207 @@
+"""What does a run look like right now? State, progress, tasks, rounds, spending, last verdicts: one record."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from opsmith.learn.result import group_of
+from opsmith.records import Outcome, Task
+from opsmith.store import Store
+from opsmith.store.pages import (
+    Kind,
+    SampleLine,
+    Solved,
+    count_kinds,
+    judged_since,
+    last_verdicts,
+    problems,
+    session_settings,
+    solutions,
+)
+from opsmith.store.queries import RunSummary
+from opsmith.store.rows import RoundInfo
+
+LAST = 12  # verdicts that are listed
+RATE_S = 60.0  # over which the speed is taken
+
+
+class State(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"  # a process works on it, and waits
+    STOPPED = "stopped"  # no process works on it; the same command goes on
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True)
+class RoundLine:
+    number: int
+    level: str
+    demonstrations: int
+    tasks: int  # attempted
+    planned: int  # samples
+    judged: int
+    right: int
+    solved: tuple[str, ...] | None  # None: it goes on
+
+
+@dataclass(frozen=True)
+class TaskCell:
+    """A task with what is known of it; `right` of `judged` samples are of all rounds."""
+
+    id: str
+    group: str
+    right: int
+    judged: int
+    solution: Solved | None
+
+    @property
+    def given(self) -> bool:
+        """It was solved before the run began."""
+        return self.solution is not None and self.solution.sample is None
+
+
+@dataclass(frozen=True)
+class Board:
+    summary: RunSummary
+    state: State
+    wish_paused: bool  # somebody asked for a pause, whether or not a process is there to obey
+    rounds: tuple[RoundLine, ...]
+    groups: Mapping[str, tuple[TaskCell, ...]]
+    counts: Counter[Kind]
+    last: tuple[SampleLine, ...]
+    problems: tuple[tuple[int, str, str, str], ...]  # round, task, charged to, message
+    per_minute: float | None  # verdicts; None: no process works on it
+    max_cost: float | None  # USD
+
+    @property
+    def id(self) -> str:
+        return self.summary.info.id
+
+    @property
+    def solved(self) -> int:
+        """Tasks that the run solved itself; those given at its start apart."""
+        return sum(cell.solution is not None and not cell.given for cell in self.cells)
+
+    @property
+    def found(self) -> int:
+        """Tasks with a right answer in the round that goes on; its end makes them solved."""
+        return sum(cell.right > 0 and cell.solution is None for cell in self.cells) if self.current else 0
+
+    @property
+    def to_solve(self) -> int:
+        return sum(not cell.given for cell in self.cells)
+
+    @property
+    def cells(self) -> list[TaskCell]:
+        return [cell for cells in self.groups.values() for cell in cells]
+
+    @property
+    def current(self) -> RoundLine | None:
+        """The round that goes on."""
+        return self.rounds[-1] if self.rounds and self.rounds[-1].solved is None else None
+
+    @property
+    def left_s(self) -> float | None:
+        """About how long the round still takes; None: not known."""
+        if self.current is None or not self.per_minute or self.state is not State.RUNNING:
+            return None
+        return max(0, self.current.planned - self.current.judged) / self.per_minute * 60
+
+
+class Boards:
+    """Makes boards; what cannot change any more (a run's tasks, rounds that have ended) is read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tasks: dict[str, list[Task]] = {}
+        self._ended: dict[tuple[str, int], Counter[Kind]] = {}
+        self._finished: dict[str, RunSummary] = {}
+
+    def tasks(self, run: str) -> list[Task]:
+        if run not in self._tasks:
+            self._tasks[run] = sorted(self._store.tasks(run), key=lambda task: task.id)
+        return self._tasks[run]
+
+    def summary(self, run: str) -> RunSummary:
+        found = self._finished.get(run) or self._store.summary(run)
+        if found.finished:
+            self._finished[run] = found
+        return found
+
+    def state(self, summary: RunSummary) -> tuple[State, bool]:
+        """How a run stands, and whether somebody wished that it pauses."""
+        run = summary.info.id
+        wish = not summary.finished and self._store.is_paused(run)
+        if summary.finished:
+            return State.FINISHED, wish
+        if not self._store.is_held(run):
+            return State.STOPPED, wish
+        return State.PAUSED if wish else State.RUNNING, wish
+
+    def board(self, run: str) -> Board:
+        """Raises UsageError when there is no such run."""
+        store, summary = self._store, self.summary(run)
+        rounds = store.rounds(run)
+        counts = self._counts(run, rounds)
+        by_round, by_task = _tallies(counts)
+        state, wish = self.state(summary)
+        recent = None if state in (State.FINISHED, State.STOPPED) else judged_since(store, run, time.time() - RATE_S)
+        return Board(
+            summary=summary,
+            state=state,
+            wish_paused=wish,
+            rounds=tuple(_round_line(info, solved, by_round[info.number]) for info, solved in rounds),
+            groups=_groups(self.tasks(run), solutions(store, run), by_task),
+            counts=counts,
+            last=tuple(last_verdicts(store, run, LAST)),
+            problems=tuple(problems(store, run, 3)),
+            per_minute=recent,
+            max_cost=session_settings(store, run).get("max_cost"),
+        )
+
+    def _counts(self, run: str, rounds: Iterable[tuple[RoundInfo, tuple[str, ...] | None]]) -> Counter[Kind]:
+        total: Counter[Kind] = Counter()
+        for info, solved in rounds:
+            counts = self._ended.get((run, info.number)) or count_kinds(self._store, run, info.number)
+            if solved is not None:
+                self._ended[run, info.number] = counts
+            total.update(counts)
+        return total
+
+
+@dataclass
+class _Tally:
+    judged: int = 0
+    right: int = 0
+
+
+def _tallies(counts: Mapping[Kind, int]) -> tuple[dict[int, _Tally], dict[str, _Tally]]:
+    """Judged samples and right ones, by round and by task."""
+    rounds: dict[int, _Tally] = defaultdict(_Tally)
+    tasks: dict[str, _Tally] = defaultdict(_Tally)
+    for kind, samples in counts.items():
+        for tally in (rounds[kind.round], tasks[kind.task]) if kind.outcome is not None else ():
+            tally.judged += samples
+            tally.right += samples if kind.outcome is Outcome.PASSED else 0
+    return rounds, tasks
+
+
+def _round_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally) -> RoundLine:
+    sizes = len(info.demonstrations), len(info.attempted), info.planned
+    return RoundLine(info.number, info.level, *sizes, tally.judged, tally.right, solved)
+
+
+def _groups(
+    tasks: Iterable[Task], solved: Iterable[Solved], tallies: Mapping[str, _Tally]
+) -> dict[str, tuple[TaskCell, ...]]:
+    by_digest = {item.digest: item for item in solved}
+    groups: dict[str, list[TaskCell]] = {}
+    for task in tasks:
+        tally = tallies.get(task.id, _Tally())
+        cell = TaskCell(task.id, group_of(task), tally.right, tally.judged, by_digest.get(task.digest))
+        groups.setdefault(cell.group, []).append(cell)
+    return {group: tuple(cells) for group, cells in groups.items()}

@@ -1,0 +1,146 @@
+"""Who may read a page, and who may change something? What every request passes before the pages see it.
+
+- Without a token (this machine only): the Host header must name this machine, so that a page of another site cannot
+  read ours under a name of its own that leads here (DNS rebinding).
+- With a token: it comes once in the address (`?token=`), is answered with a cookie and an address without it.
+- What changes something is POST from a page of ours: the Origin header must be ours, and the form carries a secret.
+- Every answer says that it takes scripts, styles and images from here alone, and that no other page may frame it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+FORM_LIMIT = 4096  # bytes of a form: it holds one secret
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # not stricter: the Origin header of a form would be `null`
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a request must bring; `token` None: only this machine can ask."""
+
+    token: str | None = None
+    port: int = 0  # names the cookie: a browser keeps cookies by host, not by port
+    hosts: frozenset[str] = LOOPBACK
+    form_secret: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    @property
+    def cookie(self) -> str:
+        return f"opsmith_{self.port}"
+
+    @property
+    def cookie_value(self) -> str:
+        """Made from the token, so that it outlives this process; the token cannot be had from it."""
+        return hashlib.sha256(f"opsmith ui {self.token}".encode()).hexdigest()
+
+    def is_token(self, given: str) -> bool:
+        return self.token is not None and _same(given, self.token)
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _add_headers(scope, MutableHeaders(scope=message))
+            await send(message)
+
+        refusal = self._refusal(Request(scope))
+        await (refusal or self._app)(scope, receive, guarded)
+
+    def _refusal(self, request: Request) -> Response | None:
+        """The answer to a request that may not pass; None: it may."""
+        access = self._access
+        if access.token is None:
+            host = request.headers.get("host", "")
+            return None if host_name(host) in access.hosts else _page(421, _WRONG_HOST)
+        if (given := request.query_params.get("token")) is not None:
+            return self._first_visit(request) if access.is_token(given) else _page(401, _NO_TOKEN)
+        known = _same(request.cookies.get(access.cookie, ""), access.cookie_value)
+        return None if known else _page(401, _NO_TOKEN)
+
+    def _first_visit(self, request: Request) -> Response:
+        rest = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
+        answer = RedirectResponse(_here(request.url.path) + (f"?{urlencode(rest)}" if rest else ""), 303)
+        answer.set_cookie(
+            self._access.cookie, self._access.cookie_value, max_age=30 * 86400, httponly=True, samesite="strict"
+        )
+        return answer
+
+
+async def is_ours(request: Request, access: Access) -> bool:
+    """Whether a POST comes from a form of ours."""
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    if origin is not None and urlsplit(origin).netloc != host:
+        return False
+    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        return False
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > FORM_LIMIT:
+            return False
+    secret = parse_qs(body.decode("ascii", "replace")).get("secret", [""])[0]
+    return _same(secret, access.form_secret)
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without the port: `[::1]:8741` -> `::1`."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _here(path: str) -> str:
+    """A path on this server: two slashes in front would name another one."""
+    return "/" + path.lstrip("/\\")
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+
+
+def _add_headers(scope: Scope, headers: MutableHeaders) -> None:
+    for name, value in HEADERS.items():
+        headers[name] = value
+    if not scope["path"].startswith("/static/"):
+        headers["Cache-Control"] = "no-store"
+
+
+_NO_TOKEN = "This page needs the token that <code>opsmith ui</code> printed: open the address it printed, as a whole."
+_WRONG_HOST = "This server answers on this machine only: open the address that <code>opsmith ui</code> printed."
+
+
+def _page(status: int, text: str) -> Response:
+    start = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>opsmith</title></head>'
+    return HTMLResponse(f"{start}<body><main><h1>Not here</h1><p>{text}</p></main></body></html>", status)
