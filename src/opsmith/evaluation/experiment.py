@@ -1,0 +1,147 @@
+"""What does an experiment file say? Its parts as records; `reading` makes them from TOML.
+
+An arm is one way to solve the tasks: settings of a run, over those of all arms. Two things an arm may say of another
+one of the same file: `budget_from` and `tokens_from` name an arm whose run is the measure, and `first_round_of` names
+an arm whose first round is this arm (the same samples, so that nothing is paid for twice).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from opsmith.settings import Settings
+
+EMBEDDED = ("embedded", "search")  # what is no language model: [embedded] settings hold for these
+BY_ARM = ("budget_from", "tokens_from")  # settings that name a run: in an experiment file, another arm
+NOT_HERE = {
+    "model": "a [[model]] table, or an arm's own",
+    "seed": "seeds = [...]",
+    "tasks": "tasks = [...] at the top",
+    "trust_tasks": "the option --trust-tasks",
+    "max_cost": "the option --max-cost",
+    "from_run": "opsmith run --from: an experiment starts from nothing",
+    "concurrency": "opsmith run --concurrency: it has no say in a result",
+    "workers": "opsmith run --workers: it has no say in a result",
+}
+
+
+def _fraction(value: Any) -> Any:
+    """`"5/8"` is a number of a paper as well."""
+    if isinstance(value, str) and "/" in value:
+        solved, _, of = value.partition("/")
+        return float(solved) / float(of)
+    return value
+
+
+def _unlike(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fields of `Settings` with right values, none of which an experiment says elsewhere."""
+    for name in settings:
+        if name in NOT_HERE:
+            raise ValueError(f"{name}: expected {NOT_HERE[name]}")
+        if name not in Settings.model_fields:
+            raise ValueError(f"{name}: no such setting; known: {', '.join(set(Settings.model_fields) - set(NOT_HERE))}")
+    Settings(**settings)
+    return settings
+
+
+def _folded(text: str) -> str:
+    """A text without the line breaks of its file."""
+    return " ".join(text.split())
+
+
+Text = Annotated[str, AfterValidator(_folded)]
+Overrides = Annotated[dict[str, Any], AfterValidator(_unlike)]
+Number = Annotated[float, BeforeValidator(_fraction)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Arm(_Part):
+    """One way to solve the tasks."""
+
+    name: str = Field(min_length=1)
+    model: str | None = None  # a model of its own, whatever the others are asked with
+    first_round_of: str | None = None
+    settings: Overrides = {}  # all other keys of the table
+
+
+class Series(_Part):
+    """One model of the experiment."""
+
+    name: str = Field(min_length=1)
+    seeds: tuple[int, ...] = ()  # empty: those of the experiment
+    settings: Overrides = {}  # all other keys of the table
+
+
+class Embedded(_Part):
+    """What holds instead for the embedded model, which is no language model."""
+
+    seeds: tuple[int, ...] = ()
+    settings: Overrides = {}
+
+
+class Paper(_Part):
+    """Numbers that the paper's text or a table gives; nothing is read off a figure."""
+
+    place: str = Field(min_length=1)  # "Table 2", "section 6.2"
+    measure: str  # pass@1, pass@n ...
+    arm: str = ""  # "": the paper does not say, or it is none of ours
+    model: str = ""  # "": it does not say
+    values: dict[str, Number] = {}  # by group or class; `all` is the whole benchmark
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_value(cls, data: Any) -> Any:
+        """`value = 0.5` is short for `values = { all = 0.5 }`."""
+        if isinstance(data, dict) and "value" in data:
+            rest = {name: value for name, value in data.items() if name != "value"}
+            return {**rest, "values": {"all": data["value"], **data.get("values", {})}}
+        return data
+
+
+class Experiment(_Part):
+    """One experiment file."""
+
+    name: str  # of the file
+    title: Text
+    shows: Text  # what a reader learns from it, in a sentence or two
+    analysis: str
+    relative_to: str = ""  # the arm that others are compared with
+    tasks: tuple[str, ...] = ()  # empty: the 26 tasks of the paper
+    seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
+    settings: Overrides = {}
+    embedded: Embedded = Embedded()
+    models: tuple[Series, ...] = Field(min_length=1, alias="model")
+    arms: tuple[Arm, ...] = Field(min_length=1, alias="arm")
+    paper: tuple[Paper, ...] = ()
+    notes: tuple[Text, ...] = ()
+
+    @model_validator(mode="after")
+    def _references(self) -> Experiment:
+        """Every arm that is named is there; one whose spending is a measure comes first."""
+        seen: list[str] = []
+        runs = [arm.name for arm in self.arms if arm.first_round_of is None]
+        for arm in self.arms:
+            named = [arm.settings.get(key) for key in BY_ARM]
+            missing = [name for name in named if name is not None and name not in seen]
+            missing += [arm.first_round_of] if arm.first_round_of and arm.first_round_of not in runs else []
+            if missing:
+                raise ValueError(f"arm {arm.name!r}: names {missing[0]!r}, which is no run of an arm before it")
+            if arm.first_round_of and (arm.settings or arm.model):
+                raise ValueError(f"arm {arm.name!r}: given settings; expected those of {arm.first_round_of!r} alone")
+            seen += [] if arm.first_round_of else [arm.name]
+        names = [arm.name for arm in self.arms]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"arm {twice[0]!r}: given twice")
+        if self.relative_to and self.relative_to not in names:
+            raise ValueError(f"relative_to: no arm is called {self.relative_to!r}; known: {', '.join(names)}")
+        return self
+
+    def series(self, model: str) -> Series:
+        """What the file says of a model; nothing of one that it does not name."""
+        return next((item for item in self.models if item.name == model), Series(name=model))

@@ -1,0 +1,113 @@
+"""What would an experiment ask and cost, before anything is spent? Its first rounds, and an upper bound for all of it.
+
+Counted with the rule of thumb of prompts (characters / 4); every provider counts differently. The bound takes what
+cannot be known from the worst side: `ASSUMED` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opsmith.agents.prompt import MESSAGE_TOKENS, compose, estimate_tokens
+from opsmith.evaluation.plan import Planned
+from opsmith.models.price import cost_usd
+from opsmith.models.table import FAMILIES
+from opsmith.records import Task, Usage
+from opsmith.settings import Settings
+from opsmith.targets import get_target
+
+ASSUMED = (
+    "Tokens are characters / 4; every reply is as long as max_tokens allows; no prompt cache is assumed.",
+    "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
+    "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
+    "as long as a reply. Runs end far earlier.",
+    "A run that the store holds already is found there and costs nothing again.",
+)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One run. `cost_usd` None: the price of its model is not known."""
+
+    arm: str
+    model: str
+    seed: int
+    first: Usage  # of its first round
+    rounds: int | None  # at most; None: another run's spending is the measure
+    most: Usage
+
+
+@dataclass(frozen=True)
+class _Round:
+    tasks: int
+    demonstrations: int
+
+
+def forecast(planned: Sequence[Planned], tasks: Sequence[Task]) -> tuple[Forecast, ...]:
+    """In the order of the runs."""
+    found: list[Forecast] = []
+    for item in planned:
+        settings = item.settings
+        first = _spent(settings, tasks, [_Round(len(tasks), 0)])
+        rounds = list(_rounds(settings, len(tasks)))
+        measure = next((f for f in found if _is_measure(f, item)), None)
+        count, most = (len(rounds), _spent(settings, tasks, rounds)) if measure is None else (None, measure.most)
+        found.append(Forecast(item.arm.name, settings.model, settings.seed, first, count, most))
+    return tuple(found)
+
+
+def price(model: str, base_url: str | None, requests: int, input_tokens: int, output_tokens: int) -> float | None:
+    """USD of as many equal requests; 0 for a model that asks no server, None where no price is listed."""
+    prefix = next((name for name, family in FAMILIES.items() if family.server and model.startswith(name)), None)
+    if prefix is None:
+        return 0.0
+    server = FAMILIES[prefix].server
+    assert server is not None
+    if base_url is not None and base_url.rstrip("/") != server.url:
+        return None
+    one = cost_usd(server.prices, (model.removeprefix(prefix),), Usage(1, input_tokens, output_tokens))
+    return None if one is None else one * requests
+
+
+def _is_measure(other: Forecast, item: Planned) -> bool:
+    return (other.arm, other.model, other.seed) == (item.measure, item.settings.model, item.settings.seed)
+
+
+def _rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
+    """The longest run there can be: one task is solved in the last round of every cycle."""
+    most = settings.max_rounds
+    wanted = [_Round(tasks, 0)]
+    if settings.selection == "none":
+        wanted *= most or 1
+    else:
+        levels = 1 if settings.selection == "all" else settings.levels
+        wanted += [_Round(tasks - n, n) for n in range(1, tasks) for _ in range(min(levels, n))]
+    yield from wanted[:most]
+
+
+def _spent(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
+    """What the rounds ask of the model and its guardian."""
+    prompts = [_prompt(task) for task in tasks]
+    shown = max(estimate_tokens(task.prompt_text) for task in tasks) + settings.max_tokens
+    total = Usage(cost_usd=0.0)
+    for one in rounds:
+        prompt = sum(prompts) // len(prompts) + one.demonstrations * shown
+        samples = one.tasks * settings.samples * len(settings.temperatures)
+        for tokens in _requests(settings, tasks[0], prompt):
+            usd = price(settings.model, settings.base_url, samples, tokens, settings.max_tokens)
+            total += Usage(samples, samples * tokens, samples * settings.max_tokens, 0, usd)
+    return total
+
+
+def _requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
+    """The input tokens of each request that one sample may make."""
+    guardian = get_target(task.target).guardian_prompt() if settings.guardian == "llm" else None
+    for turn in range(settings.repair + 1):
+        yield prompt + turn * 2 * (settings.max_tokens + MESSAGE_TOKENS)
+        if guardian is not None and settings.agents == "agent":
+            yield estimate_tokens(guardian) + settings.max_tokens + 2 * MESSAGE_TOKENS
+
+
+def _prompt(task: Task) -> int:
+    return compose(task, (), get_target(task.target), None, 0).tokens

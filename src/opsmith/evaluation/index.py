@@ -1,0 +1,55 @@
+"""What results are there in a folder? Its README.md: one line per experiment, from the JSON files beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opsmith.evaluation.page import table, text
+
+_COLUMNS = ("experiment", "result", "model", "seeds", "tasks", "judged samples", "date", "command")
+_HEAD = """\
+# Results of experiments
+
+Written by `opsmith experiment`; each page says what was asked and how sure the numbers are.
+"""
+
+
+def write_index(folder: Path) -> Path:
+    """Write the index of a folder of results anew."""
+    found = [entry for file in sorted(folder.glob("*.json")) if (entry := _entry(file)) is not None]
+    lines = [_HEAD, *table(_COLUMNS, [_line(entry) for entry in found])]
+    path = folder / "README.md"
+    path.write_text("\n".join(_linked(lines, found)), encoding="utf-8")
+    return path
+
+
+def _entry(file: Path) -> Mapping[str, Any] | None:
+    """A result; None for another JSON file."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    keys = {"experiment", "headline", "made", "models", "seeds", "tasks", "samples", "mark", "stopped"}
+    fits = isinstance(data, dict) and keys <= data.keys() and data["experiment"] == file.stem
+    return data if fits else None
+
+
+def _line(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    state = f"not complete ({entry['stopped']}): " if entry["stopped"] else ""
+    models = ", ".join(entry["models"]) + (f" ({entry['mark']})" if entry["mark"] else "")
+    counts = (", ".join(map(str, entry["seeds"])), str(len(entry["tasks"])), f"{entry['samples']:,}")
+    made = entry["made"]
+    return (entry["experiment"], state + entry["headline"], models, *counts, made["date"], made["command"])
+
+
+def _linked(lines: list[str], found: list[Mapping[str, Any]]) -> list[str]:
+    """The first cell of each line leads to its page."""
+    names = [text(entry["experiment"]) for entry in found]
+    rows = [
+        line.replace(f"| {name} |", f"| [{name}]({entry['experiment']}.md) |", 1)
+        for name, entry, line in zip(names, found, lines[3:], strict=False)
+    ]
+    return [*lines[:3], *rows, *lines[3 + len(rows) :]]

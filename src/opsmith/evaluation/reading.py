@@ -1,0 +1,112 @@
+"""How does a TOML file become an experiment? Wrong keys and values are TaskErrors that name the file and the line.
+
+In a `[[arm]]`, a `[[model]]` and `[embedded]`, every key that is not one of the table's own is a setting of runs.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from opsmith.errors import TaskError, UsageError
+from opsmith.evaluation.analyses import ANALYSES
+from opsmith.evaluation.experiment import Arm, Embedded, Experiment, Series
+
+_TABLES: dict[str, type[BaseModel]] = {"arm": Arm, "model": Series, "embedded": Embedded}
+
+
+def read_experiment(file: Path) -> Experiment:
+    """Raises TaskError for a file that is no experiment, UsageError when there is no such file."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise UsageError(f"{file}: no such experiment file; `opsmith experiment` lists the names") from error
+    except (OSError, ValueError) as error:  # TOML errors say line and column
+        raise TaskError(f"{file}: not a readable TOML file: {error}") from error
+    if "analysis" not in data:
+        what = f"settings of a run; try: opsmith run {file}" if "arm" not in data else "one, e.g. analysis = 'methods'"
+        raise TaskError(f"{file}: no experiment: given no `analysis`; expected {what}")
+    try:
+        found = Experiment(name=file.stem, **_sorted(data))
+    except ValidationError as error:
+        place, problem = _first(error)
+        raise TaskError(f"{_where(file, text, place)}: {problem}") from error
+    except TypeError as error:  # the keys `name`, or one that is no identifier
+        raise TaskError(f"{file}: {error}") from error
+    if found.analysis not in ANALYSES:
+        known = ", ".join(ANALYSES)
+        raise TaskError(
+            f"{_where(file, text, ('analysis',))}: analysis: given {found.analysis!r}; expected one of {known}"
+        )
+    return found
+
+
+def is_experiment(file: Path) -> bool:
+    """Whether a TOML file is one of these, and not the settings of a run; a broken one is taken for one."""
+    try:
+        return "analysis" in tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return True
+
+
+def _sorted(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables with their settings put together."""
+    made = dict(data)
+    for name, kind in _TABLES.items():
+        if name in made:
+            value = made[name]
+            made[name] = [_folded(item, kind) for item in value] if isinstance(value, list) else _folded(value, kind)
+    return made
+
+
+def _folded(table: Any, kind: type[BaseModel]) -> Any:
+    if not isinstance(table, Mapping):
+        return table
+    own = {name: value for name, value in table.items() if name in kind.model_fields and name != "settings"}
+    return {**own, "settings": {name: value for name, value in table.items() if name not in own}}
+
+
+def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
+    """(place, message) of the first error."""
+    found = error.errors(include_url=False, include_context=False)[0]
+    place = tuple(part for part in found["loc"] if part != "settings")
+    problem = found["msg"].removeprefix("Value error, ")
+    if found["type"] == "value_error":  # one of ours: it says all
+        key = problem.partition(":")[0]
+        return (*place, *([key] if key.isidentifier() else [])), problem
+    if found["type"] == "extra_forbidden":
+        return place, f"unknown key {place[-1]!r}; {_near(str(place[-1]))}"
+    wanted = problem.removeprefix("Input should be ")
+    given = "" if found["type"] == "missing" else f"given {found['input']!r}; "
+    return place, f"{'.'.join(map(str, place))}: {given}expected {wanted}"
+
+
+def _near(key: str) -> str:
+    known = [field.alias or name for name, field in Experiment.model_fields.items() if name != "name"]
+    near = get_close_matches(key, known, n=1)
+    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {', '.join(known)}"
+
+
+def _where(file: Path, text: str, place: Sequence[str | int]) -> str:
+    """`file:line` of the place, as far as a search can tell: its table, then its last key from there on."""
+    names = [part for part in place if isinstance(part, str)]
+    at = 0
+    if names and isinstance(next((part for part in place if not isinstance(part, str)), None), int):
+        index = next(part for part in place if isinstance(part, int))
+        headers = list(re.finditer(rf"^[ \t]*\[\[{re.escape(names[0])}\]\]", text, re.MULTILINE))
+        at = headers[index].start() if index < len(headers) else 0
+    elif len(names) > 1:
+        header = re.search(rf"^[ \t]*\[{re.escape(names[0])}\]", text, re.MULTILINE)
+        at = header.start() if header else 0
+    if not names:
+        return str(file)
+    key = re.compile(rf"""^[ \t]*\[*["']?{re.escape(names[-1])}["']?[ \t]*[=.\]]""", re.MULTILINE).search(text, at)
+    line = text.count("\n", 0, key.start() if key else at) + 1
+    return f"{file}:{line}" if key or at else str(file)
