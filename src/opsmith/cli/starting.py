@@ -11,6 +11,7 @@ import typer
 
 def add_to(app: typer.Typer) -> None:
     app.command()(init)
+    app.command(name="new-task")(new_task)
 
 
 def init(
@@ -26,3 +27,33 @@ def init(
     for path in init(folder, name):
         print(path)
     typer.echo(f"next: opsmith check {folder / 'tasks'}; opsmith run {folder / 'experiment.toml'}", err=True)
+
+
+def new_task(
+    function: Annotated[str, typer.Argument(metavar="FUNCTION", help="module:function or file.py:function.")],
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(metavar="X=4,8[:TYPE]", help="A tensor's shape: sizes, or letters for dims. Once per tensor."),
+    ] = None,
+    value: Annotated[list[str] | None, typer.Option(metavar="X=V", help="An argument that is no tensor.")] = None,
+    example: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A .pt or .npz file with the arguments by name.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Default: stdout.")] = None,
+) -> None:
+    """Draft a task file from a PyTorch function.
+
+    The function's module is imported and the function is run, here and with your rights: give your own code only.
+    Inputs, outputs and the reference are filled in. The functions that the hardware offers are left to you.
+    """
+    from opsmith.scaffold.draft import Asked, draft, id_of_new_file
+
+    wanted = id_of_new_file(output) if output is not None else ""
+    drafted = draft(Asked(function, tuple(shape or ()), tuple(value or ()), example, wanted))
+    for note in drafted.notes:
+        typer.echo(f"note: {note}", err=True)
+    if output is None:
+        print(drafted.text, end="")
+    else:
+        output.write_text(drafted.text, encoding="utf-8")
+        typer.echo(f"{output}: drafted; add fns and impl, then: opsmith check {output}", err=True)

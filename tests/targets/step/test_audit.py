@@ -216,3 +216,9 @@ def test_data_that_cannot_be_made_is_said_once(changes, words):
     found = audited(**changes)
     assert words in the_fault_of(found, "data").found
     assert {finding.check for finding in found.of(State.UNCHECKED)} == set(CHECKS) - {"data"}
+
+
+def test_one_number_is_its_own_mean_and_no_guess_at_itself():
+    total = {"name": "S0", "dtype": "fp32", "dims": [1], "data_transform": ["input_data['E0'].sum().reshape(1)"]}
+    inputs = yaml.safe_load(GOOD)["inputs"][:1]
+    assert faults(audited(inputs=inputs, outputs=[total], impl=None)) == []

@@ -41,6 +41,7 @@ def _survivor(material: Material, place: Place, name: str) -> Finding:
     return Finding("answers", State.FAULTY, tried, found, f"data or `cases` for which {place.name} is not {name}")
 
 
+_MEAN = "the mean of the expected value"
 _OTHER_SEED = "the expected value of another seed"
 
 
@@ -49,9 +50,11 @@ def _guesses(material: Material, place: Place) -> Mapping[str, Guess]:
     guesses: dict[str, Guess] = {
         "zeros": lambda _, wanted: torch.zeros_like(wanted),
         "ones": lambda _, wanted: torch.ones_like(wanted),
-        "the mean of the expected value": lambda _, wanted: torch.full_like(wanted, float(_mean(wanted))),
+        _MEAN: lambda _, wanted: torch.full_like(wanted, float(_mean(wanted))),
         _OTHER_SEED: lambda trial, wanted: _of_another_seed(material, place, trial, wanted),
     }
+    if all(material.expected(trial)[place.output][place.field].numel() == 1 for trial in material.trials):
+        del guesses[_MEAN]  # of one number: it is the right answer
     first = material.trials[0]
     right = material.expected(first)[place.output][place.field]
     others = {entry.name: _input_as_answer(material, entry.name) for entry in material.tensors}

@@ -1,0 +1,180 @@
+"""What is a function called with? Tensors' shapes and types, and fixed values: from options, a file or annotations.
+
+    x=4,8   x=N,D   x=N,8:int64   idx=N:int64:0:9        sizes or dims' names, outermost first; type; least and largest
+
+A size is an example of a dim; a name of one capital letter is the dim itself. 1 stays 1.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from opsmith.errors import UsageError
+from opsmith.scaffold.functions import Function
+
+TYPES = ("fp32", "fp16", "bf16", "fp64", "int32", "int64", "bool")
+TORCH = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}  # the others have one name
+AXIS = re.compile(r"[A-Z]|[1-9]\d{0,6}")
+FORM = "NAME=SIZES[:TYPE[:LEAST:LARGEST]], such as x=4,8 or x=N,D or idx=N:int64:0:9"
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor of the function's: its axes are example sizes or names of dims, outermost first."""
+
+    name: str
+    axes: tuple[int | str, ...]
+    dtype: str = "fp32"
+    low: int | None = None  # of whole numbers; None: not said
+    high: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.dtype.startswith("int")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """All tensors in the order of the function's parameters, and the values that stay as they are."""
+
+    tensors: tuple[TensorArgument, ...]
+    values: Mapping[str, Any]
+
+
+def read_arguments(function: Function, shapes: Sequence[str], values: Sequence[str], example: Path | None) -> Arguments:
+    """What the options say, over an example file, over annotations. Raises UsageError for what is missing or wrong."""
+    stated = dict(_value(text) for text in values)
+    tensors = {tensor.name: tensor for tensor in _annotated(function)}
+    for name, found in _examples(example).items() if example is not None else ():
+        if isinstance(found, TensorArgument):
+            tensors[name] = found
+        else:
+            stated.setdefault(name, found)
+    tensors |= {tensor.name: tensor for tensor in map(parse_shape, shapes)}
+    return _ordered(function, tensors, stated)
+
+
+def parse_shape(text: str) -> TensorArgument:
+    """One `--shape`. Raises UsageError.
+
+    >>> parse_shape("idx=N,8:int64:0:9")
+    TensorArgument(name='idx', axes=('N', 8), dtype='int64', low=0, high=9)
+    """
+    name, equals, rest = text.partition("=")
+    sizes, *more = rest.split(":")
+    if not equals or not name.strip().isidentifier() or len(more) not in {0, 1, 3}:
+        raise UsageError(f"--shape {text}: expected {FORM}")
+    dtype = TORCH.get(more[0], more[0]) if more else "fp32"
+    if dtype not in TYPES:
+        raise UsageError(f"--shape {text}: given type {more[0]!r}; expected one of {', '.join(TYPES)}")
+    argument = TensorArgument(name.strip(), _axes(sizes, f"--shape {text}"), dtype)
+    if len(more) == 3:
+        return _bounded(argument, more[1], more[2], text)
+    return argument
+
+
+def _axes(text: str, where: str) -> tuple[int | str, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if words == [""]:
+        raise UsageError(f"{where}: given no sizes; expected {FORM}; try: --value for a number, 1 for one element")
+    for word in words:
+        if not AXIS.fullmatch(word):
+            raise UsageError(f"{where}: given {word!r}; expected a size of at least 1, or a capital letter")
+    return tuple(int(word) if word.isdigit() else word for word in words)
+
+
+def _bounded(argument: TensorArgument, low: str, high: str, text: str) -> TensorArgument:
+    if not argument.is_whole or not re.fullmatch(r"-?\d+", low) or not re.fullmatch(r"-?\d+", high):
+        raise UsageError(f"--shape {text}: expected whole numbers LEAST:LARGEST after int32 or int64")
+    if int(low) > int(high):
+        raise UsageError(f"--shape {text}: given {low} to {high}; expected the least first")
+    return replace(argument, low=int(low), high=int(high))
+
+
+def _value(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    try:
+        if equals and name.strip().isidentifier():
+            return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        pass
+    raise UsageError(f"--value {text}: expected NAME=VALUE with a Python literal, such as dim=-1 or mode='mean'")
+
+
+def _annotated(function: Function) -> Iterable[TensorArgument]:
+    """Tensors whose parameter is annotated with axes: `x: "N, D"`, `x: "N:int64"` or `x: Annotated[Tensor, "N, D"]`."""
+    for name, parameter in (function.parameters or {}).items():
+        annotation = parameter.annotation
+        texts = [annotation, *get_args(annotation)]
+        for text in (text.strip("'\" ") for text in texts if isinstance(text, str)):
+            if re.fullmatch(rf"({AXIS.pattern})(\s*,\s*({AXIS.pattern}))*(:[\w:-]+)?", text):
+                yield parse_shape(f"{name}={text}")
+
+
+def _examples(file: Path) -> Mapping[str, Any]:
+    """What an example file holds by name: `torch.save({"x": x}, FILE)`, or `numpy.savez(FILE, x=x)`."""
+    import numpy  # noqa: PLC0415
+    import torch  # noqa: PLC0415
+
+    try:
+        if file.suffix == ".npz":
+            with numpy.load(file, allow_pickle=False) as arrays:
+                found = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+        else:
+            found = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch, pickle, zip and numpy each have their own
+        raise UsageError(f"{file}: cannot be read ({type(error).__name__}); expected {_EXAMPLE}") from error
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise UsageError(f"{file}: given a {type(found).__name__}; expected {_EXAMPLE}")
+    return {name: _like(name, value) if isinstance(value, torch.Tensor) else value for name, value in found.items()}
+
+
+_EXAMPLE = "the function's arguments by name: torch.save({'x': x}, 'example.pt') or numpy.savez('example.npz', x=x)"
+
+
+def _like(name: str, tensor: Any) -> TensorArgument:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    argument = TensorArgument(name, tuple(tensor.shape), TORCH.get(dtype, dtype))
+    if argument.dtype not in TYPES:
+        raise UsageError(f"{name}: given a tensor of {dtype}; expected one of {', '.join(TYPES)}")
+    if tensor.dim() == 0 or tensor.numel() == 0:
+        given = f"shape {tuple(tensor.shape)}"
+        raise UsageError(f"{name}: given a tensor of {given}; expected at least one axis, and sizes of at least 1")
+    if not argument.is_whole:
+        return argument
+    return replace(argument, low=int(tensor.min()), high=int(tensor.max()))
+
+
+def _ordered(function: Function, tensors: Mapping[str, TensorArgument], values: Mapping[str, Any]) -> Arguments:
+    """Everything in the order of the parameters; each that has no default must be given, and no other may be."""
+    if both := sorted({*tensors} & {*values}):
+        raise UsageError(f"{both[0]}: given a shape and a value; expected one of them")
+    if function.parameters is None:
+        if not tensors:
+            raise UsageError(f"{function.name}: given no shapes; expected --shape {FORM}")
+        return Arguments(tuple(tensors.values()), values)
+    kinds = {name: parameter.kind for name, parameter in function.parameters.items()}
+    anything = inspect.Parameter.VAR_KEYWORD in kinds.values()
+    if (unknown := [name for name in (*tensors, *values) if name not in kinds]) and not anything:
+        raise UsageError(f"{function.name}: it has no parameter {unknown[0]}; its parameters: {', '.join(kinds)}")
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    missing = [
+        name
+        for name, parameter in function.parameters.items()
+        if name not in {**tensors, **values} and parameter.default is parameter.empty and parameter.kind not in variable
+    ]
+    if missing or not tensors:
+        wanted = missing or [name for name in kinds if name not in values]
+        options = " ".join(f"--shape {name}=4,8" for name in wanted)
+        raise UsageError(
+            f"{function.name}: given no shape of {', '.join(wanted) or 'any tensor'}; expected one for each tensor; "
+            f"try: {options} (or --value {(wanted or ['x'])[0]}=0.5 for a number)"
+        )
+    order = [name for name in kinds if name in tensors] + [name for name in tensors if name not in kinds]
+    return Arguments(tuple(tensors[name] for name in order), values)

@@ -1,0 +1,119 @@
+"""Which function does a name mean? `module:function` or `file.py:function`; getting it runs that module.
+
+Of a function that is written in Python outside of PyTorch the text is carried into the task file; one of PyTorch's own
+is called by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, ModuleType
+from typing import Any
+
+from opsmith.errors import UsageError
+
+LIBRARIES = frozenset({"torch", "numpy", *sys.stdlib_module_names})  # what a task file's code may import
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the user's, and how a text calls it."""
+
+    name: str
+    call: Callable[..., Any]
+    path: str  # how it is called where `torch` is imported; "": its text has to be carried
+    parameters: Mapping[str, inspect.Parameter] | None  # None: PyTorch's own, which do not say
+
+    def undecorated(self) -> FunctionType:
+        """The function itself, without what decorates it."""
+        found = inspect.unwrap(self.call)
+        assert isinstance(found, FunctionType)
+        return found
+
+
+def find_function(given: str) -> Function:
+    """The function that a name means. Raises UsageError when there is none, or its text could not stand alone."""
+    place, _, name = given.rpartition(":")
+    if not place or not name:
+        raise UsageError(f"{given}: expected module:function or file.py:function, such as my_ops.py:row_softmax")
+    module = _module(place)
+    found = _attribute(module, name, given)
+    library = (getattr(found, "__module__", None) or module.__name__).partition(".")[0]
+    if library == "torch" and callable(found) and not isinstance(found, type):
+        return Function(name.rpartition(".")[2], found, f"{module.__name__}.{name}", _parameters(found))
+    _refuse_others(found, given)
+    return Function(found.__name__, found, "", _parameters(found))
+
+
+def _module(place: str) -> ModuleType:
+    """The module of a name or a file, imported as Python does: beside the file, or from the current folder."""
+    path = Path(place)
+    is_file = path.suffix == ".py"
+    if is_file and not path.is_file():
+        raise UsageError(f"{place}: no such file; expected a Python file with the function")
+    folder = str(path.resolve().parent if is_file else Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        return _executed(path) if is_file else importlib.import_module(place)
+    except (Exception, SystemExit) as error:
+        raise UsageError(
+            f"{place}: importing it raised {_said(error)}; expected a module that can be imported"
+        ) from error
+    finally:
+        sys.path.remove(folder)
+
+
+def _executed(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # dataclasses of the file look for their module there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _attribute(module: ModuleType, name: str, given: str) -> Any:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            own = [key for key, value in vars(module).items() if isinstance(value, FunctionType) and key[0] != "_"]
+            there = ", ".join(own[:8]) or "none"
+            raise UsageError(f"{given}: {module.__name__} has no {name}; its functions: {there}")
+        found = getattr(found, part)
+    return found
+
+
+def _refuse_others(found: Any, given: str) -> None:
+    """A text can be carried only of a plain function: no class, no method, no lambda, no closure."""
+    code = inspect.unwrap(found) if callable(found) else found
+    problem = ""
+    if isinstance(code, BuiltinFunctionType | BuiltinMethodType) or not isinstance(code, FunctionType):
+        problem = f"a {type(code).__name__}"
+    elif code.__name__ == "<lambda>":
+        problem = "a lambda"
+    elif code.__closure__:
+        problem = f"a function that keeps {', '.join(code.__code__.co_freevars)} of the one that made it"
+    elif inspect.iscoroutinefunction(code) or inspect.isgeneratorfunction(code):
+        problem = "a generator or coroutine"
+    if problem:
+        remedy = "def f(x, weight): ... with every tensor as an argument"
+        raise UsageError(f"{given}: given {problem}; expected a function of tensors, made by def; try: {remedy}")
+
+
+def _parameters(found: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
+    try:
+        return inspect.signature(found).parameters
+    except (ValueError, TypeError):
+        return None
+
+
+def _said(error: BaseException) -> str:
+    message = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,0 +1,194 @@
+"""What does the function give at these sizes? It is run on drawn data, and must give tensors whose shapes depend on
+nothing but the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opsmith.errors import UsageError
+from opsmith.scaffold.arguments import TORCH, TYPES, Arguments, TensorArgument
+from opsmith.scaffold.functions import Function
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LARGEST = 3  # of whole numbers whose range nobody said
+
+
+class CallError(UsageError):
+    """The function raised, or its result is none that a task can want."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one call gave."""
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    values: tuple[Any, ...]  # the tensors
+    single: bool  # one tensor, not a tuple of one
+
+
+class Probe:
+    """The user's function with the arguments that were chosen for it."""
+
+    def __init__(self, function: Function, arguments: Arguments) -> None:
+        self.function, self.arguments = function, arguments
+        self.generators: dict[str, str] = {}  # of floats: torch.randn unless that gives NaN
+
+    def __call__(self, shapes: Sequence[Sequence[int]], seed: int = 0) -> Result:
+        """The result on tensors of these shapes. Raises CallError."""
+        with quiet(seed):
+            return self.results(self.draw(shapes))
+
+    def draw(self, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Data like a task file's, from torch's generator as it stands."""
+        return [
+            _drawn(argument, shape, self.generators.get(argument.name, "torch.randn"))
+            for argument, shape in zip(self.arguments.tensors, shapes, strict=True)
+        ]
+
+    def refuse_what_varies(self, shapes: Sequence[Sequence[int]]) -> None:
+        """Raises CallError when a shape depends on data, or a second call on the same data gives other values."""
+        import torch  # noqa: PLC0415
+
+        found = [self(shapes, seed) for seed in range(4)]
+        for other in found[1:]:
+            if other.shapes != found[0].shapes:
+                sizes = f"{found[0].shapes[0]} and {other.shapes[0]}" if len(other.shapes) == 1 else "other shapes"
+                raise CallError(
+                    f"{self.function.name}: other data gives other shapes ({sizes}); expected shapes that depend on "
+                    "sizes only; try: return all elements with a mask"
+                )
+        with quiet(0):
+            tensors = self.draw(shapes)
+            torch.manual_seed(1)
+            first, again = self.results([x.clone() for x in tensors]), self.results([x.clone() for x in tensors])
+        if not all(map(_equal, first.values, again.values)):
+            raise CallError(
+                f"{self.function.name}: a second call on the same data gives other values; expected a function of its "
+                "arguments; try: make random numbers an argument"
+            )
+
+    def results(self, tensors: Sequence[Tensor]) -> Result:
+        """The result on these tensors. Raises CallError."""
+        found = self._called(tensors)
+        import torch  # noqa: PLC0415
+
+        values = (found,) if isinstance(found, torch.Tensor) else found
+        if not isinstance(values, tuple | list) or not values or not all(isinstance(x, torch.Tensor) for x in values):
+            inside = (
+                f" of {', '.join(sorted({type(x).__name__ for x in values}))}"
+                if isinstance(values, list | tuple)
+                else ""
+            )
+            raise CallError(
+                f"{self.function.name}: returned a {type(found).__name__}{inside}; expected a tensor, or a tuple of "
+                "tensors"
+            )
+        dtypes = tuple(_type_name(value) for value in values)
+        for dtype, value in zip(dtypes, values, strict=True):
+            if dtype not in TYPES:
+                raise CallError(f"{self.function.name}: returned {value.dtype}; expected one of {', '.join(TYPES)}")
+            if value.numel() == 0:
+                raise CallError(
+                    f"{self.function.name}: returned a tensor of shape {tuple(value.shape)}; expected elements"
+                )
+        return Result(tuple(tuple(x.shape) for x in values), dtypes, tuple(values), isinstance(found, torch.Tensor))
+
+    def _remedy(self) -> str:
+        unsaid = [argument for argument in self.arguments.tensors if argument.is_whole and argument.low is None]
+        if not unsaid:
+            return "other shapes or types, or --value for numbers"
+        axes = ",".join(map(str, unsaid[0].axes))
+        return f"--shape {unsaid[0].name}={axes}:{unsaid[0].dtype}:0:1, which says from where to where it goes"
+
+    def _called(self, tensors: Sequence[Tensor]) -> Any:
+        named = dict(zip((argument.name for argument in self.arguments.tensors), tensors, strict=True))
+        positional, keywords = call_form(self.function, self.arguments)
+        values = {**named, **self.arguments.values}
+        try:
+            return self.function.call(
+                *(values[name] for name in positional), **{name: values[name] for name in keywords}
+            )
+        except (Exception, SystemExit) as error:
+            shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in named.items())
+            message = str(error).strip().partition("\n")[0]
+            raise CallError(
+                f"{self.function.name}: raised {type(error).__name__}: {message}; given {shapes}; expected arguments "
+                f"that it takes; try: {self._remedy()}"
+            ) from error
+
+
+def call_form(function: Function, arguments: Arguments) -> tuple[list[str], list[str]]:
+    """Which arguments are given by place, in order, and which by name."""
+    given = [*(tensor.name for tensor in arguments.tensors), *arguments.values]
+    if function.parameters is None:
+        tensors = [tensor.name for tensor in arguments.tensors]
+        return tensors, list(arguments.values)
+    positional: list[str] = []
+    for name, parameter in function.parameters.items():
+        if name not in given or parameter.kind not in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD}:
+            break
+        if name in arguments.values and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            break  # values read better by name
+        positional.append(name)
+    return positional, [name for name in given if name not in positional]
+
+
+def data_generator(argument: TensorArgument, floats: str = "torch.randn") -> str:
+    """The task file's `data_gen` for this argument."""
+    return "binary" if argument.dtype == "bool" else "randint" if argument.is_whole else floats
+
+
+def bounds(argument: TensorArgument) -> tuple[int, int]:
+    """From where to where whole numbers are drawn."""
+    return (0 if argument.low is None else argument.low, LARGEST if argument.high is None else argument.high)
+
+
+def has_nan(result: Result) -> bool:
+    return any(value.is_floating_point() and bool(value.isnan().any()) for value in result.values)
+
+
+def _drawn(argument: TensorArgument, shape: Sequence[int], floats: str) -> Tensor:
+    import torch  # noqa: PLC0415
+
+    dtype = torch_type(argument.dtype)
+    if argument.dtype == "bool":
+        return torch.bernoulli(torch.full(tuple(shape), 0.5)).to(dtype)
+    if argument.is_whole:
+        low, high = bounds(argument)
+        return torch.randint(low, high + 1, tuple(shape)).to(dtype)
+    made: Callable[..., Tensor] = torch.rand if floats == "torch.rand" else torch.randn
+    return made(tuple(shape)).to(dtype)
+
+
+def torch_type(dtype: str) -> Any:
+    import torch  # noqa: PLC0415
+
+    return getattr(torch, {short: name for name, short in TORCH.items()}.get(dtype, dtype))
+
+
+def _type_name(tensor: Tensor) -> str:
+    name = str(tensor.dtype).removeprefix("torch.")
+    return TORCH.get(name, name)
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    import torch  # noqa: PLC0415
+
+    return torch.equal(one, other) or (one.is_floating_point() and torch.equal(one.nan_to_num(), other.nan_to_num()))
+
+
+@contextmanager
+def quiet(seed: int) -> Iterator[None]:
+    """Without gradients, and with torch's random state as it was afterwards."""
+    import torch  # noqa: PLC0415
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        yield

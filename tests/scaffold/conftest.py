@@ -1,0 +1,95 @@
+"""Functions of a user's, in a file of his."""
+
+from pathlib import Path
+
+import pytest
+
+FUNCTIONS = '''
+import functools
+import math
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+EPS = 1e-5
+TABLE = torch.ones(3)
+
+
+def centred(x: Tensor) -> Tensor:
+    return x - x.amax(-1, keepdim=True)
+
+
+def row_softmax(x: Tensor, dim: int = -1) -> "Tensor":
+    """Softmax over rows, written out."""
+    e = centred(x).exp()  # at most 1
+    return e / (e.sum(dim, keepdim=True) + 0 * EPS)
+
+
+def linear(x, w, b):
+    return F.relu(x @ w + b)
+
+
+def rotated(x):
+    a, b = x[..., ::2], x[..., 1::2]
+    return torch.cat([a * math.cos(1.0) - b, a + b], -1)
+
+
+def annotated(x: "N, D", y: Annotated[Tensor, "N"], *, by=2.0):
+    return x * y[:, None] * by
+
+
+def two(x, y):
+    return x.sum(-1), (x > y).sum(0)
+
+
+def heads(x):
+    return x.reshape(x.shape[0], 4, 8).sum(1)
+
+
+def picked(table, idx):
+    return table[idx]
+
+
+def doubled(f):
+    @functools.wraps(f)
+    def g(*given):
+        return 2 * f(*given)
+    return g
+
+
+@doubled
+def decorated(x):
+    return x + 1
+
+
+def total(x): return x.sum()
+def flat(x): return x.flatten()
+def logs(x): return torch.log(x)
+def masked(x, mask): return torch.where(mask, x, 0)
+def diffs(x): return x.diff(dim=-1)
+def positive(x): return x[x > 0]
+def noisy(x): return x + torch.randn_like(x)
+def fails(x): raise ValueError("no\\nway")
+def count(x): return len(x)
+def pair(x): return {"a": x}
+def turned(x): return torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+def reads(x): return x + TABLE
+def rolled(x): return x.roll(1, 0)
+def variable(*tensors): return tensors[0]
+unnamed = lambda x: x
+NUMBER = 3
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return x
+'''
+
+
+@pytest.fixture(scope="session")
+def functions(tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("mine") / "my_functions.py"
+    file.write_text(FUNCTIONS)
+    return file
