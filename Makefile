@@ -1,8 +1,9 @@
 # `make run` and `make test` need only Python >= 3.11 and make; everything else is installed into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+BRIDGES := inspect verifiers mlflow
 
-.PHONY: run test check clean
+.PHONY: run test check bridges clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -21,5 +22,19 @@ check: .venv/.installed
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
 
+# Bridges to other systems are tested with the real packages, each in an environment of its own: their pins disagree.
+.venv-bridges/%/.installed: pyproject.toml tests/bridges/constraints-%.txt
+	$(PYTHON) -m venv .venv-bridges/$*
+	.venv-bridges/$*/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c tests/bridges/constraints-$*.txt -e '.[$*]' pytest aiohttp $(MORE)
+	touch $@
+
+.venv-bridges/mlflow/.installed: MORE := datasets pyarrow
+
+bridges: $(BRIDGES:%=.venv-bridges/%/.installed)
+	.venv-bridges/inspect/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_inspect.py
+	.venv-bridges/verifiers/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_verifiers.py
+	.venv-bridges/mlflow/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_mlflow.py tests/bridges/test_datasets.py
+
 clean:
-	rm -rf .venv build dist src/*.egg-info
+	rm -rf .venv .venv-bridges build dist src/*.egg-info

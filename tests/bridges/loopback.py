@@ -5,12 +5,18 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from learn.tiny_run import TinyModel
 from models.servers import OpenAIServer
 
 from opsmith.agents.prompt import compose
-from opsmith.benchmarks import load_tasks
+from opsmith.benchmarks import load_tasks, resolve
+from opsmith.learn.loop import improve
+from opsmith.records import Experience
+from opsmith.settings import Settings
+from opsmith.store import Store
 from opsmith.targets import get_target
 
 NOTHING = "I do not know how to write this."
@@ -47,3 +53,22 @@ def text_of(message: Mapping[str, Any]) -> str:
     """A message's text, which the interface takes as a text or as parts."""
     content = message["content"]
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+def faulty(folder: Path) -> Path:
+    """A task file whose own function fails: whatever is answered, no verdict is possible."""
+    (source,) = resolve(["gemm_0"])
+    text = source.read_text(encoding="utf-8")
+    fails = text.replace("return [input[0] * input[1]]", "return [input[0].forgotten(input[1])]")
+    assert fails != text
+    path = folder / "faulty_0.yaml"
+    path.write_text(fails, encoding="utf-8")
+    return path
+
+
+def solved_run(folder: Path, names: Sequence[str]) -> str:
+    """A run in the store of this folder that has these tasks solved, the first one hardest; no model was asked."""
+    tasks = load_tasks(names)
+    kept = [Experience(task, task.impl or "", 0.1 * (at + 1), -1, "import") for at, task in enumerate(tasks)]
+    with Store.open(folder) as store:
+        return improve(tasks, TinyModel(), Settings(), store, experiences=kept).run
