@@ -20,6 +20,7 @@ class Settings(BaseModel):
     levels: int = Field(default=3, ge=1)  # m of Algorithm 1: the number of difficulty bins
     agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
     guardian: Literal["static", "llm"] = "static"
+    prompt: Literal["structural", "bare"] = "structural"  # bare: without structural IR, in the host language (Python)
     selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
     repair: int = Field(default=0, ge=0)  # turns in which a refused candidate's errors go back to the proposer
     seed: int = 0

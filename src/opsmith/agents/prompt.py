@@ -2,22 +2,26 @@
 
 Two messages. `system` is the target's base prompt, unchanged, so that a provider's prompt cache serves it for every
 task. `user` is one YAML mapping: `examples:` (each a task's mapping with its `impl`; left out when there are none),
-then `task:`. Task texts go in as they are, by indentation, never dumped anew. Not covered: what is asked of the
-guardian (`guardian`), and the sampling parameters (the caller's).
+then `task:`. Task texts go in as they are, by indentation, never dumped anew. With `style` "bare" both are written in
+the target's host language instead (`bare`). Not covered: what is asked of the guardian (`guardian`), and the sampling
+parameters (the caller's).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import yaml
 
+from opsmith.agents.bare import BareForm, read_message
 from opsmith.agents.layout import dedent
+from opsmith.errors import UsageError
 from opsmith.models import Message
 from opsmith.records import Experience, Task
 from opsmith.targets import Target
+from opsmith.targets.bare import Bare
 
 CHARS_PER_TOKEN = 4  # the usual rule of thumb; every provider counts differently
 MESSAGE_TOKENS = 4  # what a chat format adds around one message
@@ -57,38 +61,48 @@ def compose(
     reserve: int,
     *,
     ranked: bool = False,
+    style: str = "structural",
 ) -> Prompt:
     """The prompt for `task`. Demonstrations that would overflow `context_window` less `reserve` (tokens kept for the
     reply) are left out, the one with the highest success rate first (of equals the last); with `ranked` the last one
-    first, since they come in order of their use to the task. None: nothing is left out.
+    first, since they come in order of their use to the task. None: nothing is left out. Raises UsageError when the
+    target has no prompt of that style.
     """
-    system = Message("system", target.proposer_prompt())
-    texts = [_example(demonstration) for demonstration in demonstrations]
+    form = get_form(target, style)
+    system = Message("system", form.system())
+    texts = [form.example(demonstration) for demonstration in demonstrations]
     order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
-    left_out = _overflow(_user_text([], task), system, order, texts, context_window, reserve)
+    room = None if context_window is None else context_window - reserve - estimate_tokens(system.content)
+    left_out = [] if room is None else _overflow(form.user(texts, task), order, texts, room - 2 * MESSAGE_TOKENS)
     dropped = set(left_out)
     kept = [i for i in range(len(texts)) if i not in dropped]
     return Prompt(
-        (system, Message("user", _user_text([texts[i] for i in kept], task))),
+        (system, Message("user", form.user([texts[i] for i in kept], task))),
         tuple(demonstrations[i] for i in kept),
         tuple(demonstrations[i] for i in left_out),
     )
 
 
-def _overflow(
-    bare: str,
-    system: Message,
-    order: Sequence[int],
-    texts: Sequence[str],
-    context_window: int | None,
-    reserve: int,
-) -> list[int]:
-    """Positions of the demonstrations to leave out, in the order in which they go: a beginning of `order`."""
-    if context_window is None:
-        return []
-    overhead = estimate_tokens(system.content) + reserve + 2 * MESSAGE_TOKENS
-    room = (context_window - overhead) * CHARS_PER_TOKEN - len(bare) - len("examples:\n")
-    excess = sum(map(len, texts)) - room
+def get_form(target: Target, style: str) -> Form:
+    """How prompts of that style are written. Raises UsageError when the target has none."""
+    if style == "structural":
+        return _Structural(target)
+    if not isinstance(target, Bare):
+        raise UsageError(f"prompt {style}: target {target.name!r} offers no bare prompts; try --prompt structural")
+    return BareForm(target)
+
+
+def base_prompt(target: Target, style: str) -> str:
+    """The static part of a prompt. Raises UsageError when the target has none of that style."""
+    return get_form(target, style).system()
+
+
+def _overflow(whole: str, order: Sequence[int], texts: Sequence[str], room: int) -> list[int]:
+    """Positions of the demonstrations to leave out, in the order in which they go: a beginning of `order`.
+
+    `whole`: the text with all of them; `room`: tokens that it may have.
+    """
+    excess = len(whole) - room * CHARS_PER_TOKEN
     left_out: list[int] = []
     for i in order:
         if excess <= 0:
@@ -98,15 +112,33 @@ def _overflow(
     return left_out
 
 
-def _user_text(examples: Sequence[str], task: Task) -> str:
-    head = "examples:\n" + "".join(examples) if examples else ""
-    return f"{head}task:\n{_indent(task.prompt_text, '  ')}"
+class Form(Protocol):
+    """How the parts of a prompt are written."""
+
+    def system(self) -> str: ...
+
+    def example(self, demonstration: Experience) -> str: ...
+
+    def user(self, examples: Sequence[str], task: Task) -> str: ...
 
 
-def _example(demonstration: Experience) -> str:
-    """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
-    body = _indent(demonstration.task.prompt_text, "  ") + _indent(f"impl: {yaml_block(demonstration.source)}", "  ")
-    return "- " + body[2:]
+class _Structural:
+    """The texts of a prompt in structural IR."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def system(self) -> str:
+        return self.target.proposer_prompt()
+
+    def example(self, demonstration: Experience) -> str:
+        """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
+        impl = _indent(f"impl: {yaml_block(demonstration.source)}", "  ")
+        return "- " + (_indent(demonstration.task.prompt_text, "  ") + impl)[2:]
+
+    def user(self, examples: Sequence[str], task: Task) -> str:
+        head = "examples:\n" + "".join(examples) if examples else ""
+        return f"{head}task:\n{_indent(task.prompt_text, '  ')}"
 
 
 def _indent(text: str, prefix: str) -> str:
@@ -136,14 +168,21 @@ def _fits_a_block(text: str) -> bool:
     return all(char.isprintable() or char in "\n\t" for char in text) and "\ufeff" not in text
 
 
-def read_prompt(messages: Sequence[Message]) -> PromptParts:
+def read_prompt(messages: Sequence[Message], target: Target | None = None) -> PromptParts:
     """The inverse of `compose`, from the text alone: every mapping with a non-empty `impl`, and the task's mapping.
 
-    Examples come in the order of the text: base prompt first. A message that is no YAML holds neither.
+    Examples come in the order of the text: base prompt first. A message that is no YAML holds neither, unless the
+    `target` reads bare prompts. What an assistant said in an earlier turn is no example.
     """
     examples: list[tuple[str, str]] = []
     task = ""
     for message in messages:
+        if message.role == "assistant":
+            continue
+        if isinstance(target, Bare) and "```" in message.content:
+            shown, asked_bare = read_message(target, message.content)
+            examples, task = [*examples, *shown], asked_bare or task
+            continue
         data = _load(message.content)
         try:
             examples += [(_dump(mapping), str(mapping["impl"])) for mapping in _examples(data)]

@@ -42,12 +42,18 @@ class ReadReply:
         return Verdict("", Stage.FORMAT, Outcome.REFUSED, Boundary.CANDIDATE, self.errors, verifier=verifier)
 
 
-def read_reply(target: Target, task: Task, text: str, keys: Sequence[str] = ("impl",)) -> ReadReply:
-    """The program for `task` in a reply; `keys` are the YAML keys that may hold it, the preferred one first."""
+def read_reply(
+    target: Target, task: Task, text: str, keys: Sequence[str] = ("impl",), wanted: tuple[str, str] | None = None
+) -> ReadReply:
+    """The program for `task` in a reply; `keys` are the YAML keys that may hold it, the preferred one first.
+
+    `wanted`: what was asked for where that is no YAML, and what to try; said of a reply without a program.
+    """
+    wanted = wanted or _yaml_wanted(keys)
     if len(text) > MAX_REPLY:
-        return _nothing(f"a reply of {len(text)} characters", keys)
+        return _nothing(f"a reply of {len(text)} characters", wanted)
     if not _is_unicode(text):
-        return _nothing("text with lone surrogates, which is not Unicode", keys)
+        return _nothing("text with lone surrogates, which is not Unicode", wanted)
     reader, answer = _Reader(target, task, keys), _answer(text.removeprefix(_BOM))
     blocks = fenced_blocks(answer)
     for block in [*islice(reversed(blocks), MAX_BLOCKS), answer]:
@@ -55,7 +61,7 @@ def read_reply(target: Target, task: Task, text: str, keys: Sequence[str] = ("im
         if found is not None:
             return found
     program = None if blocks else reader.between_paragraphs(answer)
-    return ReadReply(program) if program else _nothing(reader.problem or _given(text, answer, len(blocks)), keys)
+    return ReadReply(program) if program else _nothing(reader.problem or _given(text, answer, len(blocks)), wanted)
 
 
 def _is_unicode(text: str) -> bool:
@@ -160,7 +166,10 @@ def _given(text: str, answer: str, blocks: int) -> str:
     return f"{len(text)} characters with {fences} and no program"
 
 
-def _nothing(given: str, keys: Sequence[str]) -> ReadReply:
-    expected = f"a YAML mapping whose only key is `{keys[0]}`"
+def _yaml_wanted(keys: Sequence[str]) -> tuple[str, str]:
     remedy = f"answer with `{keys[0]}: |` and under it the whole program, indented by two spaces"
-    return ReadReply(None, (), (Diagnostic("FORMAT", "reply: no implementation found", given, expected, remedy),))
+    return f"a YAML mapping whose only key is `{keys[0]}`", remedy
+
+
+def _nothing(given: str, wanted: tuple[str, str]) -> ReadReply:
+    return ReadReply(None, (), (Diagnostic("FORMAT", "reply: no implementation found", given, *wanted),))

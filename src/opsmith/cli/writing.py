@@ -31,6 +31,7 @@ def prompt(
         str | None, typer.Option("--from", metavar="RUN", help="Show all experiences of this run as demonstrations.")
     ] = None,
     out: Out = Path("runs"),
+    bare: Annotated[bool, typer.Option("--bare", help="In bare Python, without structural IR.")] = False,
 ) -> None:
     """Print what a model would be sent."""
     from opsmith.agents.prompt import compose
@@ -44,7 +45,8 @@ def prompt(
         with open_store(out) as store:
             shown = [kept.experience for kept in store.experiences(store.find_run(from_run))]
     demonstrations = [item for stratum in stratify(shown, 1) for item in stratum]  # hardest first
-    composed = compose(wanted, demonstrations, get_target(wanted.target), None, 0)
+    style = "bare" if bare else "structural"
+    composed = compose(wanted, demonstrations, get_target(wanted.target), None, 0, style=style)
     for message in composed.messages:
         print(f"--- {message.role} ---\n{message.content}")
     print(f"about {composed.tokens:,} tokens, {len(composed.demonstrations_used)} demonstrations", file=sys.stderr)

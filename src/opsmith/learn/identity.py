@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from opsmith.agents.prompt import base_prompt
 from opsmith.learn.budget import Budget
 from opsmith.models import ChatModel
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
@@ -44,7 +45,7 @@ def run_info(
         "tasks": sorted([task.id, task.digest] for task in tasks),
         "given": sorted([item.task.digest, content_hash(item.source), repr(item.success_rate)] for item in given),
         "budget": to_json(budget),
-        "prompts": [content_hash(target.proposer_prompt()), content_hash(target.guardian_prompt() or "")],
+        "prompts": [content_hash(base_prompt(target, settings.prompt)), content_hash(target.guardian_prompt() or "")],
         "versions": versions,
     }
     identity = content_hash(dumps(parts))

@@ -208,7 +208,9 @@ class _Loop:
         settings, window = session.settings, session.model.context_window
         reserve = settings.max_tokens * (1 + 2 * settings.repair)  # each turn brings errors and one more reply
         shown = step.shown_to(task)
-        prompt = compose(task, shown, session.target, window, reserve, ranked=step.nearest is not None)
+        prompt = compose(
+            task, shown, session.target, window, reserve, ranked=step.nearest is not None, style=settings.prompt
+        )
         if prompt.left_out:
             names = ", ".join(item.task.id for item in prompt.left_out)
             session.warn(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")
@@ -261,7 +263,7 @@ class _Loop:
         comment = getattr(session.target, "comment", "#")
         best = keep(answers, names.__getitem__, session.settings.seed, comment)
         experience = Experience(task, best.source, rate, number, session.run)
-        examples = {canonical(task, program) for _, program in read_prompt(prompt.messages).examples}
+        examples = {canonical(task, program) for _, program in read_prompt(prompt.messages, session.target).examples}
         contaminated = names[best.source] in examples
         return _Found(experience, contaminated, experience_rows(session.run, experience, best.sample, contaminated))
 

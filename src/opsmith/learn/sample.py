@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from opsmith.agents import guardian, repair
+from opsmith.agents import bare, guardian, repair
 from opsmith.agents.guardian import Guarded
 from opsmith.agents.prompt import Prompt
 from opsmith.agents.reply import read_reply
@@ -36,6 +36,7 @@ from opsmith.store.rows import (
     reply_rows,
 )
 from opsmith.targets import Target
+from opsmith.targets.bare import Bare
 
 REFUSED_BY_PROVIDER = (401, 403)  # no later request can succeed either
 FAILURES = 10  # without a reply in between: the provider is down; at least as many as requests in flight
@@ -129,6 +130,9 @@ class _Sampling:
         self.messages = {task: prompt.messages for task, prompt in prompts.items()}
         self.names = {task: prompt_rows(messages)[0] for task, messages in self.messages.items()}
         self.replies = replies  # received by a session that was killed before it could judge them
+        target = session.target
+        asks_bare = session.settings.prompt == "bare"
+        self.wanted = bare.wanted(target) if asks_bare and isinstance(target, Bare) else None
         self.slots = asyncio.Semaphore(session.settings.concurrency)
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
         self.faulty: set[str] = set()  # tasks whose author is at fault: no more money for these
@@ -179,7 +183,7 @@ class _Sampling:
     async def _candidates(self, key: SampleKey, agent: str, text: str, turn: int) -> list[Judged]:
         """The candidate of one reply, and the guardian's where there is one, with their verdicts."""
         session, task = self.session, self.tasks[key.task]
-        found = read_reply(session.target, task, text)
+        found = read_reply(session.target, task, text, wanted=self.wanted)
         if found.source is None:
             return [Judged(None, found.refusal(session.target.verifier), agent)]
         proposed = Judged(found.source, _reported(await self._verdict(task, found.source), found.dropped), agent)

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 
+from opsmith.agents.prompt import base_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
 from opsmith.learn.identity import commit, plain, surroundings
 from opsmith.learn.sample import Session
@@ -37,6 +38,7 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
     target = get_target(names[0])
     if settings.agents == "agent" and settings.guardian == "llm" and target.guardian_prompt() is None:
         raise UsageError(f"guardian llm: target {target.name!r} has no guardian prompt; try --agents single")
+    base_prompt(target, settings.prompt)
     return target
 
 

@@ -22,6 +22,7 @@ from opsmith.models import Message
 from opsmith.models.noise import spoiled
 from opsmith.records import Task, content_hash
 from opsmith.targets import Policy, Target, get_target
+from opsmith.targets.bare import Bare
 
 NO_TASK = "I sample programs for the task under `task:` of a YAML message, and this message holds none."
 
@@ -38,20 +39,31 @@ class Session:
         self._target, self._sampler, self._noise = target, sampler, noise
         self._task: Callable[[str], Task] = lru_cache(maxsize=256)(self._read_task)
         self._policy: Callable[[Examples], Policy] = lru_cache(maxsize=2)(self._fit)
+        self._read: Callable[[str], PromptParts] = lru_cache(maxsize=256)(self._read_message)
 
     def replies(self, messages: Sequence[Message], temperature: float, seed: int, n: int) -> list[str]:
         """`n` replies, each from a random generator of its own."""
-        parts = [_read(message.content) for message in messages if message.role != "assistant"]
+        parts = [self._read(message.content) for message in messages if message.role != "assistant"]
         text = next((part.task for part in reversed(parts) if part.task), "")
         if not text:
             return [_untouched(messages)] * n
         policy = self._policy(tuple(example for part in parts for example in part.examples))
         seeds = [content_hash(str(seed), str(i)) for i in range(n)]
-        return [self._reply(policy, self._task(text), temperature, random.Random(name)) for name in seeds]
+        task, written = self._task(text), self._writer(messages)
+        return [self._reply(policy, task, temperature, random.Random(name), written) for name in seeds]
 
-    def _reply(self, policy: Policy, task: Task, temperature: float, rng: random.Random) -> str:
+    def _reply(
+        self, policy: Policy, task: Task, temperature: float, rng: random.Random, written: Callable[[Task, str], str]
+    ) -> str:
         program = policy.sample(task, temperature, rng)
-        return spoiled(program, rng) if self._noise and rng.random() < self._noise else fenced(program)
+        return spoiled(program, rng) if self._noise and rng.random() < self._noise else written(task, program)
+
+    def _writer(self, messages: Sequence[Message]) -> Callable[[Task, str], str]:
+        """How to answer: as the base prompt asks."""
+        target = self._target
+        if isinstance(target, Bare) and messages[0].content == target.bare_prompt():
+            return lambda task, program: f"```python\n{target.bare_answer(task, program)}```\n"
+        return lambda task, program: fenced(program)
 
     def _fit(self, examples: Examples) -> Policy:
         """A policy fitted on the examples; one that the target cannot read teaches nothing."""
@@ -63,13 +75,11 @@ class Session:
                 continue
         return self._sampler.fit(pairs)
 
+    def _read_message(self, content: str) -> PromptParts:
+        return read_prompt([Message("user", content)], self._target)
+
     def _read_task(self, text: str) -> Task:
         return self._target.read_task(text, "prompt")
-
-
-@lru_cache(maxsize=256)
-def _read(content: str) -> PromptParts:
-    return read_prompt([Message("user", content)])
 
 
 def _untouched(messages: Sequence[Message]) -> str:

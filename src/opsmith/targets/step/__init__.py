@@ -112,6 +112,26 @@ class StepTarget:
 
         return generate_script(spec_of(task.text), source)
 
+    bare_reply = "a Python function `body` whose parameters are the streams of prepare()"
+
+    def bare_prompt(self) -> str:
+        return _bare_prompt()
+
+    def bare_task(self, task: Task, source: str | None) -> str:
+        from opsmith.targets.step.codegen.bare import bare_task  # noqa: PLC0415
+
+        return bare_task(spec_of(task.prompt_text), source)
+
+    def bare_answer(self, task: Task, source: str) -> str:
+        from opsmith.targets.step.codegen.parts import body_text  # noqa: PLC0415
+
+        return body_text(spec_of(task.prompt_text), source.strip("\n") + "\n")
+
+    def read_bare(self, text: str) -> tuple[str, str | None] | None:
+        from opsmith.targets.step.codegen.bare_read import read_bare  # noqa: PLC0415
+
+        return read_bare(text)
+
     def audit(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
         from opsmith.targets.step.audit import audit  # noqa: PLC0415 - imports torch
 
@@ -150,6 +170,13 @@ class StepTarget:
 @lru_cache(maxsize=2)
 def _prompt(name: str) -> str:
     return files("opsmith.targets.step").joinpath("prompts", name).read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _bare_prompt() -> str:
+    from opsmith.targets.step.codegen.bare import bare_prompt  # noqa: PLC0415
+
+    return bare_prompt(_prompt("proposer.yaml"))
 
 
 STEP = StepTarget()

@@ -1,4 +1,7 @@
-"""Is a text, as a whole, a program? Models that are prompted in bare Python wrap theirs in `def body(E0, ...)`."""
+"""Is a text, as a whole, a program? Models that are prompted in bare Python wrap theirs in `def body(E0, ...)`.
+
+Some answer with the whole script around it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from opsmith.targets.step.language.program import MAX_TEXT, dedent, parse
 def read_program(inputs: tuple[str, ...], text: str) -> str | None:
     """The program's text, out of its `def body(...)` if it has one whose parameters are the inputs in order; else None.
 
-    A program parses as Python and ends in `return`; what is inside is the checker's question.
+    Of a script, the last such function counts, and nothing else of it is looked at. A program parses as Python and ends
+    in `return`; what is inside is the checker's question.
     """
     if len(text) > MAX_TEXT:
         return None
@@ -21,17 +25,23 @@ def read_program(inputs: tuple[str, ...], text: str) -> str | None:
         return None
     if tree.body and isinstance(tree.body[-1], ast.Return):
         return source
-    wrapper = tree.body[0] if len(tree.body) == 1 else None
-    return _unwrapped(inputs, wrapper, source) if isinstance(wrapper, ast.FunctionDef) else None
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "body"]
+    return _unwrapped(inputs, found[-1], source) if found else None
 
 
 def _unwrapped(inputs: tuple[str, ...], wrapper: ast.FunctionDef, source: str) -> str | None:
     arguments = wrapper.args
-    others = (arguments.posonlyargs, arguments.kwonlyargs, arguments.defaults, arguments.vararg, arguments.kwarg)
+    others = (arguments.posonlyargs, arguments.defaults, arguments.vararg, arguments.kwarg)
     names = tuple(argument.arg for argument in arguments.args)
-    if wrapper.name != "body" or names != inputs or any(others) or wrapper.decorator_list:
+    if names != inputs or any(others) or wrapper.decorator_list or not _only_captures(arguments):
         return None
-    first = wrapper.body[0]
-    if not isinstance(wrapper.body[-1], ast.Return) or first.lineno == wrapper.lineno:
+    first, last = wrapper.body[0], wrapper.body[-1]
+    if not isinstance(last, ast.Return) or first.lineno == wrapper.lineno:
         return None
-    return dedent("\n".join(source.split("\n")[wrapper.lineno :]))
+    return dedent("\n".join(source.split("\n")[wrapper.lineno : last.end_lineno]))
+
+
+def _only_captures(arguments: ast.arguments) -> bool:
+    """Whether keyword parameters only hand in names of the script, as generated scripts do: `*, N=N`."""
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return all(isinstance(value, ast.Name) and value.id == argument.arg for argument, value in pairs)

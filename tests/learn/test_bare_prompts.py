@@ -1,0 +1,86 @@
+"""Bare prompts through the whole loop: asked for by a setting, refused where a target has none, said in a refusal."""
+
+import random
+from pathlib import Path
+
+import pytest
+from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
+
+from opsmith.agents import bare
+from opsmith.agents.prompt import compose, read_prompt
+from opsmith.agents.reply import read_reply
+from opsmith.benchmarks import load_tasks
+from opsmith.errors import UsageError
+from opsmith.learn.loop import improve
+from opsmith.models.sampling import Session
+from opsmith.records import Experience
+from opsmith.settings import Settings
+from opsmith.store import Store
+from opsmith.targets.step import STEP
+from opsmith.verification.verifier import verify
+
+ROPE, GEMM = load_tasks(("rope_0", "gemm_2"))
+SHOWN = [Experience(GEMM, GEMM.impl or "", 0.5, 0)]
+
+
+def test_a_bare_prompt_is_read_back_from_its_text_alone() -> None:
+    parts = read_prompt(compose(ROPE, SHOWN, STEP, None, 0, style="bare").messages, STEP)
+    text, program = parts.examples[-1]
+    assert (STEP.read_task(text, "x").prompt_text, program) == (GEMM.prompt_text, GEMM.impl)
+    assert STEP.read_task(parts.task, "x").prompt_text == ROPE.prompt_text
+
+
+def test_demonstrations_that_overflow_are_left_out_here_too() -> None:
+    whole = compose(ROPE, SHOWN, STEP, None, 10, style="bare")
+    assert compose(ROPE, SHOWN, STEP, whole.tokens + 10, 10, style="bare").left_out == ()
+    assert compose(ROPE, SHOWN, STEP, whole.tokens + 9, 10, style="bare").left_out == tuple(SHOWN)
+
+
+def test_a_target_without_bare_prompts_says_so() -> None:
+    with pytest.raises(UsageError, match="prompt bare: target 'tiny' offers no bare prompts"):
+        improve(TASKS, TinyModel(), SETTINGS.model_copy(update={"prompt": "bare"}), judge=InProcess())
+
+
+def test_the_embedded_model_answers_a_bare_prompt_as_the_structural_one() -> None:
+    """It reads the same tasks and programs from both, so only the form of its answer differs."""
+    session = Session(STEP, 0.0)
+    structural, python = (
+        session.replies(compose(ROPE, SHOWN, STEP, None, 0, style=style).messages, 0.7, 3, 3)
+        for style in ("structural", "bare")
+    )
+    assert all(reply.startswith("```python\ndef body(E0, E1):\n") for reply in python)
+    programs = [[read_reply(STEP, ROPE, reply).source for reply in replies] for replies in (structural, python)]
+    assert programs[0] == programs[1]
+
+
+def test_a_reply_without_a_program_is_told_what_was_asked_for() -> None:
+    (error,) = read_reply(STEP, ROPE, "I cannot.", wanted=bare.wanted(STEP)).errors
+    assert "`body`" in error.expected
+    assert "impl:" not in str(error)
+
+
+def test_a_run_in_bare_python(tmp_path: Path) -> None:
+    class Here:
+        async def judge(self, task, source):
+            return verify(task, source)
+
+    class Scripted(TinyModel):
+        def answer(self, request):
+            return (
+                "No."
+                if random.Random(request.seed).random() < 0.5
+                else f"```python\n{STEP.bare_answer(GEMM, GEMM.impl or '')}```"
+            )
+
+    settings = Settings(samples=8, temperatures=(0.7,), agents="single", prompt="bare", max_rounds=1)
+    with Store.open(tmp_path) as store:
+        result = improve([GEMM], Scripted(), settings, store, judge=Here())
+        assert result.solved == 1
+        sample = store.sample(result.run, next(store.samples(result.run)).id)
+        assert sample.calls[0].messages[0].content == STEP.bare_prompt()
+        refused = [row for row in store.samples(result.run) if row.outcome and row.outcome.value == "refused"]
+        found = store.sample(result.run, refused[0].id).candidates[0].verdict
+        assert "`body`" in found.message
+    structural = settings.model_copy(update={"prompt": "structural"})
+    with Store.open(tmp_path) as store:
+        assert improve([GEMM], Scripted(), structural, store, judge=Here()).run != result.run
