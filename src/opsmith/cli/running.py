@@ -12,6 +12,8 @@ import typer
 
 from opsmith.cli.options import AsJson, Out, TrustTasks
 
+NOT_SETTINGS = frozenset({"experiment", "out", "track", "as_json"})
+
 
 def add_to(app: typer.Typer) -> None:
     app.command()(run)
@@ -32,6 +34,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     selection: Annotated[
         str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")
     ] = None,
+    prompt: Annotated[str | None, typer.Option(metavar="structural|bare", help="bare: in plain Python.")] = None,
     repair: Annotated[int | None, typer.Option(metavar="K", help="Turns to mend a refused answer.")] = None,
     from_run: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from its solutions.")] = None,
     budget_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many samples as it did.")] = None,
@@ -41,6 +44,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Stop before it costs more.")] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight.")] = None,
+    track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,8 +52,8 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
 
     The same command goes on where an earlier one was stopped.
     """
-    given = {name: value for name, value in locals().items() if name not in {"experiment", "out", "as_json"}}
-    raise typer.Exit(_run(experiment, _as_settings(given), out, as_json))
+    given = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
+    raise typer.Exit(_run(experiment, _as_settings(given), out, track, as_json))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -60,9 +64,10 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _run(experiment: Path | None, options: dict[str, Any], out: Path, as_json: bool) -> int:
+def _run(experiment: Path | None, options: dict[str, Any], out: Path, track: str | None, as_json: bool) -> int:
     from opsmith.api import improve
     from opsmith.benchmarks import load_tasks
+    from opsmith.bridges.trackers import check, tracking
     from opsmith.config import resolve_settings
     from opsmith.report import closing
     from opsmith.report.live import watch
@@ -70,8 +75,13 @@ def _run(experiment: Path | None, options: dict[str, Any], out: Path, as_json: b
     from opsmith.store import Store
 
     settings = resolve_settings(experiment, options)
+    check(track)
     tasks = load_tasks(settings.tasks)
-    with Store.open(out) as store, watch(output(stderr=True)) as on_event:
+    with (
+        Store.open(out) as store,
+        watch(output(stderr=True)) as show,
+        tracking(track, store, show) as on_event,
+    ):
         result = improve(tasks, settings.model, settings, store, on_event=on_event)
     if as_json:
         print(json.dumps(result.as_json()))
