@@ -6,13 +6,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opsmith.cli.options import AsJson, Out, TrustTasks
+from opsmith.errors import OpsmithError
 
-NOT_SETTINGS = frozenset({"experiment", "out", "track", "as_json"})
+if TYPE_CHECKING:
+    from opsmith.store import Store
+
+NOT_SETTINGS = frozenset({"experiment", "out", "track", "no_report", "as_json"})
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,6 +49,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Stop before it costs more.")] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight.")] = None,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +58,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     The same command goes on where an earlier one was stopped.
     """
     given = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
-    raise typer.Exit(_run(experiment, _as_settings(given), out, track, as_json))
+    raise typer.Exit(_run(experiment, _as_settings(given), out, track, as_json, not no_report))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +69,9 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _run(experiment: Path | None, options: dict[str, Any], out: Path, track: str | None, as_json: bool) -> int:
+def _run(
+    experiment: Path | None, options: dict[str, Any], out: Path, track: str | None, as_json: bool, with_report: bool
+) -> int:
     from opsmith.api import improve
     from opsmith.benchmarks import load_tasks
     from opsmith.bridges.trackers import check, tracking
@@ -77,16 +84,27 @@ def _run(experiment: Path | None, options: dict[str, Any], out: Path, track: str
     settings = resolve_settings(experiment, options)
     check(track)
     tasks = load_tasks(settings.tasks)
-    with (
-        Store.open(out) as store,
-        watch(output(stderr=True)) as show,
-        tracking(track, store, show) as on_event,
-    ):
-        result = improve(tasks, settings.model, settings, store, on_event=on_event)
+    with Store.open(out) as store:
+        with watch(output(stderr=True)) as show, tracking(track, store, show) as on_event:
+            result = improve(tasks, settings.model, settings, store, on_event=on_event)
+        report = _report(store, result.run) if with_report and result.end != "interrupted" else None
     if as_json:
-        print(json.dumps(result.as_json()))
+        print(json.dumps(result.as_json() | {"report": report}))
     else:
         output().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
+        if report is not None:
+            print(f"report  {report}")
     if not result.finished:
         print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
     return 130 if result.end == "interrupted" else 0
+
+
+def _report(store: Store, run: str) -> str | None:
+    """The path of the run's report. That it cannot be written is said, and takes nothing from the run."""
+    from opsmith.report.files import write
+
+    try:
+        return str(write(store, [run], "html")[0])
+    except (OSError, OpsmithError) as error:
+        print(f"opsmith: no report was written: {error}; try: opsmith report {run}", file=sys.stderr)
+        return None

@@ -6,7 +6,7 @@ The x axis of the learning curve is what was read by the model, over all rounds 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opsmith.report.figures import Spec, bar_chart, line_chart
@@ -23,17 +23,15 @@ class Figure:
 
 def figures_of(runs: Sequence[RunView]) -> list[Figure]:
     """The figures of a run, or of several in one: each run is a series. Without data a figure is left out."""
-    marked = "" if all(run.is_language_model for run in runs) else " Not of a language model"
-    marked += ": " + _samplers(runs) + "." if marked else ""
-    return [_marked(figure, marked) for figure in _figures(runs) if figure.spec["data"]["values"]]
+    samplers = dict.fromkeys(run.model for run in runs if not run.is_language_model)
+    found = [figure for figure in _figures(runs) if figure.spec["data"]["values"]]
+    return [_marked(figure, f"not a language model: {', '.join(samplers)}") for figure in found] if samplers else found
 
 
 def _marked(figure: Figure, words: str) -> Figure:
-    return Figure(figure.name, figure.title, figure.caption + words, figure.spec)
-
-
-def _samplers(runs: Sequence[RunView]) -> str:
-    return ", ".join(dict.fromkeys(run.model for run in runs if not run.is_language_model))
+    """The figure with what its results are not, in its title too: pictures travel without their captions."""
+    title = {"text": figure.title, "subtitle": words}
+    return replace(figure, caption=f"{figure.caption} N{words[1:]}.", spec={**figure.spec, "title": title})
 
 
 def _figures(runs: Sequence[RunView]) -> Iterator[Figure]:
@@ -55,7 +53,7 @@ def _learning(runs: Sequence[RunView], series: str | None) -> Figure:
     ]
     most = max((run.overall.tasks for run in runs), default=1)
     caption = f"Tasks solved of {most}, over the input tokens of all rounds so far; one point per round, in order. "
-    caption += "Labels: which examples were shown (H hard, M medium, E easy)."
+    caption += "" if series else "Labels: which examples were shown (H hard, M medium, E easy)."
     spec = line_chart(
         points,
         x="tokens",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ VEGA_LITE = "5.21"
 PALETTE = ("#2b7fc9", "#d55e00", "#0d9a72", "#b8639b", "#a87b00", "#7a7f87", "#5f6ad6", "#c94f5d")
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [3, 1])
+_ROLES = re.compile(r' (role|aria-\w+|class|pointer-events)="[^"]*"')  # parts that no screen reader can name
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
@@ -191,7 +193,7 @@ def _themed(spec: Spec, theme: Theme) -> Spec:
         "font": _FONT,
         "axis": {**axis, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12},
         "legend": {**named, "labelFontSize": 11, "orient": "bottom", "labelLimit": 320, "symbolOpacity": 1},
-        "title": {"color": ink, "font": _FONT, "fontSize": 13, "anchor": "start"},
+        "title": {"color": ink, "subtitleColor": ink, "fontSize": 13, "subtitleFontSize": 11, "anchor": "start"},
         "text": {"color": ink, "font": _FONT},
         "rule": {"color": ink},
         "view": {"stroke": None},
@@ -201,6 +203,8 @@ def _themed(spec: Spec, theme: Theme) -> Spec:
 
 def _named(text: str, spec: Spec) -> str:
     """The picture with what a screen reader says of it."""
-    name, words = html.escape(spec["title"] or "figure"), html.escape(spec["description"])
+    title = spec["title"] if isinstance(spec["title"], str) else f"{spec['title']['text']}, {spec['title']['subtitle']}"
+    name, words = html.escape(title or "figure"), html.escape(spec["description"])
     head, _, rest = text.partition(">")
+    rest = re.sub(r"<g [^<>]*>", lambda tag: _ROLES.sub("", tag[0]), rest)
     return f'{head} role="img" aria-label="{name}: {words}"><title>{name}</title><desc>{words}</desc>{rest}'

@@ -112,6 +112,7 @@ class RunView:
     judged: int
     pass_at_k: tuple[PassAt, ...]
     solving: Mapping[str, tuple[int, int]]  # by task: (judged, right) of the samples that pass@1 counts
+    first: Mapping[str, tuple[int, int]]  # the same of round 0
 
     @property
     def name(self) -> str:
@@ -129,7 +130,7 @@ def run_view(store: Store, run: str) -> RunView:
     run = summary.info.id
     result, tallies, rounds = result_of(store, run), store.tallies(run), store.rounds(run)
     spent = spent_by_round(store, run)
-    counts = solving_counts(result, tallies)
+    counts, first = solving_counts(result, tallies), _best(tallies, dict.fromkeys(result.per_task, 0))
     rows = _rounds(rounds, spent)
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
     info = summary.info
@@ -158,10 +159,11 @@ def run_view(store: Store, run: str) -> RunView:
         samples=sum(found.samples for found in spent.values()),
         judged=sum(found.judged for found in spent.values()),
         pass_at_k=(
-            *_curve("round 0", list(_best(tallies, dict.fromkeys(result.per_task, 0)).values())),
+            *_curve("round 0", list(first.values())),
             *_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
         ),
         solving=counts,
+        first=first,
     )
 
 

@@ -111,6 +111,22 @@ def details(reader: Reader, samples: Collection[str]) -> dict[str, SampleDetail]
     }
 
 
+def rows_of_run(reader: Reader, run: str) -> list[dict[str, Any]]:
+    """Every answered sample as plain values, by round, task, temperature and number; tokens are of all its requests."""
+    sums = [func.sum(reply.c[name]).label(name) for name in ("input_tokens", "output_tokens", "cached_tokens")]
+    unknown = func.sum(case((reply.c.cost_usd.is_(None), 1), else_=0))
+    cost = case((unknown > 0, None), else_=func.sum(reply.c.cost_usd)).label("cost_usd")
+    bill = select(request.c.sample, *sums, cost).join(reply, reply.c.request == request.c.id)
+    billed = bill.where(request.c.run == run).group_by(request.c.sample).subquery()
+    place = (request.c.round, request.c.task, request.c.temperature, request.c.number)
+    found = (verdict.c.stage, verdict.c.outcome, verdict.c.candidate, text.c.body.label("program"))
+    own = (verdict.c.sample == request.c.id) & verdict.c.final
+    joined = request.join(billed, billed.c.sample == request.c.id).outerjoin(verdict, own)
+    joined = joined.outerjoin(text, text.c.hash == verdict.c.candidate)
+    query = select(request.c.id.label("sample"), *place, *found, *[c for c in billed.c if c.name != "sample"])
+    return [row._asdict() for row in reader.ask(query.select_from(joined).where(_proposed(run)).order_by(*place))]
+
+
 def _proposed(run: str) -> Any:
     return (request.c.run == run) & (request.c.agent == PROPOSER)
 

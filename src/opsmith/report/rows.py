@@ -1,0 +1,69 @@
+"""Every sample as one row of a table: CSV for spreadsheets, Parquet (with the programs) for data frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from opsmith.errors import UsageError
+from opsmith.learn.result import group_of
+from opsmith.records import Outcome
+from opsmith.store import Store
+from opsmith.store.attempts import rows_of_run
+
+COLUMNS = {
+    "run": str, "model": str, "is_language_model": bool, "task": str, "group": str, "round": int, "level": str,
+    "demonstrations": int, "temperature": float, "number": int, "sample": str, "stage": str, "outcome": str,
+    "passed": bool, "candidate": str, "input_tokens": int, "output_tokens": int, "cached_tokens": int,
+    "cost_usd": float, "program": str,
+}  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
+
+
+def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """By run, round, task, temperature and number. None: there is no verdict, no program, or no known price."""
+    for run in runs:
+        info, groups = store.info(run), {task.id: group_of(task) for task in store.tasks(run)}
+        rounds = {found.number: found for found, _ in store.rounds(run)}
+        for row in rows_of_run(store, run):
+            found = rounds[row["round"]]
+            yield {
+                "run": run,
+                "model": info.model if info else "",
+                "is_language_model": bool(info and info.is_language_model),
+                "group": groups.get(row["task"], ""),
+                "level": found.level,
+                "demonstrations": len(found.demonstrations),
+                "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
+                **row,
+            }
+
+
+def to_csv(store: Store, runs: Sequence[str]) -> str:
+    """Without the programs; texts that a spreadsheet would compute begin with an apostrophe."""
+    names = [name for name in COLUMNS if name != "program"]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _harmless(row[name]) for name in names} for row in sample_rows(store, runs))
+    return out.getvalue()
+
+
+def write_parquet(store: Store, runs: Sequence[str], path: Path) -> None:
+    """Raises UsageError where pyarrow is not installed."""
+    try:
+        import pyarrow as arrow  # noqa: PLC0415  (an extra)
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError as error:
+        message = "--format parquet: needs pyarrow, which is not installed; try: pip install 'opsmith[data]'"
+        raise UsageError(message) from error
+    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    parquet.write_table(arrow.Table.from_pylist(list(sample_rows(store, runs)), schema=schema), path)
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
