@@ -114,7 +114,8 @@ class Operator:
         fields = {name: fields_of(entry.dtype)[0] for name, entry in self._entries.items()}
         for name, tensor in tensors.items():
             self._check_kind(name, tensor)
-        wide = any(tensors[name].dtype is not torch_dtype(field) for name, field in fields.items())
+        floats = [tensors[name].dtype for name, field in fields.items() if is_floating(field)]
+        wide = bool(floats) and all(dtype is torch.float64 for dtype in floats)
         for name, field in fields.items():
             if tensors[name].dtype is not torch_dtype(field, wide):
                 expected = f"{torch_dtype(field)}{' (or float64 for all floats)' if is_floating(field) else ''}"
