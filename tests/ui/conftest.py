@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.learn.loop import improve
-from opsmith.store import Store
+from opsmith.store import Store, rows
 from opsmith.ui.app import make_app
 from opsmith.ui.guard import Access
 
@@ -39,3 +39,11 @@ def client(store: Store, access: Access) -> Iterator[TestClient]:
     app, _ = make_app(store, access)
     with TestClient(app, follow_redirects=False) as made:
         yield made
+
+
+@pytest.fixture
+def going_on(store: Store) -> str:
+    """A run that is not finished."""
+    info = rows.RunInfo("open-s0-1", "1", "tiny", False, "tiny", 0, {}, {})
+    store.put(rows.run_rows(info, store.tasks(store.runs()[0].info.id))).result()
+    return info.id

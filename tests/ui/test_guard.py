@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from test_pages import only_run
 
 from opsmith.errors import UsageError
-from opsmith.store import Store, rows
+from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.guard import LOOPBACK, Access
 from opsmith.ui.render import run_url
@@ -92,14 +92,6 @@ def secret_of(client: TestClient, run: str) -> str:
     found = re.search(r'name="secret" value="([^"]+)"', client.get(run_url(run)).text)
     assert found is not None
     return found[1]
-
-
-@pytest.fixture
-def going_on(store: Store) -> str:
-    """A run that is not finished."""
-    info = rows.RunInfo("open-s0-1", "1", "tiny", False, "tiny", 0, {}, {})
-    store.put(rows.run_rows(info, store.tasks(only_run(store)))).result()
-    return info.id
 
 
 def test_a_run_is_paused_and_resumed_by_its_page(client: TestClient, store: Store, going_on: str) -> None:

@@ -32,6 +32,7 @@ class _Subject:
     fragments: Fragments | None = None
     pages: int = 0
     poller: asyncio.Task[None] | None = None
+    error: Exception | None = None  # what ended the poller too early
 
 
 class Feed:
@@ -52,6 +53,7 @@ class Feed:
         subject = self._subjects.setdefault(name, _Subject())
         subject.pages += 1
         if subject.poller is None or subject.poller.done():
+            subject.error = None
             subject.poller = asyncio.create_task(self._poll(name, subject))
         try:
             async for event in self._sent(subject):
@@ -81,8 +83,8 @@ class Feed:
             if fragments is not None and fragments.last:
                 yield event(END, "")
                 return
-            if subject.poller is not None and subject.poller.done() and subject.fragments is fragments:
-                subject.poller.result()  # raises what ended it: this page asks again, and gets a new one
+            if subject.error is not None:
+                raise subject.error  # the browser asks again, and gets a new poller
             if not await self._changed(subject, fragments):
                 yield ": still here\n\n"
 
@@ -90,23 +92,24 @@ class Feed:
         """Wait for something new; False when nothing came for a while."""
         try:
             async with asyncio.timeout(STILL_HERE_S), subject.changed:
-                await subject.changed.wait_for(lambda: self._closing or subject.fragments is not seen)
+                await subject.changed.wait_for(lambda: self._closing or subject.error or subject.fragments is not seen)
         except TimeoutError:
             return False
         return True
 
     async def _poll(self, name: str, subject: _Subject) -> None:
-        while True:
+        while not (subject.error or (subject.fragments and subject.fragments.last)):
+            made = subject.fragments
             try:
                 made = await asyncio.to_thread(self._make, name)
             except OpsmithError:
-                made = subject.fragments or Fragments({})  # a store that is locked for a moment: the next look tells
-            if made != subject.fragments:
+                pass  # a store that is locked for a moment: the next look tells
+            except Exception as error:
+                subject.error = error
+            if made != subject.fragments or subject.error:
                 async with subject.changed:
                     subject.fragments = made
                     subject.changed.notify_all()
-            if made.last:
-                return
             await asyncio.sleep(LOOK_S)
 
 

@@ -1,0 +1,245 @@
+"""The pages in a real browser: live while a run goes on in another process, by keyboard, on a phone, in the dark."""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+
+from opsmith.store import Store
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+TINY_RUN = Path(__file__).parent.parent / "learn" / "tiny_run.py"
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 740}
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no `chromium` on PATH; try: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@contextmanager
+def pages_of(folder: Path) -> Iterator[str]:
+    """`opsmith ui` in a process of its own: its address."""
+    command = [sys.executable, "-m", "opsmith", "ui", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            yield process.stderr.readline().split()[0].rstrip("/")
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def site(finished: Path) -> Iterator[str]:
+    with pages_of(finished) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def run(finished: Path) -> str:
+    with Store.open(finished) as store:
+        return store.runs()[0].info.id
+
+
+@pytest.fixture
+def watched(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
+    """`watched(viewport=PHONE)`: a page; at the end it must have had no message of an error and no request elsewhere."""
+    problems: list[str] = []
+    contexts = []
+
+    def check(request: Request) -> None:
+        if not re.match(r"http://127\.0\.0\.1:\d+/|data:", request.url):
+            problems.append(f"asked {request.url}")
+
+    def opened(**options: object) -> Page:
+        context = browser.new_context(**{"viewport": WIDE, **options})  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda told: problems.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", check)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def kinds(site: str, run: str, finished: Path) -> list[str]:
+    """One address of each kind of page; a sample with a refusal and differences."""
+    with Store.open(finished) as store:
+        sample = next(row.id for row in store.samples(run) if row.stage and row.stage.name == "MATCH")
+    own = f"{site}/runs/{run}"
+    inside = ["", "/samples", f"/samples/{sample}", "/tasks/sum_0", "/attempts/sum_0", "/results?now=1"]
+    return [f"{site}/", *(own + path for path in inside)]
+
+
+def test_a_run_in_another_process_is_followed_paused_and_resumed(watched: Callable[..., Page], tmp_path: Path) -> None:
+    command = [sys.executable, str(TINY_RUN), str(tmp_path / "opsmith.sqlite"), "0.5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        try:
+            with pages_of(tmp_path) as address:
+                _follow(watched(), address)
+        finally:
+            process.kill()
+
+
+def _follow(page: Page, address: str) -> None:
+    page.goto(f"{address}/")
+    expect(page.locator(".status")).to_contain_text("running")
+    page.locator("table a").click()
+    page.evaluate("window.unchanged = true")
+    before = samples(page)
+    eventually(lambda: samples(page) > before)
+    expect(page.locator("main")).to_contain_text("demonstrations")
+    page.get_by_role("button", name="Pause").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#state .status")).to_contain_text("paused")
+    expect(page.get_by_role("button", name="Resume")).to_be_focused()
+    eventually(lambda: stands_still(page))  # the run looks every half second, and what is in flight is finished
+    before = samples(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#state .status")).to_contain_text("running")
+    eventually(lambda: samples(page) > before)
+    assert page.evaluate("window.unchanged"), "the page was loaded again"
+    page.close()  # before its server ends, which it would rightly report
+
+
+def samples(page: Page) -> int:
+    """As the page says."""
+    text = page.locator("section[aria-label=Progress]").inner_text()
+    found = re.search(r"Samples\s+([\d,]+)", text)
+    assert found, text
+    return int(found[1].replace(",", ""))
+
+
+def stands_still(page: Page) -> bool:
+    """A run that is not paused has a sample every eighth of a second."""
+    before = samples(page)
+    time.sleep(1.5)
+    return samples(page) == before
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 15
+    while not holds():
+        assert time.monotonic() < until, "it did not come to hold within 15 s"
+        time.sleep(0.1)
+
+
+def test_filters_narrow_the_list_and_a_sample_opens(watched: Callable[..., Page], site: str, run: str) -> None:
+    page = watched()
+    page.goto(f"{site}/runs/{run}/samples")
+    rows = page.locator("#list tbody tr")
+    assert rows.count() == 50
+    page.get_by_label("Task").select_option("max_0")
+    page.get_by_label("Outcome").select_option("refused")
+    expect(page).to_have_url(re.compile("task=max_0.*outcome=refused"))
+    expect(rows.first).to_contain_text("max_0")
+    assert "passed" not in page.locator("#list").inner_text()
+    sample = rows.first.locator("code").inner_text()
+    page.get_by_label("Id begins with").press_sequentially(sample[:8])
+    expect(rows).to_have_count(1)
+    rows.first.locator("a").first.click()
+    expect(page.locator("main")).to_contain_text(f"Sample {sample}")
+    expect(page.locator("main")).to_contain_text("Verdict:")
+    page.go_back()
+    expect(rows).to_have_count(1)
+    expect(page.get_by_label("Task")).to_have_value("max_0")
+
+
+def test_the_numbers_and_curves_come_by_themselves(watched: Callable[..., Page], site: str, run: str) -> None:
+    page = watched()
+    page.goto(f"{site}/runs/{run}/results")
+    expect(page.get_by_role("heading", name="Curves")).to_be_visible()
+    assert page.locator("svg.marks").count() >= 2
+
+
+def test_each_page_fits_a_phone(watched: Callable[..., Page], site: str, run: str, finished: Path) -> None:
+    page = watched(viewport=PHONE, is_mobile=True)
+    for address in kinds(site, run, finished):
+        page.goto(address)
+        widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert widths[0] <= widths[1] == PHONE["width"], address
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_page_is_accessible(
+    watched: Callable[..., Page], site: str, run: str, finished: Path, scheme: str
+) -> None:
+    page = watched(color_scheme=scheme)
+    rules = None if scheme == "light" else {"runOnly": ["color-contrast"]}  # what the scheme decides
+    for address in kinds(site, run, finished):
+        page.goto(address)
+        page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
+        found = Axe().run(page, options=rules)
+        assert found.violations_count == 0, f"{address}: {found.generate_report()}"
+    shade = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", shade)[:3])) < 200) == (scheme == "dark")
+
+
+def test_all_can_be_reached_by_keyboard(watched: Callable[..., Page], site: str, run: str) -> None:
+    page = watched()
+    page.goto(f"{site}/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    tab_to(page, f"a[href='/runs/{run}']")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{site}/runs/{run}")
+    tab_to(page, f"a[href='/runs/{run}/samples']")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{site}/runs/{run}/samples")
+    tab_to(page, "#filter-task")
+    page.keyboard.press("m")
+    expect(page.locator("#list tbody tr").first).to_contain_text("max_0")
+    tab_to(page, "#list tbody a")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_contain_text("A sample of max_0")
+
+
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the focus is there; it must be seen on the way."""
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none", "the focus is not seen"
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"40 times Tab did not reach {selector}")
+
+
+def test_without_javascript_everything_but_the_updates_works(
+    watched: Callable[..., Page], site: str, run: str, finished: Path
+) -> None:
+    page = watched(java_script_enabled=False)
+    for address in kinds(site, run, finished):
+        page.goto(address)
+        expect(page.locator("h1")).to_be_visible()
+    page.goto(f"{site}/runs/{run}/samples")
+    page.get_by_label("Task").select_option("max_0")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator("#list tbody tr").first).to_contain_text("max_0")
+    page.goto(f"{site}/runs/{run}/results")
+    page.get_by_role("link", name="Show them").click()
+    expect(page.get_by_role("heading", name="Curves")).to_be_visible()
