@@ -28,3 +28,11 @@ def test_bench_verify_prints_a_table(opsmith):
     assert "batch/s" in done.out
     assert "refusals before RUN" in done.out
     assert "in batches:" not in done.out
+
+
+def test_bench_ui_times_every_kind_of_page(opsmith):
+    done = opsmith("bench", "ui", "--samples", "400", "--times", "2", "--json")
+    assert done.code == 0, done.err
+    rows = {row.pop("page"): row for row in json.loads(done.out)}
+    assert {"runs", "run", "samples", "sample", "task", "attempts"} <= set(rows)
+    assert all(0 < row["median"] <= row["worst"] for row in rows.values())

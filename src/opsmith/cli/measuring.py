@@ -64,4 +64,34 @@ def verify(
         output().print(bench_table(rows, totals))
 
 
+@bench.command()
+def ui(
+    samples: Annotated[int, typer.Option(min=1, help="In the store.")] = 100_000,
+    times: Annotated[int, typer.Option(min=1, help="Each page is asked for.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Time the pages of `opsmith ui`.
+
+    A temporary store is filled with one run, then each page is asked for over HTTP while 50 samples a second go on
+    coming.
+    """
+    import sys
+    import tempfile
+    from dataclasses import asdict
+
+    from opsmith.cli.serving import needs_extra
+    from opsmith.report.tables import output, records_table
+    from opsmith.store import Store
+
+    with needs_extra():
+        from opsmith.ui.bench import time_pages
+
+    with tempfile.TemporaryDirectory(prefix="opsmith-") as folder, Store.open(folder) as store:
+        found = time_pages(store, samples, times, lambda text: print(text, file=sys.stderr))
+    if as_json:
+        print(json.dumps([asdict(row) for row in found]))
+    else:
+        output().print(records_table([asdict(row) for row in found], "milliseconds"))
+
+
 bench.command()(mutation)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,6 @@ from opsmith.cli.options import Out, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from opsmith.store import Store
     from opsmith.store.rows import Wish
 
 Run = Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")]
@@ -41,7 +41,8 @@ def ui(
     It answers on this machine alone. On another address (--host) a browser must bring the token of the printed
     address. The connection is not encrypted: through a network that you do not trust, use an SSH tunnel instead.
     """
-    serve = _serve_of_extra()
+    with needs_extra():
+        from opsmith.ui.serve import serve
     with open_store(folder) as store:
         serve(store, host, port, token, lambda url: print(f"{url}  (Ctrl-C ends it)", file=sys.stderr, flush=True))
 
@@ -68,12 +69,13 @@ def _wish(name: str, out: Path, wish: Wish) -> None:
     print(f"run {run} {now}" if held else f"run {run}: no process works on it now; it {later}", file=sys.stderr)
 
 
-def _serve_of_extra() -> Callable[[Store, str, int, str | None, Callable[[str], None]], None]:
+@contextmanager
+def needs_extra() -> Iterator[None]:
+    """Around imports: what is missing is told with the extra that brings it."""
     try:
-        from opsmith.ui.serve import serve
+        yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn"):
             raise
-        problem = f"`opsmith ui` needs the extra `ui`; {error.name} is not installed"
+        problem = f"this needs the extra `ui`; {error.name} is not installed"
         raise UsageError(f"{problem}; try: pip install 'opsmith[ui]'") from error
-    return serve

@@ -219,8 +219,8 @@ class _Sampling:
         if reply is None:
             seed = key.seed(self.session.settings.seed, agent)
             request = Request(messages, 1, key.temperature, self.session.settings.max_tokens, seed)
-            await self.session.running.wait()
             async with self.slots:
+                await self.session.running.wait()  # inside: who waits for a slot must not start after a pause began
                 started = time.monotonic()
                 reply = await self._completed(request)
             rows = reply_rows(key, agent, prompt, request, reply, time.monotonic() - started)

@@ -131,7 +131,7 @@ def figures_tables(figures: Mapping[str, Any], title: str) -> Iterator[Table]:
     """A target's cost figures: lists of records as tables of their own, then all others, one per row."""
     parts = {name: value for name, value in figures.items() if isinstance(value, list) and value}
     for name, rows in parts.items():
-        yield _records_table(rows, name)
+        yield records_table(rows, name)
     made = table("figure", "value", right=("value",), title=title)
     for name, value in figures.items():
         if name not in parts:
@@ -139,7 +139,7 @@ def figures_tables(figures: Mapping[str, Any], title: str) -> Iterator[Table]:
     yield made
 
 
-def _records_table(rows: Sequence[Any], title: str) -> Table:
+def records_table(rows: Sequence[Any], title: str) -> Table:
     records = [row if isinstance(row, Mapping) else {title: row} for row in rows]
     columns = list(dict.fromkeys(key for record in records for key in record))
     numbers = [key for key in columns if all(isinstance(record.get(key), (int, float, NoneType)) for record in records)]

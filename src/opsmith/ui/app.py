@@ -42,6 +42,7 @@ def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        site.warm()
         yield
         await feed.close()
         site.close()

@@ -23,7 +23,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # what an address can hold as i
 
 def serve(store: Store, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
     """Answer until Ctrl-C; `say` is told the address. Raises UsageError when it cannot listen there."""
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         bound = listener.getsockname()[1]
         access = access_for(host, bound, token)
         app, feed = make_app(store, access)
@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         made = socket.socket(family, kind, protocol)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from dataclasses import dataclass
 
+from opsmith.errors import OpsmithError
 from opsmith.learn.pause import tell
 from opsmith.report.document import Picture, pictures
 from opsmith.report.views import RunView, run_view
@@ -19,6 +22,7 @@ from opsmith.ui.kept import Kept
 from opsmith.ui.render import fragments
 
 ALL = ""  # the subject of the list of runs
+WARMED = 20  # runs
 RUN_PARTS = {
     name: f"_{name}.html" for name in ("state", "progress", "problems", "tasks", "last", "rounds")
 }  # the parts of a run's page that change while it goes on
@@ -76,6 +80,16 @@ class Site:
         self._board.forget(run)
         self._parts.forget(run)
         return run
+
+    def warm(self) -> None:
+        """Read the newest runs now, in the background: the first look at a large one takes a second or two."""
+
+        def read() -> None:
+            with contextlib.suppress(OpsmithError):  # who asks for the page is told
+                for run, _ in run_ids(self.store)[:WARMED]:
+                    self.board(run)
+
+        threading.Thread(target=read, name="opsmith-warm", daemon=True).start()
 
     def close(self) -> None:
         self._changes.close()
