@@ -172,5 +172,7 @@ def test_from_the_command_line(server: str, tmp_path: Path) -> None:
     (run,) = logged(server)
     assert run.data.metrics["solved"] == result["solved"]
     assert run.data.params["tasks"] == '["bmm_0", "bmm_1"]'
+    names = {item.path for item in MlflowClient(server).list_artifacts(run.info.run_id)}
+    assert names == {"result.json", Path(result["report"]).name}
     experiment = MlflowClient(server).get_experiment(run.info.experiment_id)
     assert experiment.name == "library"

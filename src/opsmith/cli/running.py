@@ -84,10 +84,10 @@ def _run(
     settings = resolve_settings(experiment, options)
     check(track)
     tasks = load_tasks(settings.tasks)
-    with Store.open(out) as store:
-        with watch(output(stderr=True)) as show, tracking(track, store, show) as on_event:
-            result = improve(tasks, settings.model, settings, store, on_event=on_event)
+    with Store.open(out) as store, watch(output(stderr=True)) as show, tracking(track, store, show) as on_event:
+        result = improve(tasks, settings.model, settings, store, on_event=on_event)
         report = _report(store, result.run) if with_report and result.end != "interrupted" else None
+        on_event.files = (Path(report),) if report is not None else ()
     if as_json:
         print(json.dumps(result.as_json() | {"report": report}))
     else:
