@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.evaluation.found import Analysis, Row
-from opsmith.evaluation.marks import is_language_model, mark
+from opsmith.evaluation.marks import is_language_model, mark, marked
 from opsmith.evaluation.page import Made, page
 from opsmith.evaluation.study import Study
 from opsmith.records import to_json
@@ -26,8 +26,8 @@ def write(folder: Path, study: Study, analysis: Analysis, made: Made) -> tuple[P
     """Write all files; returns their paths."""
     name = study.experiment.name
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = {f"{name}{suffix}": spec for suffix, spec in analysis.figures.items()}
-    texts = {f"{stem}.svg": svg(dict(spec), "paper") for stem, spec in pictures.items()}
+    pictures = {f"{name}{suffix}": marked(study, figure) for suffix, figure in analysis.figures.items()}
+    texts = {f"{stem}.svg": svg(spec, "paper") for stem, spec in pictures.items()}
     texts |= {
         f"{name}.md": page(study, analysis, made, tuple(texts)) + "\n",
         f"{name}.json": json.dumps(as_json(study, analysis, made), indent=1) + "\n",
@@ -36,7 +36,7 @@ def write(folder: Path, study: Study, analysis: Analysis, made: Made) -> tuple[P
     for file, text in texts.items():
         (folder / file).write_text(text, encoding="utf-8")
     for stem, spec in pictures.items():
-        (folder / f"{stem}.png").write_bytes(png(dict(spec), scale=1.5))
+        (folder / f"{stem}.png").write_bytes(png(spec, scale=1.5))
     return tuple(folder / file for file in (*texts, *(f"{stem}.png" for stem in pictures)))
 
 

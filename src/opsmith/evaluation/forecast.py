@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opsmith.agents.prompt import MESSAGE_TOKENS, compose, estimate_tokens
+from opsmith.agents.prompt import MESSAGE_TOKENS, Prompt, compose, estimate_tokens
 from opsmith.evaluation.plan import Planned
 from opsmith.models.price import cost_usd
 from opsmith.models.table import FAMILIES
@@ -22,6 +22,7 @@ ASSUMED = (
     "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
     "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
     "as long as a reply. Runs end far earlier.",
+    "A run that may spend as many tokens as another goes over them by less than a round.",
     "A run that the store holds already is found there and costs nothing again.",
 )
 
@@ -88,13 +89,14 @@ def _rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
 
 def _spent(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
     """What the rounds ask of the model and its guardian."""
-    prompts = [_prompt(task) for task in tasks]
-    shown = max(estimate_tokens(task.prompt_text) for task in tasks) + settings.max_tokens
+    prompts = [_prompt(task, settings) for task in tasks]
+    prompt = sum(found.tokens for found in prompts) // len(prompts)
+    shown = max(estimate_tokens(found.messages[-1].content) for found in prompts) + settings.max_tokens
     total = Usage(cost_usd=0.0)
     for one in rounds:
-        prompt = sum(prompts) // len(prompts) + one.demonstrations * shown
+        asked = prompt + one.demonstrations * shown
         samples = one.tasks * settings.samples * len(settings.temperatures)
-        for tokens in _requests(settings, tasks[0], prompt):
+        for tokens in _requests(settings, tasks[0], asked):
             usd = price(settings.model, settings.base_url, samples, tokens, settings.max_tokens)
             total += Usage(samples, samples * tokens, samples * settings.max_tokens, 0, usd)
     return total
@@ -109,5 +111,6 @@ def _requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
             yield estimate_tokens(guardian) + settings.max_tokens + 2 * MESSAGE_TOKENS
 
 
-def _prompt(task: Task) -> int:
-    return compose(task, (), get_target(task.target), None, 0).tokens
+def _prompt(task: Task, settings: Settings) -> Prompt:
+    """The first round's."""
+    return compose(task, (), get_target(task.target), None, 0, style=settings.prompt)

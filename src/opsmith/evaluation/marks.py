@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from opsmith.evaluation.study import Study
 
 EMBEDDED = "embedded model: a program sampler, not a language model"
@@ -21,7 +24,7 @@ def mark(study: Study) -> str:
     return ("in part: " if rest and words else "") + "".join(words)
 
 
-def title(study: Study, text: str) -> str:
-    """A figure's title with its mark."""
+def marked(study: Study, figure: Mapping[str, Any]) -> dict[str, Any]:
+    """The figure with the mark under its title."""
     said = mark(study)
-    return f"{text} ({said})" if said else text
+    return {**figure, "title": {"text": figure["title"], "subtitle": said}} if said else dict(figure)

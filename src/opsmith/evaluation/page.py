@@ -13,7 +13,8 @@ from opsmith.records import printable
 
 INTERVALS = (
     "Values are means over seeds, the value of each seed in parentheses. Brackets hold 95 % bootstrap intervals over "
-    "samples (tasks and seeds fixed): they say nothing about other seeds or other tasks."
+    "samples (tasks and seeds fixed): they say nothing about other seeds or other tasks. Those of pass@n reach "
+    "downward only: samples drawn again of a task without a right answer hold none."
 )
 
 

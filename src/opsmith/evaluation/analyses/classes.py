@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short, stated
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.study import ALL, Study
 from opsmith.records import Task
 from opsmith.report.figures import bar_chart
@@ -135,8 +134,9 @@ def _figure(study: Study, rows: list[Row]) -> dict[str, Any]:
         low="low",
         high="high",
         series="who",
-        title=title(study, study.experiment.title),
+        title=study.experiment.title,
         x_title="class of the task",
         y_title="Pass@n",
+        width=540,
         y_domain=(0.0, 1.0),
     )

@@ -13,7 +13,6 @@ from typing import Any
 
 from opsmith.evaluation import measure
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.measure import Measured
 from opsmith.evaluation.study import ALL, Observed, Study
 from opsmith.learn.metrics import mean
@@ -123,7 +122,7 @@ def _figure(study: Study, series: str, found: Sequence[tuple[Observed, tuple[Poi
         series="who",
         label="label",
         mark="pareto",
-        title=title(study, f"{study.experiment.title}: {short(series)}"),
+        title=f"{study.experiment.title}: {short(series)}",
         x_title="input tokens, mean over tasks",
         y_title="Pass@n",
         width=560,

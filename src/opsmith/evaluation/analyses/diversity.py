@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from opsmith.evaluation import measure
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, short, stated
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.measure import Drawn
 from opsmith.evaluation.study import ALL, Observed, Study
 from opsmith.report.figures import bar_chart
@@ -121,8 +120,9 @@ def _figure(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
         low="low",
         high="high",
         series="what",
-        title=title(study, study.experiment.title),
+        title=study.experiment.title,
         x_title="arm",
         y_title="diversity, Pass@n",
+        width=540,
         y_domain=(0.0, 1.0),
     )

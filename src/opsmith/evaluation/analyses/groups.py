@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, short, stated
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.study import ALL, Study
 from opsmith.report.figures import bar_chart
 
@@ -53,7 +52,7 @@ def _figure(study: Study, rows: list[Row], name: str) -> dict[str, Any]:
         low="low",
         high="high",
         series="who",
-        title=title(study, study.experiment.title),
+        title=study.experiment.title,
         x_title="group",
         y_title=name.capitalize(),
         y_domain=(0.0, 1.0),

@@ -6,7 +6,6 @@ from typing import Any
 
 from opsmith.evaluation import measure
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short, stated
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.study import ALL, Study
 from opsmith.report.figures import line_chart
 
@@ -89,7 +88,8 @@ def _figure(study: Study, rows: list[Row]) -> dict[str, Any]:
         high="high",
         series="who",
         label="label",
-        title=title(study, study.experiment.title),
+        title=study.experiment.title,
         x_title="input tokens, mean over tasks",
         y_title="Pass@n",
+        width=540,
     )

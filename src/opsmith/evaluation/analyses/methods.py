@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from opsmith.evaluation import measure
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short, stated
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.study import ALL, Study
 from opsmith.report.figures import bar_chart
 
@@ -75,9 +74,10 @@ def _figure(study: Study, rows: list[Row]) -> dict[str, object]:
         low="low",
         high="high",
         series=None if one else "arm",
-        title=title(study, study.experiment.title),
+        title=study.experiment.title,
         x_title="arm" if one else "model",
         y_title="Pass@n",
+        width=540,
         y_domain=(0.0, 1.0),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, short, stated
-from opsmith.evaluation.marks import title
 from opsmith.evaluation.study import ALL, Study
 from opsmith.report.figures import line_chart
 
@@ -71,8 +70,9 @@ def _figure(study: Study, rows: list[Row]) -> dict[str, Any]:
         high="high",
         series="who",
         log_x=True,
-        title=title(study, study.experiment.title),
+        title=study.experiment.title,
         x_title="samples per task (k)",
         y_title="Pass@k",
+        width=540,
         y_domain=(0.0, 1.0),
     )
