@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs' ids, or the beginnings of them.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them.")],
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE|DIR|-", help="Default: OUT/reports/RUN.FORMAT; -: stdout.")
     ] = None,
@@ -74,13 +74,17 @@ def compare(one: Run, other: Run, out: Out = Path("runs"), as_json: AsJson = Fal
 
 def _formats(given: list[str] | None, output: Path | None) -> list[str]:
     """The formats asked for, else that of the file's name, else HTML."""
-    from opsmith.report.files import FORMATS
+    from opsmith.report.files import FORMATS, PICTURES
 
     suffix = output.suffix[1:] if output is not None else ""
     wanted = list(dict.fromkeys(given or [suffix if suffix in FORMATS else "html"]))
     for kind in wanted:
         if kind not in FORMATS:
             raise UsageError(f"--format: given {kind!r}; expected one of {', '.join(FORMATS)}")
+    if suffix in PICTURES:
+        raise UsageError(
+            f"-o {output}: given one file for all figures; expected a folder; try: --format {suffix} -o DIR"
+        )
     if len(wanted) > 1 and suffix in FORMATS:
         raise UsageError(f"-o {output}: given one file for {len(wanted)} formats; expected a folder; try: -o DIR")
     return wanted
