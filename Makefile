@@ -29,6 +29,7 @@ check: .venv/.installed
 		-c tests/bridges/constraints-$*.txt -e '.[$*]' pytest aiohttp $(MORE)
 	touch $@
 
+.venv-bridges/inspect/.installed: MORE := openai
 .venv-bridges/mlflow/.installed: MORE := datasets pyarrow
 
 bridges: $(BRIDGES:%=.venv-bridges/%/.installed)
