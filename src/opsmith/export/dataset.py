@@ -113,13 +113,4 @@ def _write_table(file: Path, kind: str, rows: Iterator[Row]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with parquet.ParquetWriter(file, schema(kind), compression="zstd") as writer:
         while part := list(islice(rows, _AT_ONCE)):
-            writer.write_table(pa.Table.from_pylist([_encodable(row) for row in part], schema(kind)))
-
-
-def _encodable(value: Any) -> Any:
-    """The same with what UTF-8 cannot hold (half a surrogate pair, which JSON can) as a question mark."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {key: _encodable(item) for key, item in value.items()}
-    return [_encodable(item) for item in value] if isinstance(value, list) else value
+            writer.write_table(pa.Table.from_pylist(part, schema(kind)))

@@ -65,7 +65,7 @@ class Writer:
             try:
                 with self._engine.begin() as connection:
                     _insert(connection, [row for rows, _ in batch for row in rows])
-            except (SQLAlchemyError, OSError) as error:
+            except (SQLAlchemyError, OSError, ValueError) as error:  # ValueError: half a surrogate pair is no UTF-8
                 self._error = explain(error, self._path)
         for _, future in batch:
             if not future.set_running_or_notify_cancel():
