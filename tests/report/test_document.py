@@ -144,7 +144,20 @@ def test_more_attempts_than_fit_are_counted(store, runs):
     assert (len(cut.groups), cut.groups_left) == (2, len(whole.groups) - 2)
     assert sum(group.samples for group in whole.groups) == row.judged
     assert cut.samples_left == row.judged - sum(group.samples for group in cut.groups)
-    assert f"Not shown: {cut.groups_left} more groups" in document(store, runs[:1], groups=2)
+    assert f"Not shown: {cut.samples_left} samples of {cut.groups_left} more groups" in document(
+        store, runs[:1], groups=2
+    )
+    few = task_view(store, runs[0], row, 1000, programs=3)
+    assert few.uncompared == row.judged - sum(group.samples for group in few.groups) > 0
+
+
+def test_right_and_refused_attempts_share_the_room(store, runs):
+    for row in run_view(store, runs[0]).tasks:
+        whole, cut = task_view(store, runs[0], row, 1000), task_view(store, runs[0], row, 4)
+        right = sum(group.passed for group in whole.groups)
+        assert sum(group.passed for group in cut.groups) == min(right, max(2, 4 - (len(whole.groups) - right)))
+        assert [group.is_kept for group in cut.groups].count(True) == (row.state == "solved")
+        assert not any(group.is_kept for group in cut.groups[1:])
 
 
 def test_a_message_that_prompts_share_is_there_once(store, runs):

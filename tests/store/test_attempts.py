@@ -35,12 +35,13 @@ def test_attempts_count_every_judged_sample_once(ran):
         assert stored.attempts(store, run, task.id, 2) == found[:2]
 
 
-def test_right_programs_come_first_then_frequent_ones(ran):
+def test_frequent_programs_come_first_of_those_right_ones_and_before_all_one_that_is_named(ran):
     store, run = ran
     for task in TASKS:
         found = stored.attempts(store, run, task.id, 10_000)
-        keys = [(attempt.outcome.value != "passed", -attempt.count) for attempt in found]
+        keys = [(-attempt.count, attempt.outcome.value != "passed") for attempt in found]
         assert keys == sorted(keys)
+        assert stored.attempts(store, run, task.id, 1, first=found[-1].program) == [found[-1]]
 
 
 def test_details_of_many_samples_are_those_of_each(ran):

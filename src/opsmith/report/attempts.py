@@ -22,7 +22,7 @@ from opsmith.targets import get_target
 from opsmith.targets.drawn import Drawn
 
 GROUPS = 12  # shown of a task
-PROGRAMS = 500  # of a task that are compared: right ones and frequent ones first
+PROGRAMS = 500  # of a task that are compared: the most frequent
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class TaskView:
     stages: tuple[tuple[str, int], ...]  # samples by where they ended, furthest first
     groups: tuple[AttemptGroup, ...]
     groups_left: int  # groups that are not shown
-    samples_left: int  # their samples, and those of programs that were not compared
+    samples_left: int  # their samples
+    uncompared: int  # samples of rare programs, beyond those that are compared
     unjudged: tuple[tuple[str, int], ...]  # what left samples without a verdict, and how often
     kept: str | None  # the program that was kept, or given
     own: str | None  # the bundled task's own program
@@ -108,11 +109,11 @@ class _Group:
 def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, programs: int = PROGRAMS) -> TaskView:
     """A task of a run with its attempts; `run` is a whole id, `row` one of its view's; `programs`: how many at most."""
     task = next(task for task in store.tasks(run) if task.id == row.id)
-    kept = next((kept for kept in store.experiences(run) if kept.experience.task.id == task.id), None)
-    found = _groups(store, run, task, programs)
-    shown = sorted(found, key=lambda group: not _holds(group, kept))[:limit]
+    kept = _kept(store, run, task)
+    found = _groups(store, run, task, kept, programs)
+    shown = _chosen(found, kept, limit)
     ends = stored.stages(store, run, task.id)
-    samples = sum(ends.values()) - sum(group.samples for group in shown)
+    compared = sum(group.samples for group in found)
     stages = sorted(ends, key=lambda end: (end[1] is not Outcome.PASSED, -end[0].value, end[1]))
     return TaskView(
         row=row,
@@ -120,7 +121,8 @@ def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, program
         stages=tuple((label_of(stage, outcome), ends[stage, outcome]) for stage, outcome in stages),
         groups=tuple(_shown(store, task, shown, kept)),
         groups_left=len(found) - len(shown),
-        samples_left=samples,
+        samples_left=compared - sum(group.samples for group in shown),
+        uncompared=sum(ends.values()) - compared,
         unjudged=tuple(stored.failures(store, run, task.id)),
         kept=kept.experience.source if kept else None,
         own=own_program(task),
@@ -131,8 +133,7 @@ def sample_view(store: Store, run: str, name: str) -> SampleView:
     """One sample with drawings, and differences against the kept and the bundled program. Raises UsageError."""
     detail = store.sample(run, name)
     task = next(task for task in store.tasks(run) if task.id == detail.row.task)
-    kept = next((kept for kept in store.experiences(run) if kept.experience.task.id == task.id), None)
-    return _sample(task, detail, _references(task, kept))
+    return _sample(task, detail, _references(task, _kept(store, run, task)))
 
 
 def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
@@ -156,9 +157,23 @@ def _bundled(name: str, digest: str) -> str | None:
     return None
 
 
-def _groups(store: Store, run: str, task: Task, limit: int) -> list[_Group]:
+def _kept(store: Store, run: str, task: Task) -> Kept | None:
+    return next((kept for kept in store.experiences(run) if kept.experience.task.digest == task.digest), None)
+
+
+def _chosen(groups: Sequence[_Group], kept: Kept | None, limit: int) -> list[_Group]:
+    """The kept solution's group, then the largest right and refused ones: half of each, where there are as many."""
+    right = [group for group in groups if group.programs[0].outcome is Outcome.PASSED]
+    right.sort(key=lambda group: not _holds(group, kept))
+    refused = [group for group in groups if group.programs[0].outcome is not Outcome.PASSED]
+    room = max(limit - len(refused), (limit + 1) // 2)
+    return [*right[:room], *refused[: limit - len(right[:room])]]
+
+
+def _groups(store: Store, run: str, task: Task, kept: Kept | None, limit: int) -> list[_Group]:
     """Right ones first, then the largest; ties in the order of the store."""
-    programs = stored.attempts(store, run, task.id, limit)
+    first = Candidate(kept.experience.source).id if kept is not None else None
+    programs = stored.attempts(store, run, task.id, limit, first)
     bodies = stored.texts(store, [program.program for program in programs])
     groups: dict[tuple[str, str], list[stored.Attempt]] = {}
     for program in programs:

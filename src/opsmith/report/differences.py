@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
-from itertools import islice
+from itertools import dropwhile, islice
 
 MAX_LINES = 400  # of one difference; programs are short
 
@@ -30,7 +30,16 @@ def difference(source: str, other: str, against: str) -> Difference | None:
     if one == two:
         return None
     lines = islice(unified_diff(one, two, n=3, lineterm=""), 2, MAX_LINES)  # after the two lines with file names
-    return Difference(against, tuple(Line("@", "") if line[:1] == "@" else Line(line[0], line[1:]) for line in lines))
+    return Difference(against, tuple(map(_line, dropwhile(_begins_at_once, lines))))
+
+
+def _begins_at_once(line: str) -> bool:
+    """The head of a first part before which nothing is left out."""
+    return line.startswith(("@@ -1,", "@@ -1 ", "@@ -0,0 "))
+
+
+def _line(line: str) -> Line:
+    return Line("@", "") if line[:1] == "@" else Line(line[:1], line[1:])
 
 
 def most_similar(source: str, others: Mapping[str, str]) -> str | None:

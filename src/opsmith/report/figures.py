@@ -192,7 +192,14 @@ def _themed(spec: Spec, theme: Theme) -> Spec:
         "aria": False,  # the figure as a whole is named instead
         "font": _FONT,
         "axis": {**axis, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12},
-        "legend": {**named, "labelFontSize": 11, "orient": "bottom", "labelLimit": 320, "symbolOpacity": 1},
+        "legend": {
+            **named,
+            "labelFontSize": 11,
+            "orient": "bottom",
+            "labelLimit": 320,
+            "symbolOpacity": 1,
+            "symbolStrokeWidth": 0,
+        },
         "title": {"color": ink, "subtitleColor": ink, "fontSize": 13, "subtitleFontSize": 11, "anchor": "start"},
         "text": {"color": ink, "font": _FONT},
         "rule": {"color": ink},

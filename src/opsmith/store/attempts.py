@@ -46,16 +46,20 @@ class Spent:
     usage: Usage  # the guardian's included
 
 
-def attempts(reader: Reader, run: str, task: str, limit: int) -> list[Attempt]:
-    """The task's different programs: right ones first, then the most frequent, then those that came furthest."""
+def attempts(reader: Reader, run: str, task: str, limit: int, first: str | None = None) -> list[Attempt]:
+    """The task's different programs: the most frequent, of those the right ones, then those that came furthest.
+
+    `first`: the hash of a program that comes before all, whatever its count.
+    """
     key = func.min(request.c.round * _FIRST + request.c.number)  # SQLite gives the other columns of the row it finds
     count = func.count().label("samples")
     columns = (verdict.c.candidate, verdict.c.stage, verdict.c.outcome, request.c.id, request.c.round, count, key)
     query = _final(select(*columns), reader, run, task)
     query = query.group_by(verdict.c.candidate, verdict.c.stage, verdict.c.outcome)
+    wanted = case((verdict.c.candidate == first, 0), else_=1)  # nothing equals None in SQL
     passed = case((verdict.c.outcome == Outcome.PASSED.value, 0), else_=1)
     furthest = case({stage.name: -stage.value for stage in Stage}, value=verdict.c.stage)
-    query = query.order_by(passed, count.desc(), furthest, key, verdict.c.candidate).limit(limit)
+    query = query.order_by(wanted, count.desc(), passed, furthest, key, verdict.c.candidate).limit(limit)
     return [
         Attempt(row.candidate, Stage[row.stage], Outcome(row.outcome), row.samples, row.id, row.round)
         for row in reader.ask(query)
