@@ -34,6 +34,7 @@ from opsmith.settings import Settings
 from opsmith.store import Row, Store
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
+    NOBODY,
     RoundInfo,
     SampleKey,
     experience_rows,
@@ -45,6 +46,7 @@ from opsmith.store.rows import (
 from opsmith.verification.pool import Pool
 from opsmith.verification.verifier import canonical
 
+_AUTHOR = Boundary.TASK.value
 GRACE_S = 20.0  # for requests in flight after Ctrl-C
 
 
@@ -135,6 +137,7 @@ class _State:
     experiences: tuple[Experience, ...]
     unsolved: tuple[Task, ...]
     planned: int  # samples of the rounds that have ended
+    exhausted: bool  # the model has nothing more for some unsolved task
 
 
 class _Loop:
@@ -163,15 +166,18 @@ class _Loop:
         past = tuple(Past(info.cycle, len(solved)) for info, solved in ended)
         experiences = tuple(kept.experience for kept in store.experiences(run))
         closed = {item.task.digest for item in experiences}
-        faulty = {task for info, _ in ended for task in _faults(store, run, info.number)}
-        unsolved = [task for task in self.tasks.values() if task.digest not in closed and task.id not in faulty]
-        return _State(past, experiences, tuple(unsolved), sum(info.planned for info, _ in ended))
+        exhausted = {task for info, _ in ended for task in _charged(store, run, info.number, NOBODY)}
+        given_up = exhausted | {task for info, _ in ended for task in _charged(store, run, info.number, _AUTHOR)}
+        unsolved = [task for task in self.tasks.values() if task.digest not in closed and task.id not in given_up]
+        planned = sum(info.planned for info, _ in ended)
+        left = {task.id for task in self.tasks.values() if task.digest not in closed}
+        return _State(past, experiences, tuple(unsolved), planned, not left.isdisjoint(exhausted))
 
     def _next(self, state: _State) -> Step | str:
         """What the next round shows, or why there is none."""
         settings = self.session.settings
         if not state.unsolved:
-            return "all solved"
+            return "nothing left to try" if state.exhausted else "all solved"
         if settings.max_rounds is not None and len(state.past) >= settings.max_rounds:
             return "max rounds"
         if self._left(state) == 0:
@@ -240,7 +246,7 @@ class _Loop:
         session, store = self.session, self.session.store
         tallies = store.tallies(session.run, info.number)
         unjudged = info.planned - sum(tally.judged for tally in tallies)
-        if unjudged == info.planned:
+        if unjudged == info.planned and not _charged(store, session.run, info.number, NOBODY):
             raise _nothing_judged(store, session.run, info.number)
         found = self._found(info.number, tallies, prompts)
         rows = [row for item in found for row in item.rows]
@@ -294,9 +300,9 @@ def _told(store: Store, run: str, emit: OnEvent) -> RunResult:
     return result
 
 
-def _faults(store: Store, run: str, number: int) -> set[str]:
-    """Tasks that a round showed to be wrong themselves."""
-    return {task for task, charged, _ in store.failures(run, number) if charged == Boundary.TASK.value}
+def _charged(store: Store, run: str, number: int, whom: str) -> set[str]:
+    """Tasks with samples that a round left unjudged: charged to their author, or to nobody (nothing more to ask)."""
+    return {task for task, charged, _ in store.failures(run, number) if charged == whom}
 
 
 def _nothing_judged(store: Store, run: str, number: int) -> OpsmithError:

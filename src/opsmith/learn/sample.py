@@ -19,7 +19,7 @@ from opsmith.agents.reply import read_reply
 from opsmith.errors import OpsmithError, ProviderError, VerifierError
 from opsmith.learn.events import OnEvent, SampleJudged, Warned
 from opsmith.learn.judge import Judge
-from opsmith.models import ChatModel, Message, Reply, Request
+from opsmith.models import ChatModel, ExhaustedError, Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Outcome, Stage, Task, Usage, Verdict
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -88,7 +88,7 @@ class Session:
 class UnjudgedError(Exception):
     """A sample has no verdict, for a reason that is not the candidate's."""
 
-    def __init__(self, charged_to: Boundary, message: str) -> None:
+    def __init__(self, charged_to: Boundary | None, message: str) -> None:
         super().__init__(message)
         self.charged_to = charged_to
 
@@ -107,7 +107,7 @@ async def sample_round(
     number = keys[0].round
     done = session.store.judged(session.run, number)
     replies = session.store.unused_replies(session.run, number)
-    sampling = _Sampling(session, tasks, prompts, replies)
+    sampling = _Sampling(session, tasks, prompts, replies, _attempts(session, keys))
     todo = iter([key for key in keys if key.id not in done])
     # twice as many as may ask at once: while one's candidate is judged, another's request is under way
     workers = [asyncio.create_task(sampling.work(todo)) for _ in range(2 * session.settings.concurrency)]
@@ -123,25 +123,31 @@ class _Sampling:
     """The samples of one round in the making."""
 
     def __init__(
-        self, session: Session, tasks: dict[str, Task], prompts: dict[str, Prompt], replies: dict[str, Reply]
+        self,
+        session: Session,
+        tasks: dict[str, Task],
+        prompts: dict[str, Prompt],
+        replies: dict[str, Reply],
+        attempts: dict[SampleKey, int],
     ) -> None:
         self.session = session
         self.tasks = tasks
         self.messages = {task: prompt.messages for task, prompt in prompts.items()}
         self.names = {task: prompt_rows(messages)[0] for task, messages in self.messages.items()}
+        self.attempts = attempts
         self.replies = replies  # received by a session that was killed before it could judge them
         target = session.target
         asks_bare = session.settings.prompt == "bare"
         self.wanted = bare.wanted(target) if asks_bare and isinstance(target, Bare) else None
         self.slots = asyncio.Semaphore(session.settings.concurrency)
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
-        self.faulty: set[str] = set()  # tasks whose author is at fault: no more money for these
+        self.closed: set[str] = set()  # tasks whose author is at fault, or for which there is nothing more to ask
 
     async def work(self, todo: Iterator[SampleKey]) -> None:
         for key in todo:
             if self.session.halt:
                 return
-            if key.task not in self.faulty:
+            if key.task not in self.closed:
                 await self._sample(key)
 
     async def _sample(self, key: SampleKey) -> None:
@@ -153,8 +159,10 @@ class _Sampling:
         except UnjudgedError as left:
             store.put([failure_row(key, left.charged_to, str(left))])
             self._report(key, None, str(left))
+            if left.charged_to is None:
+                self.closed.add(key.task)
             if left.charged_to is Boundary.TASK:
-                self.faulty.add(key.task)
+                self.closed.add(key.task)
                 self.session.warn(f"task {key.task}: its file is at fault, so it is not tried further: {left}")
         else:
             store.put(judged_rows(key, judged))
@@ -218,7 +226,8 @@ class _Sampling:
         reply = self.replies.pop(key.request_id(agent), None)
         if reply is None:
             seed = key.seed(self.session.settings.seed, agent)
-            request = Request(messages, 1, key.temperature, self.session.settings.max_tokens, seed)
+            most, attempt = self.session.settings.max_tokens, self.attempts[key]
+            request = Request(messages, 1, key.temperature, most, seed, attempt)
             async with self.slots:
                 await self.session.running.wait()  # inside: who waits for a slot must not start after a pause began
                 started = time.monotonic()
@@ -233,6 +242,8 @@ class _Sampling:
             raise _HaltedError
         try:
             reply = await session.model.complete(request)
+        except ExhaustedError as error:
+            raise UnjudgedError(None, str(error)) from error
         except ProviderError as error:
             session.failed(error)
             raise UnjudgedError(Boundary.PROVIDER, str(error)) from error
@@ -251,6 +262,15 @@ class _Sampling:
         if verdict.outcome is Outcome.UNJUDGED:
             raise UnjudgedError(verdict.charged_to, verdict.message)
         return verdict
+
+
+def _attempts(session: Session, keys: Sequence[SampleKey]) -> dict[SampleKey, int]:
+    """How many requests of its task came before each sample's, over all rounds: the same in a run that was resumed."""
+    counts, found = session.store.attempts_before(session.run, keys[0].round), {}
+    for key in keys:
+        found[key] = counts.get(key.task, 0)
+        counts[key.task] = found[key] + 1
+    return found
 
 
 def _reported(verdict: Verdict, dropped: Sequence[str]) -> Verdict:

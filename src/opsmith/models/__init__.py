@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from opsmith.errors import ProviderError
 from opsmith.records import Usage
 
 
@@ -23,6 +24,7 @@ class Request:
     temperature: float = 0.7
     max_tokens: int = 1024
     seed: int | None = None  # None: the provider chooses
+    attempt: int = 0  # how many first requests of this task came before in the run; for models that do not sample
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,14 @@ class Reply:
     finish: tuple[str, ...] = ()
 
 
+class ExhaustedError(ProviderError):
+    """A model that enumerates has nothing more for this task; nobody is at fault."""
+
+
 class ChatModel(Protocol):
     name: str  # as the user named it, e.g. "openai/gpt-4o-2024-11-20"
     context_window: int | None  # in tokens; None: not known, nothing is left out
-    is_language_model: bool  # False for the embedded sampler and for replays of it
+    is_language_model: bool  # False for the embedded sampler, the search, and replays of them
 
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError when there is no answer to count."""

@@ -96,7 +96,7 @@ class ReplayModel:
 
 def request_key(request: Request) -> str:
     """The name of a request: the hash of its messages, n, temperature, max_tokens and seed."""
-    data = to_json(request)
+    data = {key: value for key, value in to_json(request).items() if key != "attempt"}
     return content_hash(dumps(data | {"temperature": float(request.temperature)}))
 
 

@@ -113,6 +113,18 @@ def _embedded(order: Order) -> ChatModel:
     return EmbeddedModel(order.target, order.settings.noise, order.settings.workers)
 
 
+def _search(order: Order) -> ChatModel:
+    from opsmith.models.search import SearchModel  # noqa: PLC0415 - the other models do without it
+
+    settings = order.settings
+    _refuse_base_url(settings)
+    if settings.repair:
+        raise UsageError("--repair: given with model 'search', which reads no errors; expected 0; try: leave it out")
+    if order.target is None:
+        raise UsageError("model 'search': given no target; expected the language to search; try: get_model(s, target)")
+    return SearchModel(order.target)
+
+
 def _replay(order: Order) -> ChatModel:
     from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
 
@@ -161,6 +173,7 @@ def _checked_url(url: str) -> str:
 
 FAMILIES: dict[str, Family] = {
     "embedded": Family("", "the program sampler of the target language: offline, free, no language model", _embedded),
+    "search": Family("", "best-first search over the target's typed moves: offline, free, no language model", _search),
     "openai/": Family(
         "NAME",
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",

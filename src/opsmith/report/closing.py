@@ -12,6 +12,12 @@ from opsmith.report.tables import cost, duration, table
 from opsmith.store.queries import Kept, SampleDetail, SampleRow
 
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
+NO_MODEL = "the search enumerates programs of the target language; no model is asked"
+
+
+def not_a_model(name: str) -> str:
+    """What must stand beside results that no language model made."""
+    return NO_MODEL if "search" in name else NOT_A_MODEL
 
 
 def closing_table(result: RunResult) -> Table:
@@ -31,7 +37,7 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     usage, per_sample = result.usage, result.input_tokens
     tokens = f"{usage.input_tokens:,} input + {usage.output_tokens:,} output in {usage.requests:,} requests"
     yield f"run     {result.run}  ({result.end})"
-    yield f"model   {result.model}" + ("" if result.is_language_model else f"  ({NOT_A_MODEL})")
+    yield f"model   {result.model}" + ("" if result.is_language_model else f"  ({not_a_model(result.model)})")
     yield f"tokens  {tokens}" + ("" if per_sample is None else f"; {per_sample:,.0f} input per sample")
     yield f"cost    {cost(usage)}"
     yield f"time    {duration(result.wall_s)}"

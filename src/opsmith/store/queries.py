@@ -208,6 +208,12 @@ class Reader:
         row = self._rows(query.where(request.c.run == run, request.c.round < number))[0]
         return row.answered, row.tokens
 
+    def attempts_before(self, run: str, number: int) -> dict[str, int]:
+        """By task: the proposer's requests that were answered in the rounds before round `number`."""
+        query = select(request.c.task, func.count().label("answered")).where(_in_round(run, None))
+        rows = self._rows(query.where(request.c.round < number).group_by(request.c.task))
+        return {row.task: row.answered for row in rows}
+
     def judged(self, run: str, number: int) -> set[str]:
         """The samples of a round that have their verdict."""
         query = select(request.c.id).join(verdict, verdict.c.sample == request.c.id)

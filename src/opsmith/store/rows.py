@@ -15,6 +15,7 @@ from opsmith.store import schema
 from opsmith.store.writer import Row
 
 PROPOSER, GUARDIAN, REPAIR = "proposer", "guardian", "repair"
+NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model has nothing more for its task
 Wish = Literal["pause", "resume"]
 
 
@@ -157,9 +158,11 @@ def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply:
     ]
 
 
-def failure_row(key: SampleKey, charged_to: Boundary, message: str) -> Row:
+def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Row:
+    """Why a sample is left unjudged; `charged_to` None: nobody is at fault."""
     place = {"run": key.run, "sample": key.id, "round": key.round, "task": key.task}
-    return schema.failure, {**place, "charged_to": charged_to.value, "message": message, "at": time.time()}
+    charged = NOBODY if charged_to is None else charged_to.value
+    return schema.failure, {**place, "charged_to": charged, "message": message, "at": time.time()}
 
 
 def judged_rows(key: SampleKey, judged: Sequence[Judged]) -> list[Row]:

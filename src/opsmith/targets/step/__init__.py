@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import pkgutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -160,6 +160,11 @@ class StepTarget:
         from opsmith.targets.step.library.package import usage  # noqa: PLC0415 - imports torch
 
         return usage(name, operators)
+
+    def programs(self, task: Task) -> Iterator[str]:
+        from opsmith.targets.step.sampler.search import programs  # noqa: PLC0415 - imports the sampler
+
+        return programs(task.text)
 
     def sampler(self) -> Sampler:
         from opsmith.targets.step.sampler import StepSampler  # noqa: PLC0415 - imports numpy
