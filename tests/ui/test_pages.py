@@ -42,6 +42,29 @@ def test_a_run_shows_where_it_stands(client: TestClient, store: Store) -> None:
     assert "sse-connect" not in html, "nothing more comes"
 
 
+def test_no_page_of_another_sampler_looks_like_one_of_a_language_model(client: TestClient, store: Store) -> None:
+    run = only_run(store)
+    sample = next(store.samples(run)).id
+    for parts in ((), ("samples",), ("samples", sample), ("tasks", "sum_0"), ("attempts", "sum_0"), ("results",)):
+        assert "not a language model" in client.get(run_url(run, *parts)).text, parts
+
+
+def test_the_state_follows_who_works_on_the_run(client: TestClient, store: Store, going_on: str) -> None:
+    def state() -> str:
+        found = re.search(r'class="status (\w+)"', client.get(run_url(going_on)).text)
+        assert found is not None
+        return found[1]
+
+    assert state() == "stopped"
+    with store.lock(going_on):
+        assert state() == "running"
+        store.put([rows.control_row(going_on, "pause")]).result()
+        assert state() == "paused"
+    assert state() == "stopped"
+    store.put([rows.run_end_row(going_on, "all solved")]).result()
+    assert state() == "finished"
+
+
 def test_the_beginning_of_a_runs_id_leads_to_it(client: TestClient, store: Store) -> None:
     run = only_run(store)
     answer = client.get(f"/runs/{run[:-3]}")

@@ -44,7 +44,7 @@ def ui(
     with needs_extra():
         from opsmith.ui.serve import serve
     with open_store(folder) as store:
-        serve(store, host, port, token, lambda url: print(f"{url}  (Ctrl-C ends it)", file=sys.stderr, flush=True))
+        serve(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
 
 
 def pause(run: Run, out: Out = Path("runs")) -> None:

@@ -132,12 +132,11 @@ class Boards:
             self._finished[run] = found
         return found
 
-    def state(self, summary: RunSummary) -> tuple[State, bool]:
-        """How a run stands, and whether somebody wished that it pauses."""
-        run = summary.info.id
-        wish = not summary.finished and self._store.is_paused(run)
-        if summary.finished:
-            return State.FINISHED, wish
+    def state(self, run: str) -> tuple[State, bool]:
+        """How a run stands just now, and whether somebody wished that it pauses."""
+        if self._store.end(run) is not None:
+            return State.FINISHED, False
+        wish = self._store.is_paused(run)
         if not self._store.is_held(run):
             return State.STOPPED, wish
         return State.PAUSED if wish else State.RUNNING, wish
@@ -148,7 +147,7 @@ class Boards:
         rounds = store.rounds(run)
         counts = self._counts(run, rounds)
         by_round, by_task = _tallies(counts)
-        state, wish = self.state(summary)
+        state, wish = self.state(run)
         recent = None if state in (State.FINISHED, State.STOPPED) else judged_since(store, run, time.time() - RATE_S)
         return Board(
             summary=summary,

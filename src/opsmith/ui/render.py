@@ -19,7 +19,7 @@ from opsmith.ui.board import State
 STATIC = Path(__file__).parent / "static"
 STYLE = Path(pages.__file__).parent / "static" / "style.css"
 SIGNS = {
-    State.RUNNING: "▶", State.PAUSED: "⏸", State.STOPPED: "■", State.FINISHED: "✓",
+    State.RUNNING: "▶", State.PAUSED: "‖", State.STOPPED: "■", State.FINISHED: "✓",
     Outcome.PASSED: "✓", Outcome.REFUSED: "✗", Outcome.UNJUDGED: "?",
 }  # fmt: skip
 

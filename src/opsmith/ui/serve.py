@@ -17,7 +17,7 @@ from opsmith.ui.app import make_app
 from opsmith.ui.feed import Feed
 from opsmith.ui.guard import LOOPBACK, Access
 
-PORT = 8741
+ANY = ("0.0.0.0", "::")  # every address of this machine
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # what an address can hold as it is
 
 
@@ -27,7 +27,9 @@ def serve(store: Store, host: str, port: int, token: str | None, say: Callable[[
         bound = listener.getsockname()[1]
         access = access_for(host, bound, token)
         app, feed = make_app(store, access)
-        say(address(host, bound, access.token))
+        say(f"{address(host, bound, access.token)}  (Ctrl-C ends it)")
+        if host in ANY:
+            say("from another machine: the same address with this machine's name in it")
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
         )
@@ -52,7 +54,7 @@ def address(host: str, port: int, token: str | None) -> str:
     >>> address("127.0.0.1", 8741, None), address("::", 80, "t")
     ('http://127.0.0.1:8741/', 'http://[::1]:80/?token=t')
     """
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # one of them
     place = f"[{shown}]" if ":" in shown else shown
     return f"http://{place}:{port}/" + (f"?token={token}" if token else "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsmith.errors import OpsmithError
 from opsmith.learn.pause import tell
@@ -53,14 +53,19 @@ class Site:
         self._board = Kept(self.boards.board, self._version)
         self._lines = Kept(self._make_lines, lambda _: (self._changes.version(), self._held()))
         self._results = Kept(self._make_results, self._version)
-        self._parts = Kept(self._make_parts, self._version_of_parts)
 
     def run(self, name: str) -> str:
         """The id of the run that is called so. Raises UsageError."""
         return self.store.find_run(name)
 
     def board(self, run: str) -> Board:
-        return self._board.get(run)
+        """Its numbers may be a moment old, its state is not."""
+        state, wish = self.boards.state(run)
+        found = self._board.get(run)
+        if (state is State.FINISHED) != (found.state is State.FINISHED):
+            self._board.forget(run)
+            found = self._board.get(run)
+        return replace(found, state=state, wish_paused=wish)
 
     def lines(self) -> list[RunLine]:
         """Newest first."""
@@ -71,14 +76,15 @@ class Site:
 
     def parts(self, subject: str) -> Fragments:
         """The parts of a run's page, or of the list of runs, as they are now."""
-        return self._parts.get(subject)
+        if subject == ALL:
+            return Fragments(fragments({"runs": "_runs.html"}, lines=self.lines()))
+        board = self.board(subject)
+        return Fragments(fragments(RUN_PARTS, board=board, access=self.access), last=board.state is State.FINISHED)
 
     def wish(self, name: str, wish: Wish) -> str:
         """Tell whoever works on a run to pause or to go on; the run's id. Raises UsageError when it is finished."""
         run = self.run(name)
         tell(self.store, run, wish)
-        self._board.forget(run)
-        self._parts.forget(run)
         return run
 
     def warm(self) -> None:
@@ -96,20 +102,11 @@ class Site:
 
     def _make_lines(self, _: str) -> list[RunLine]:
         summaries = [self.boards.summary(run) for run, _ in run_ids(self.store)]
-        return [RunLine(summary, self.boards.state(summary)[0]) for summary in summaries]
+        return [RunLine(summary, self.boards.state(summary.info.id)[0]) for summary in summaries]
 
     def _make_results(self, run: str) -> Results:
         view = run_view(self.store, run)
         return Results(view, pictures([view]))
-
-    def _make_parts(self, subject: str) -> Fragments:
-        if subject == ALL:
-            return Fragments(fragments({"runs": "_runs.html"}, lines=self.lines()))
-        board = self.board(subject)
-        return Fragments(
-            fragments(RUN_PARTS, board=board, access=self.access, live=board.state is not State.FINISHED),
-            last=board.state is State.FINISHED,
-        )
 
     def _held(self) -> tuple[str, ...]:
         """The runs that a process works on: what no row of the store tells."""
@@ -117,6 +114,3 @@ class Site:
 
     def _version(self, run: str) -> tuple[int, bool]:
         return self._changes.version(), self.store.is_held(run)
-
-    def _version_of_parts(self, subject: str) -> object:
-        return self._version(subject) if subject != ALL else (self._changes.version(), self._held())

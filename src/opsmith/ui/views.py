@@ -39,6 +39,7 @@ def samples_page(site: Site, run: str, query: Mapping[str, str]) -> dict[str, An
 
     return {
         "run": run,
+        "info": board.summary.info,
         "page": page,
         "asked": asked,
         "choices": _choices(board.counts, asked),
@@ -55,6 +56,7 @@ def task_page(site: Site, run: str, task: str) -> dict[str, Any]:
     cell = _cell(site, run, task)
     return {
         "run": run,
+        "info": board.summary.info,
         "task": next(item for item in site.boards.tasks(run) if item.id == task),
         "cell": cell,
         "rounds": _by_round(board.counts, task),
@@ -66,7 +68,8 @@ def task_page(site: Site, run: str, task: str) -> dict[str, Any]:
 
 def sample_page(site: Site, run: str, name: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such sample."""
-    return {"run": site.board(run).summary.info, "sample": sample_view(site.store, run, name)}
+    info = site.board(run).summary.info
+    return {"run": info, "info": info, "sample": sample_view(site.store, run, name)}
 
 
 def attempts_page(site: Site, run: str, task: str) -> dict[str, Any]:
@@ -86,12 +89,13 @@ def attempts_page(site: Site, run: str, task: str) -> dict[str, Any]:
         cells=(),
     )
     view = task_view(site.store, run, row, programs=COMPARED)
-    return {"run": site.board(run).summary.info, "task": view}
+    info = site.board(run).summary.info
+    return {"run": info, "info": info, "task": view}
 
 
 def results_page(site: Site, run: str, now: bool) -> dict[str, Any]:
     """`now`: wait for the numbers, which takes seconds for a large run; otherwise the page asks for them."""
-    return {"id": run, "results": site.results(run) if now else None}
+    return {"id": run, "info": site.board(run).summary.info, "results": site.results(run) if now else None}
 
 
 def _cell(site: Site, run: str, task: str) -> TaskCell:
