@@ -23,7 +23,9 @@ def test_a_run_ends_by_naming_its_report(opsmith, warm, tasks):
     done = opsmith(*command)
     named = [line.split()[1] for line in done.out.splitlines() if line.startswith("report ")]
     assert named == [str(path) for path in Path("runs/reports").iterdir()]
-    assert "sum_0" in Path(named[0]).read_text()
+    text = Path(named[0]).read_text()
+    assert "sum_0" in text
+    assert "the embedded model is a program sampler of the target language, not a language model" in text
     assert json.loads(opsmith(*command, "--json").out)["report"] == named[0]
 
 

@@ -151,6 +151,15 @@ def test_more_attempts_than_fit_are_counted(store, runs):
     assert few.uncompared == row.judged - sum(group.samples for group in few.groups) > 0
 
 
+def test_a_task_that_was_solved_before_shows_what_it_was_solved_with(store, runs):
+    given = store.experiences(runs[0])[0].experience
+    info = rows.RunInfo("open-s0-3", "3", "tiny", False, "tiny", 0, {}, {})
+    store.put([*rows.run_rows(info, [given.task]), *rows.experience_rows(info.id, given, None, False)]).result()
+    page = read(document(store, [info.id]))
+    assert f"Solved before this run and not counted: {given.task.id}." in page.text
+    assert f"The program that the run was given for it {' '.join(given.source.split())}" in page.text
+
+
 def test_right_and_refused_attempts_share_the_room(store, runs):
     for row in run_view(store, runs[0]).tasks:
         whole, cut = task_view(store, runs[0], row, 1000), task_view(store, runs[0], row, 4)

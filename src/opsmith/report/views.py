@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from opsmith.learn.intervals import Counts, Estimate, estimate
 from opsmith.learn.metrics import Score
 from opsmith.learn.result import RunResult, TaskResult, result_of
-from opsmith.records import Usage
+from opsmith.records import Usage, printable
 from opsmith.report.closing import NOT_A_MODEL
 from opsmith.store import Store
 from opsmith.store.attempts import Spent, spent_by_round
@@ -117,7 +117,9 @@ class RunView:
     @property
     def name(self) -> str:
         """Short, for legends and columns: the model, and the beginning of what names the run."""
-        return f"{self.model} {self.id.rpartition('-')[2][:6]}" + ("" if self.is_language_model else " (no LM)")
+        return f"{printable(self.model)} {self.id.rpartition('-')[2][:6]}" + (
+            "" if self.is_language_model else " (no LM)"
+        )
 
     @property
     def unjudged(self) -> int:

@@ -73,12 +73,6 @@ def stages(reader: Reader, run: str, task: str) -> dict[tuple[Stage, Outcome], i
     return {(Stage[row.stage], Outcome(row.outcome)): row.samples for row in rows}
 
 
-def programs_tried(reader: Reader, run: str, task: str) -> int:
-    """How many different programs a task's samples held."""
-    found: int = reader.ask(_final(select(func.count(verdict.c.candidate.distinct())), reader, run, task))[0][0]
-    return found
-
-
 def failures(reader: Reader, run: str, task: str, limit: int = 5) -> list[tuple[str, int]]:
     """What left samples of a task unjudged and how often, the most frequent first; some were judged later."""
     count = func.count().label("samples")
