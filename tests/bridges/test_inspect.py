@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from inspect_ai import Epochs, Task, eval
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score, pass_at
 from loopback import NOTHING, WRONG, faulty, oracle, serving, solved_run, text_of
@@ -119,6 +120,14 @@ def test_the_solutions_of_a_run_are_shown_but_never_a_tasks_own(tmp_path: Path) 
     asked = step26(["bmm_0", "attn_0"], run, str(tmp_path)).dataset
     shown = {sample.id: sample.metadata["demonstrations"] for sample in asked}
     assert shown == {"bmm_0": ["bmm_1"], "attn_0": ["bmm_0", "bmm_1"]}
+
+
+def test_a_task_or_a_run_that_does_not_exist_is_said_in_one_message(tmp_path: Path) -> None:
+    with pytest.raises(PrerequisiteError, match="no such id, file or folder; near matches: bmm_"):
+        step26("bmm_99")
+    run = solved_run(tmp_path, ["bmm_0"])
+    with pytest.raises(PrerequisiteError, match=f"no such run .* known: {run}"):
+        step26(from_run="zzz", out=str(tmp_path))
 
 
 @pytest.mark.parametrize("n", [1, 4, 6])

@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import verifiers.v1 as vf
 from loopback import NOTHING, WRONG, faulty, oracle, serving, solved_run, text_of
 from models.servers import SERVER_ERROR, OpenAIServer
+from pydantic import ValidationError
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
@@ -100,6 +102,11 @@ def test_the_solutions_of_a_run_are_shown_but_never_a_tasks_own(tmp_path: Path) 
         "bmm_0": ["bmm_1"],
         "attn_0": ["bmm_0", "bmm_1"],
     }
+
+
+def test_a_task_that_does_not_exist_is_refused_with_the_settings() -> None:
+    with pytest.raises(ValidationError, match="no such id, file or folder; near matches: bmm_"):
+        StepTasksetConfig(id=ID, tasks="bmm_99")
 
 
 def test_vf_validate_finds_a_faulty_task_file(tmp_path: Path) -> None:

@@ -8,13 +8,16 @@ judged has no score, only the reason: Inspect leaves it out of every metric and 
 from __future__ import annotations
 
 from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig
 from inspect_ai.scorer import CORRECT, INCORRECT, Score, Scorer, Target, accuracy, grouped, scorer, stderr
 from inspect_ai.solver import TaskState, generate
+from rich.markup import escape
 
 from opsmith.bridges.judging import JudgedReply, NotJudgedError, facts, judge
 from opsmith.bridges.questions import Question, questions
+from opsmith.errors import OpsmithError
 from opsmith.models import Message
 from opsmith.settings import Settings
 
@@ -34,7 +37,10 @@ def step26(
         out: the folder of that run's store.
         trust_tasks: judge tasks that are not bundled even where nothing isolates their code.
     """
-    samples = [_sample(question) for question in questions(tasks or (), from_run, out)]
+    try:
+        samples = [_sample(question) for question in questions(tasks or (), from_run, out)]
+    except OpsmithError as error:
+        raise PrerequisiteError(escape(str(error))) from error  # Inspect shows the message and not where it came from
     return Task(
         dataset=MemoryDataset(samples, name="opsmith" if tasks else "step26"),
         solver=generate(),

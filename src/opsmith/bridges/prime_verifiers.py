@@ -12,10 +12,13 @@ from typing import Any
 
 import verifiers.v1 as vf
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+from pydantic import field_validator
 
 from opsmith.agents.prompt import yaml_block
+from opsmith.benchmarks import resolve
 from opsmith.bridges.judging import NotJudgedError, facts, judge
-from opsmith.bridges.questions import Question, questions, task_of
+from opsmith.bridges.questions import Question, names_in, questions, task_of
+from opsmith.errors import OpsmithError
 
 CANNOT_REACH = 97  # the exit code by which a harness says that the connection to its model failed
 
@@ -66,6 +69,15 @@ class StepTasksetConfig(vf.TasksetConfig):
     out: str = "runs"
     """The folder of that run's store."""
     task: StepTaskConfig = StepTaskConfig()
+
+    @field_validator("tasks")
+    @classmethod
+    def _are_known(cls, tasks: str) -> str:
+        try:
+            resolve(names_in(tasks))
+        except OpsmithError as error:
+            raise ValueError(str(error)) from error
+        return tasks
 
 
 class StepTaskset(vf.Taskset[StepTask, StepTasksetConfig]):
