@@ -1,0 +1,120 @@
+"""Pages of samples, counts and last verdicts agree with what a scan of the whole run finds."""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_target import tiny_task
+
+from opsmith.models import Message, Reply, Request
+from opsmith.records import Boundary, Candidate, Outcome, Stage, Usage, Verdict
+from opsmith.store import Row, Store, rows
+from opsmith.store.pages import Filter, Kind, Page, count_kinds, judged_since, last_verdicts, page_of, problems
+from opsmith.store.rows import GUARDIAN, PROPOSER, Judged, RunInfo, SampleKey
+
+RUN = RunInfo("tiny-s0-0123", "0123", "tiny", False, "tiny", 0, {}, {})
+TASKS = [tiny_task("b_0", "x y +"), tiny_task("a_0", "x y +")]
+ROUNDS = (0, 1)
+
+
+def whole_sample(key: SampleKey, rng: random.Random) -> list[Row]:
+    """A reply: without a verdict yet, without a program, refused, passed, or rewritten by the guardian."""
+    prompt, texts = rows.prompt_rows((Message("user", "task"),))
+    reply = Reply(("x",), Usage(1, 10, 1, 0, 0.1), "tiny", ("stop",))
+    made = [*texts, *rows.reply_rows(key, PROPOSER, prompt, Request((), 1, key.temperature, 64, 1), reply, 0.1)]
+    source, blame = f"x {rng.randrange(3)}", Boundary.CANDIDATE
+    refused = Verdict(Candidate(source).id, Stage.TYPE, Outcome.REFUSED, blame)
+    passed = Verdict(Candidate("x y").id, Stage.MATCH, Outcome.PASSED, blame)
+    kinds: list[list[Judged]] = [
+        [],
+        [Judged(None, Verdict("", Stage.FORMAT, Outcome.REFUSED, blame))],
+        [Judged(source, refused)],
+        [Judged("x y", passed)],
+        [Judged(source, refused), Judged("x y", passed, GUARDIAN, Candidate(source).id)],
+    ]
+    judged = rng.choice(kinds)
+    return made + (rows.judged_rows(key, judged) if judged else [])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    path: Path = tmp_path_factory.mktemp("pages")
+    rng = random.Random(0)
+    places = itertools.product(ROUNDS, TASKS, (0.4, 1.0), range(9))
+    keys = [SampleKey(RUN.id, number, task.id, warm, at) for number, task, warm, at in places]
+    rng.shuffle(keys)
+    with Store.open(path) as opened:
+        opened.put([*rows.run_rows(RUN, TASKS), *(row for key in keys for row in whole_sample(key, rng))])
+        opened.put([rows.failure_row(keys[0], Boundary.PROVIDER, "HTTP 500")]).result()
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def counts(store: Store) -> Counter[Kind]:
+    return sum((count_kinds(store, RUN.id, number) for number in ROUNDS), Counter())
+
+
+def test_the_counts_are_those_of_a_scan(store: Store, counts: Counter[Kind]) -> None:
+    scanned = Counter((row.round, row.task, row.temperature, row.stage, row.outcome) for row in store.samples(RUN.id))
+    merged: Counter[tuple[object, ...]] = Counter()
+    for kind, samples in counts.items():
+        merged[kind[:5]] += samples
+    assert merged == scanned
+    assert {kind.agent for kind in counts} == {None, PROPOSER, GUARDIAN}
+
+
+def filters() -> list[Filter]:
+    parts = (
+        ({}, {"task": "a_0"}, {"round": 1}, {"temperature": 0.4}, {"begins": "a"}),
+        ({}, {"stage": Stage.TYPE}, {"stage": Stage.FORMAT}, {"agent": GUARDIAN}, {"agent": "nobody"}),
+        ({}, {"outcome": Outcome.PASSED}, {"outcome": Outcome.REFUSED}, {"outcome": Outcome.UNJUDGED}),
+    )
+    return [Filter(**one, **two, **three) for one, two, three in itertools.product(*parts)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_pages_hold_every_sample_that_passes_once_in_order(store: Store, counts: Counter[Kind], size: int) -> None:
+    everything = list(store.samples(RUN.id))
+    made_by = {
+        row.id: next((c.agent for c in store.sample(RUN.id, row.id).candidates if c.final), None) for row in everything
+    }
+    for wanted in filters():
+        expected = [
+            row.id
+            for row in everything
+            if wanted.task in (None, row.task)
+            and wanted.round in (None, row.round)
+            and wanted.temperature in (None, row.temperature)
+            and wanted.stage in (None, row.stage)
+            and wanted.outcome in (None, row.outcome or Outcome.UNJUDGED)
+            and (wanted.agent is None or (wanted.agent == made_by[row.id] and row.stage is not Stage.FORMAT))
+            and row.id.startswith(wanted.begins)
+        ]
+        pages = list(walk(store, wanted, counts, size))
+        assert [line.id for page in pages for line in page.lines] == expected, wanted
+        if len(pages) > 1:
+            assert pages[0].before is None
+            assert pages[-1].before is not None
+            back = page_of(store, RUN.id, wanted, counts, before=pages[-1].before, size=size)
+            assert back.lines == pages[-2].lines, wanted
+
+
+def walk(store: Store, wanted: Filter, counts: Counter[Kind], size: int) -> Iterator[Page]:
+    page = page_of(store, RUN.id, wanted, counts, size=size)
+    yield page
+    while page.after is not None:
+        page = page_of(store, RUN.id, wanted, counts, after=page.after, size=size)
+        yield page
+
+
+def test_the_last_verdicts_come_newest_first_one_for_each_sample(store: Store) -> None:
+    lines = last_verdicts(store, RUN.id, 1000)
+    assert [line.at for line in lines] == sorted((line.at or 0 for line in lines), reverse=True)
+    assert len({line.id for line in lines}) == len(lines)
+    assert len(lines) == sum(row.outcome is not None for row in store.samples(RUN.id))
+    assert judged_since(store, RUN.id, 0) >= len(lines)
+    assert judged_since(store, RUN.id, 1e12) == 0
+    assert [problem[2:] for problem in problems(store, RUN.id, 5)] == [("provider", "HTTP 500")]
