@@ -14,7 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from opsmith.settings import Settings
 
-EMBEDDED = ("embedded", "search")  # what is no language model: [embedded] settings hold for these
+SEARCH = "search"
+EMBEDDED = ("embedded", SEARCH)  # what is no language model: [embedded] settings hold for these
 BY_ARM = ("budget_from", "tokens_from")  # settings that name a run: in an experiment file, another arm
 NOT_HERE = {
     "model": "a [[model]] table, or an arm's own",

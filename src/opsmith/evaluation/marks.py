@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from opsmith.evaluation.experiment import SEARCH
 from opsmith.evaluation.study import Study
 
 EMBEDDED = "embedded model: a program sampler, not a language model"
-SEARCH = "search without a model, not a language model"
+SEARCHED = "search without a model: not a language model"
+BOTH = "embedded model (a program sampler) and search without a model: neither is a language model"
 
 
 def is_language_model(study: Study, series: str) -> bool:
@@ -19,9 +21,11 @@ def is_language_model(study: Study, series: str) -> bool:
 def mark(study: Study) -> str:
     """What is said of a whole experiment; "" where every result is a language model's."""
     models = {item.result.model for item in study.observed if not item.result.is_language_model}
-    words = [SEARCH] if models == {"search"} else [EMBEDDED] if models else []
+    if not models:
+        return ""
     rest = any(item.result.is_language_model for item in study.observed)
-    return ("in part: " if rest and words else "") + "".join(words)
+    words = SEARCHED if models == {SEARCH} else BOTH if SEARCH in models else EMBEDDED
+    return ("in part: " if rest else "") + words
 
 
 def marked(study: Study, figure: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, Arm, Experiment
+from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
 from opsmith.settings import Settings
 
 
@@ -75,6 +75,7 @@ def _seeds(experiment: Experiment, model: str, asked: Asked) -> Iterable[int]:
 
 def _settings(experiment: Experiment, arm: Arm, series: str, seed: int, asked: Asked) -> Settings:
     model = arm.model or series
+    seed = 0 if model == SEARCH else seed  # it has no chance in it: one run for all seeds
     stated: dict[str, Any] = dict(experiment.settings)
     stated |= experiment.embedded.settings if model in EMBEDDED else {}
     stated |= {**experiment.series(series).settings, **arm.settings}

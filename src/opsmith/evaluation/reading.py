@@ -74,8 +74,9 @@ def _folded(table: Any, kind: type[BaseModel]) -> Any:
 
 
 def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
-    """(place, message) of the first error."""
-    found = error.errors(include_url=False, include_context=False)[0]
+    """(place, message) of the first error; a key that is unknown is told before one that is missing."""
+    errors = error.errors(include_url=False, include_context=False)
+    found = min(errors, key=lambda item: item["type"] != "extra_forbidden")
     place = tuple(part for part in found["loc"] if part != "settings")
     problem = found["msg"].removeprefix("Value error, ")
     if found["type"] == "value_error":  # one of ours: it says all
@@ -83,9 +84,10 @@ def _first(error: ValidationError) -> tuple[tuple[str | int, ...], str]:
         return (*place, *([key] if key.isidentifier() else [])), problem
     if found["type"] == "extra_forbidden":
         return place, f"unknown key {place[-1]!r}; {_near(str(place[-1]))}"
-    wanted = problem.removeprefix("Input should be ")
-    given = "" if found["type"] == "missing" else f"given {found['input']!r}; "
-    return place, f"{'.'.join(map(str, place))}: {given}expected {wanted}"
+    name = ".".join(map(str, place))
+    if found["type"] == "missing":
+        return place[:-1], f"{name}: given nothing; expected a value"
+    return place, f"{name}: given {found['input']!r}; expected {problem.removeprefix('Input should be ')}"
 
 
 def _near(key: str) -> str:

@@ -1,0 +1,74 @@
+"""What a dry run says, by arithmetic of its own."""
+
+import pytest
+
+from opsmith.agents.prompt import compose
+from opsmith.benchmarks import load_tasks
+from opsmith.evaluation.catalogue import find
+from opsmith.evaluation.forecast import Forecast, forecast, price
+from opsmith.evaluation.plan import Asked, plan
+from opsmith.models.price import cost_usd
+from opsmith.records import Usage
+from opsmith.targets import get_target
+
+GPT = "openai/gpt-4o-2024-11-20"
+TASKS = ("attn_0", "gemm_1", "index_0")
+
+
+def _forecast(name: str, model: str, samples: int | None = None) -> dict[str, Forecast]:
+    asked = Asked((model,), samples, TASKS)
+    return {item.arm: item for item in forecast(plan(find(name)[0], asked), load_tasks(TASKS))}
+
+
+def test_a_single_round_is_counted_exactly() -> None:
+    found = _forecast("table2", GPT, samples=10)["single"]
+    prompts = [compose(task, (), get_target("step"), None, 0).tokens for task in load_tasks(TASKS)]
+    assert (found.first.requests, found.rounds) == (3 * 10, 1)
+    assert found.first.input_tokens == 30 * (sum(prompts) // 3)
+    assert found.first.output_tokens == 30 * 1024
+    one = cost_usd("openai", ("gpt-4o-2024-11-20",), Usage(1, sum(prompts) // 3, 1024))
+    assert one is not None
+    assert found.first.cost_usd == pytest.approx(30 * one)
+    assert found.most == found.first
+
+
+def test_the_guardian_is_one_request_more_for_each_answer() -> None:
+    found = _forecast("table2", GPT, samples=10)
+    assert found["agent"].first.requests == 2 * found["single"].first.requests
+    assert _forecast("table2", "embedded", samples=10)["agent"].first.requests == 30  # its guardian is static
+
+
+def test_turns_of_repair_are_requests_with_ever_longer_prompts() -> None:
+    found = _forecast("repair", "embedded", samples=10)
+    requests = [found[f"k = {k}"].first.requests for k in (0, 1, 2)]
+    assert requests == [30, 60, 90]
+    assert found["k = 2"].first.input_tokens > 3 * found["k = 0"].first.input_tokens
+
+
+def test_the_longest_run_solves_one_task_in_the_last_round_of_each_cycle() -> None:
+    found = _forecast("fig8", GPT, samples=1)
+    assert [found[f"m = {m}"].rounds for m in (1, 2, 3)] == [1 + 1 + 1, 1 + 1 + 2, 1 + 1 + 2]  # 3 tasks: two cycles
+    requests = 3 * 2 * (3 + 2 + 1)  # temperatures, agents; tasks of each round with m = 1
+    assert found["m = 1"].most.requests == requests
+
+
+def test_a_control_spends_at_most_what_its_measure_does() -> None:
+    found = _forecast("control", GPT, samples=1)
+    assert found["as many tokens"].most == found["adaptive"].most
+    assert found["as many tokens"].rounds is None
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "known"),
+    [
+        (GPT, None, True),
+        ("openai/no-such-model", None, False),
+        (GPT, "http://127.0.0.1:1/v1", False),
+        ("embedded", None, True),
+        ("search", None, True),
+    ],
+)
+def test_an_unknown_price_is_not_guessed(model: str, base_url: str | None, known: bool) -> None:
+    found = price(model, base_url, 10, 1000, 100)
+    assert (found is not None) is known
+    assert found != 0 or model in ("embedded", "search")
