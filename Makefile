@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 
-.PHONY: run test check bridges clean
+.PHONY: run test check docs bridges clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -22,6 +22,9 @@ check: .venv/.installed
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
 
+docs: .venv/.installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 # Bridges to other systems are tested with the real packages, each in an environment of its own: their pins disagree.
 .venv-bridges/%/.installed: pyproject.toml tests/bridges/constraints-%.txt
 	$(PYTHON) -m venv .venv-bridges/$*
@@ -38,4 +41,4 @@ bridges: $(BRIDGES:%=.venv-bridges/%/.installed)
 	.venv-bridges/mlflow/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_mlflow.py tests/bridges/test_datasets.py
 
 clean:
-	rm -rf .venv .venv-bridges build dist src/*.egg-info
+	rm -rf .venv .venv-bridges build dist site src/*.egg-info

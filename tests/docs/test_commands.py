@@ -1,0 +1,121 @@
+"""Every command of the documentation is run as it stands there, and prints what the page shows."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from models.servers import OpenAIServer
+
+from docs.blocks import DOCS, Block, fits, read_blocks
+from docs.shell import Shell
+from opsmith.agents.prompt import read_prompt
+from opsmith.benchmarks import load_tasks
+from opsmith.models import Message
+from opsmith.models.sampling import fenced
+
+SERVER = "http://127.0.0.1:8000"  # in the pages; the tests put a server of their own there,
+UI_PORT = "8741"  # and a port that is free there
+
+# Pages that go on where the one before them ended share a folder.
+CHAINS = {
+    "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
+    "work of one's own": ["own-task.md", "own-language.md"],
+    "models on servers": ["paid-models.md"],
+    "the paper": ["experiments.md", "bridges.md"],
+    "the start": ["index.md"],
+}
+NOT_RUN = {
+    "index.md": 1,
+    "paid-models.md": 1,
+    "experiments.md": 1,
+    "bridges.md": 3,
+    "export.md": 1,
+}  # blocks that say so, and why
+
+
+def answer(body: dict[str, Any]) -> str:
+    """A model that knows the programs of the bundled tasks."""
+    parts = read_prompt([Message(message["role"], message["content"]) for message in body["messages"]])
+    asked = yaml.safe_load(parts.task)
+    known = (task for task in load_tasks(["index_0", "bmm_0"]) if yaml.safe_load(task.prompt_text) == asked)
+    return next((fenced(task.impl or "") for task in known), "I do not know.")
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(answer) as running:
+        yield running
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_the_commands_of_the_pages_work_in_order(chain: str, tmp_path: Path, server: OpenAIServer) -> None:
+    port = str(free_port())
+    with Shell(tmp_path) as shell:
+        for name in CHAINS[chain]:
+            for block in read_blocks(DOCS / name):
+                if block.runs and not block.exempt:
+                    run_block(block, name, shell, {SERVER: server.url.removesuffix("/v1"), UI_PORT: port})
+
+
+def run_block(block: Block, page: str, shell: Shell, here: dict[str, str]) -> None:
+    """Do what a block says; `here`: what stands in the pages, and what it is on this machine."""
+    folder = Path(shell.run("pwd")[0].strip())
+    if block.title:
+        (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
+        (folder / block.title).write_text(block.body)
+    elif block.language == "python":
+        (folder / "block.py").write_text(put(block.body, here))
+        printed, code = shell.run("python block.py")
+        assert code == 0, f"{page}:{block.line}\n{printed}"
+    else:
+        for command in block.commands():
+            printed, code = shell.run(put(command.text, here))
+            place = f"{page}:{command.line}: {command.text}"
+            assert code == command.code, f"{place}\nexit code {code}, expected {command.code}\n{printed}"
+            assert not command.expected or fits(command.expected, printed), f"{place}\nprinted:\n{printed}"
+
+
+def put(text: str, here: dict[str, str]) -> str:
+    for shown, meant in here.items():
+        text = text.replace(shown, meant)
+    return text
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def test_every_page_with_commands_is_in_a_chain() -> None:
+    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+    have = {page for page in pages if any(block.runs for block in read_blocks(DOCS / page))}
+    assert have - {"task-files.md"} <= {name for names in CHAINS.values() for name in names}
+
+
+def test_what_is_not_run_says_why() -> None:
+    exempt = {
+        name: [block for block in read_blocks(DOCS / name) if block.exempt]
+        for names in CHAINS.values()
+        for name in names
+    }
+    assert {name: len(blocks) for name, blocks in exempt.items() if blocks} == NOT_RUN
+    assert all(len(block.exempt) > 20 for blocks in exempt.values() for block in blocks)
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "agree"),
+    [
+        ("a  b\n...\nz", "a b\nc\nd\n\nz  \n", True),
+        ("took ... s", "took 3.2 s", True),
+        ("took ... s", "took 3.2 m", False),
+        ("a", "a\nb", False),
+        ("a.c", "abc", False),
+        ("...", "anything\nat all", True),
+    ],
+)
+def test_expected_output_is_compared(expected: str, printed: str, agree: bool) -> None:
+    assert fits(expected, printed) is agree
