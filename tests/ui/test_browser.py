@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from opsmith.store import Store
+from opsmith.store.rows import run_end_row
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -102,7 +103,10 @@ def test_a_run_in_another_process_is_followed_paused_and_resumed(watched: Callab
         assert process.stdout.readline() == "started\n"
         try:
             with pages_of(tmp_path) as address:
-                _follow(watched(), address)
+                page = watched()
+                _follow(page, address)
+                process.kill()
+                _see_the_end(page, tmp_path)
         finally:
             process.kill()
 
@@ -124,8 +128,16 @@ def _follow(page: Page, address: str) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#state .status")).to_contain_text("running")
     eventually(lambda: samples(page) > before)
+
+
+def _see_the_end(page: Page, folder: Path) -> None:
+    expect(page.locator("#state .status")).to_contain_text("stopped")
+    with Store.open(folder) as store:
+        store.put([run_end_row(store.runs()[0].info.id, "all solved")]).result()
+    expect(page.locator("#state .status")).to_contain_text("finished")
+    expect(page.get_by_role("button")).to_have_count(0)
     assert page.evaluate("window.unchanged"), "the page was loaded again"
-    page.close()  # before its server ends, which it would rightly report
+    page.close()  # before its server ends
 
 
 def samples(page: Page) -> int:
