@@ -11,7 +11,7 @@ from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, TaskView, task_view
 from opsmith.report.curves import figures_of
 from opsmith.report.figures import svg
-from opsmith.report.pages import Anchors, render
+from opsmith.report.pages import Anchors, agent, render
 from opsmith.report.views import RunView, TaskRow, run_view
 from opsmith.store import Store
 
@@ -114,4 +114,4 @@ def _used(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tuple[tuple[
         where = f" of {report.view.id}" if len(reports) > 1 else ""
         for sample in (group.sample for task in report.tasks for group in task.groups):
             for call in sample.calls:
-                yield call.prompt, f"{sample.task}, round {sample.round}{where}: {call.agent}", call.messages
+                yield call.prompt, f"{sample.task}, round {sample.round}{where}: {agent(call.agent)}", call.messages

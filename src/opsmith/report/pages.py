@@ -72,7 +72,7 @@ def environment(*packages: str) -> Environment:
         finalize=_clean,
     )
     made.filters |= {"share": share, "interval": interval, "number": number, "moment": moment, "svg": Markup}
-    made.filters |= {"duration": duration, "cost": cost, "sentence": sentence}
+    made.filters |= {"duration": duration, "cost": cost, "sentence": sentence, "agent": agent}
     made.globals |= {"anchor": anchor, "style": style}
     return made
 
@@ -102,6 +102,16 @@ def number(value: float | None) -> str:
 
 def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def agent(name: str) -> str:
+    """Who asked, in words.
+
+    >>> agent("guardian"), agent("repair-2"), agent("guardian-2")
+    ('guardian', 'proposer in repair turn 2', 'guardian in repair turn 2')
+    """
+    who, _, turn = name.partition("-")
+    return f"{'proposer' if who == 'repair' else who} in repair turn {turn}" if turn else name
 
 
 def sentence(names: Sequence[str], most: int = 12) -> str:

@@ -14,7 +14,7 @@ from opsmith.learn.intervals import Counts, Estimate, estimate
 from opsmith.learn.metrics import Score
 from opsmith.learn.result import RunResult, TaskResult, result_of
 from opsmith.records import Usage, printable
-from opsmith.report.closing import NOT_A_MODEL
+from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
 from opsmith.store import Store
 from opsmith.store.attempts import Spent, spent_by_round
 from opsmith.store.queries import RunSummary, Tally
@@ -248,4 +248,6 @@ def _warning(summary: RunSummary) -> str:
     info = summary.info
     if info.is_language_model:
         return ""
+    if info.model == "search":
+        return NO_MODEL
     return NOT_A_MODEL if "embedded" in info.model else f"{info.model} is not a language model"
