@@ -48,7 +48,7 @@ def observed(arm: str, seed: int, counts: list[tuple[int, str, int]], language_m
     model = "openai/some-model" if language_model else "embedded"
     result = RunResult(
         f"run-{arm}-{seed}", model, language_model, "max rounds", True, rounds, per_task, (), Score(3, len(solved), None, None),
-        {}, usage, Usage(), 100.0, {}, 1.0, (),
+        {}, usage, Usage(), 100.0, {"repaired": 2 + seed, "corrupted": 1}, 1.0, (),
     )  # fmt: skip
     tokens: dict[int, dict[str, int]] = {}
     for number, task, _ in counts:
@@ -74,6 +74,14 @@ def test_a_mark_and_an_unfinished_run_are_said_at_the_top() -> None:
     head = page(made, ANALYSES["methods"](made), MADE, ()).split("## ", maxsplit=1)[0]
     assert "**Embedded model: a program sampler, not a language model." in head
     assert "**Not complete: it stopped (max cost)." in head
+
+
+def test_what_the_guardian_did_is_counted_per_run() -> None:
+    """Tasks of a target that cannot tell their class are in none, and that is said."""
+    made = study()
+    text = page(made, ANALYSES["classes"](made), MADE, ())
+    assert "| some-model | adaptive | repaired | 2.5 |\n| some-model | adaptive | corrupted | 1.0 |" in text
+    assert "in no class (no program of their own, or the target cannot tell): a\\_0, a\\_1, b\\_0" in text
 
 
 def test_values_over_seeds_are_means_of_each() -> None:

@@ -22,7 +22,7 @@ ASSUMED = (
     "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
     "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
     "as long as a reply. Runs end far earlier.",
-    "A run that may spend as many tokens as another goes over them by less than a round.",
+    "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a few.",
     "A run that the store holds already is found there and costs nothing again.",
 )
 
