@@ -16,10 +16,13 @@ Expected values come from the PyTorch reference of the operator's task; limits a
 """
 
 import pytest
+import torch
 
 from {runtime}.targets.step.library.operator import OperatorError
 from {runtime}.targets.step.library.proof import failures, trial_names
 {imports}
+
+torch.set_num_threads(1)  # the tensors are small: several threads would wait for each other
 
 OPERATORS = {{
 {rows}
