@@ -75,9 +75,9 @@ def _list(as_json: bool) -> None:
 def _forecast(found: tuple[Experiment, ...], asked: Asked, as_json: bool) -> None:
     from opsmith.benchmarks import load_tasks
     from opsmith.evaluation.forecast import ASSUMED, forecast
+    from opsmith.evaluation.forecast_table import forecast_table
     from opsmith.evaluation.plan import plan, tasks_of
     from opsmith.records import to_json
-    from opsmith.report.experiments import forecast_table
     from opsmith.report.tables import output
 
     lines = {one.name: forecast(plan(one, asked), load_tasks(tasks_of(one, asked))) for one in found}
