@@ -8,7 +8,8 @@ import time
 import pytest
 
 from opsmith.errors import ProviderError
-from opsmith.models.retry import Failure, Retry, retry_after_s
+from opsmith.models.attempt import Failure, retry_after_s
+from opsmith.models.retry import Retry
 
 from .common import CANARY, FakeTime, ask
 from .servers import (

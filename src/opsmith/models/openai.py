@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from opsmith.models import Reply, Request
 from opsmith.models.price import cost_usd
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import Channel, Endpoint, collect, count, encodable, load, text_of
+from opsmith.models.sdk import Channel, Endpoint, collect, count, encodable, load, size, text_of
 from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
@@ -58,7 +58,9 @@ class OpenAIModel:
 
     async def complete(self, request: Request) -> Reply:
         async def ask(first: int, wanted: int) -> Reply:
-            return await self._channel.ask(self._create, self._parameters(request, first, wanted), self._read)
+            return await self._channel.ask(
+                self._create, self._parameters(request, first, wanted), self._read, size(request, wanted)
+            )
 
         return await collect(request.n, ask)
 

@@ -3,7 +3,7 @@
 A provider's module turns each failed attempt into a `Failure`; `Retry.call` decides. Sent again: no answer at all,
 408, 409, 429, 5xx (529 too), and an answer that cannot be read; never another 4xx, nor a 429 that says that the money
 is used up. The wait is drawn from [0, min(cap, base * 2^k)) ("full jitter"), or is what `retry-after` says and a
-little more. How many requests run at once is the caller's; a rate that adapts would replace `Retry`, nothing else.
+little more. When an attempt may start is the gate's question (`limits`).
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from typing import TypeVar
 
 from opsmith.errors import ProviderError
+from opsmith.models.attempt import Failure, Sent
+from opsmith.models.limits import DownError, Gate
 
 T = TypeVar("T")
 log = logging.getLogger("opsmith.models")
 
-_PASSING = {408, 409, 429}
-_HOPELESS = {"insufficient_quota", "billing_hard_limit_reached"}
 _REMEDIES = {
     400: "read the server's words; a prompt that is too long needs a model with a larger context window",
     401: "check the key; `opsmith models` says which variable holds it",
@@ -33,32 +31,6 @@ _REMEDIES = {
     404: "check the model's name and --base-url",
     429: "lower --concurrency, or check the account's limits and balance",
 }
-
-
-class Failure(Exception):
-    """One attempt that gave nothing to count, in no provider's terms; `text` holds no key."""
-
-    def __init__(
-        self,
-        text: str,
-        *,
-        status: int | None = None,  # None: no answer, or one that is not a reply
-        retry_after: float | None = None,  # seconds, as the server asked
-        code: str = "",  # the server's own word for it
-        parameter: str = "",  # the request's parameter that the server names
-    ) -> None:
-        super().__init__(text)
-        self.text = text
-        self.status = status
-        self.retry_after = retry_after
-        self.code = code
-        self.parameter = parameter
-
-    @property
-    def retryable(self) -> bool:
-        if self.status is None:
-            return True
-        return (self.status in _PASSING or self.status >= 500) and self.code not in _HOPELESS
 
 
 @dataclass(frozen=True)
@@ -74,22 +46,36 @@ class Retry:
     clock: Callable[[], float] = time.monotonic
     jitter: Callable[[], float] = random.random
 
-    async def call(self, where: str, send: Callable[[float], Awaitable[T]]) -> T:
-        """What `send(seconds)` returns; `where` opens every message. Raises ProviderError when it is given up."""
-        end = self.clock() + self.deadline_s
+    async def call(
+        self, where: str, send: Callable[[float], Awaitable[Sent[T]]], gate: Gate | None = None, tokens: int = 0
+    ) -> T:
+        """What `send(seconds)` brings; `where` opens every message. Raises ProviderError when it is given up.
+
+        `tokens`: about how many an attempt will use. Time spent at the gate counts against no deadline.
+        """
+        gate = gate or Gate(1, clock=self.clock, sleep=self.sleep)
+        left = self.deadline_s
         for attempt in range(1, self.attempts + 1):
-            result = await self._attempt(send, min(self.timeout_s, end - self.clock()))
-            if not isinstance(result, Failure):
-                return result
+            try:
+                async with gate.slot(tokens):
+                    began = self.clock()
+                    result = await self._attempt(send, min(self.timeout_s, left))
+                    gate.saw(began, tokens, result)
+            except DownError as down:
+                failure, attempt = down.failure, attempt - 1  # noqa: PLW2901
+                break
+            if isinstance(result, Sent):
+                return result.value
             failure = result
             wait = self.wait_s(failure, attempt)
-            if not failure.retryable or attempt == self.attempts or self.clock() + wait >= end:
+            left -= self.clock() - began + wait
+            if not failure.retryable or attempt == self.attempts or left <= 0:
                 break
             log.info("%s: %s; attempt %d in %.1f s", where, _given(failure), attempt + 1, wait)
             await self.sleep(wait)
         raise provider_error(where, failure, attempt)  # outside any `except`: no SDK error hangs on it
 
-    async def _attempt(self, send: Callable[[float], Awaitable[T]], seconds: float) -> T | Failure:
+    async def _attempt(self, send: Callable[[float], Awaitable[Sent[T]]], seconds: float) -> Sent[T] | Failure:
         try:
             async with asyncio.timeout(seconds):
                 return await send(seconds)
@@ -107,9 +93,11 @@ class Retry:
 
 def provider_error(where: str, failure: Failure, attempts: int) -> ProviderError:
     """The error that a person reads: where, given, expected, try."""
-    tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+    tries = {0: "not sent again: the provider is down", 1: "after 1 attempt"}.get(
+        attempts, f"after {attempts} attempts"
+    )
     return ProviderError(
-        f"{where}: given {_given(failure)}, after {tries}; expected a completion; try: {_remedy(failure)}",
+        f"{where}: given {_given(failure)}, {tries}; expected a completion; try: {_remedy(failure)}",
         status=failure.status,
         retryable=failure.retryable,
     )
@@ -126,24 +114,3 @@ def _remedy(failure: Failure) -> str:
     if failure.status >= 500 or failure.status in {408, 409}:
         return "start the same command again later: it continues where it stopped"
     return _REMEDIES.get(failure.status, "read the server's words")
-
-
-def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """Seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` as a number or an HTTP date."""
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name, "")
-        try:
-            seconds = float(text) * unit
-        except ValueError:
-            seconds = _until(text, now) if unit == 1.0 else float("nan")
-        if isfinite(seconds):
-            return max(0.0, seconds)
-    return None
-
-
-def _until(date: str, now: Callable[[], float]) -> float:
-    """Seconds until an HTTP date; nan when it is not one."""
-    try:
-        return parsedate_to_datetime(date).timestamp() - now()
-    except (ValueError, TypeError, OverflowError):
-        return float("nan")

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import UsageError
-from opsmith.models import Reply
+from opsmith.models import Reply, Request
+from opsmith.models.attempt import Failure, Sent, retry_after_s
 from opsmith.models.keys import redact
-from opsmith.models.retry import Failure, Retry, log, retry_after_s
+from opsmith.models.limits import Gate, Limits
+from opsmith.models.retry import Retry, log
 
 MAX_WORDS = 500  # characters of a server's message that are shown
 
@@ -36,6 +39,7 @@ class Endpoint:
     url: str
     key: str = field(repr=False)
     provider: str | None  # whose price list holds; None: a server of the user's own
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def where(self) -> str:
@@ -92,6 +96,7 @@ class Channel:
 
     def __init__(self, endpoint: Endpoint, sdk: Any, retry: Retry, instead: Mapping[str, str | None]) -> None:
         self._endpoint = endpoint
+        self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep)
         self._refusals = Refusals(endpoint.name, instead)
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
@@ -104,10 +109,14 @@ class Channel:
         create: Callable[[dict[str, Any], float], Awaitable[Any]],
         wanted: Mapping[str, Any],
         read: Callable[[Any], Reply],
+        tokens: int = 0,
     ) -> Reply:
-        """`read` of the JSON that `create(parameters, timeout)` brings. Raises ProviderError."""
+        """`read` of the JSON that `create(parameters, timeout)` brings; `tokens`: about what it will use.
 
-        async def send(seconds: float) -> Reply:
+        Raises ProviderError.
+        """
+
+        async def send(seconds: float) -> Sent[Reply]:
             while True:
                 sent = self._refusals.fit(wanted)
                 result = await self._once(create, sent, read, seconds)
@@ -116,7 +125,7 @@ class Channel:
                 if not self._refusals.learn(result, sent):
                     raise result
 
-        return await self._retry.call(self._endpoint.where, send)
+        return await self._retry.call(self._endpoint.where, send, self._gate, tokens)
 
     async def _once(
         self,
@@ -124,13 +133,14 @@ class Channel:
         sent: dict[str, Any],
         read: Callable[[Any], Reply],
         seconds: float,
-    ) -> Reply | Failure:
+    ) -> Sent[Reply] | Failure:
         try:
             raw = await create(sent, seconds)
             body = json.loads(raw.http_response.content)
             if isinstance(body, dict) and body.get("error"):  # some servers report errors with status 200
                 return Failure(self._clean(_words(body)))
-            return read(body)
+            reply = read(body)
+            return Sent(reply, reply.usage.input_tokens + reply.usage.output_tokens, raw.headers)
         except self._status_error as error:
             return self._refusal(error)
         except self._faults as error:
@@ -177,6 +187,11 @@ def _cause(error: BaseException) -> str:
         words = f"{type(inner).__name__}: {inner}" if str(inner) else words
         inner = inner.__cause__
     return f"no usable answer: {words}"
+
+
+def size(request: Request, n: int) -> int:
+    """About how many tokens a request takes from a provider's limits, which count what it may use at most."""
+    return sum(estimate_tokens(message.content) for message in request.messages) + n * request.max_tokens
 
 
 async def collect(n: int, ask: Callable[[int, int], Awaitable[Reply]]) -> Reply:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from opsmith.errors import UsageError
 from opsmith.models import ChatModel
 from opsmith.models.keys import read_key
+from opsmith.models.limits import Limits
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import Endpoint
 from opsmith.settings import Settings
@@ -152,7 +153,8 @@ def _endpoint(order: Order) -> Endpoint:
             f"model {settings.model!r}: given no key; expected {server.variable} in the environment or in .env; "
             f"try: export {server.variable}=..., or --base-url for a server of your own, or --model embedded"
         )
-    return Endpoint(settings.model, order.rest, url, key or NO_KEY, None if own else server.prices)
+    limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
+    return Endpoint(settings.model, order.rest, url, key or NO_KEY, None if own else server.prices, limits)
 
 
 def _checked_url(url: str) -> str:

@@ -1,0 +1,225 @@
+"""When may the next request start? One gate per model: how many run at once, how fast, and when none may.
+
+The number of requests at once starts at the stated limit, falls on 429 and when replies become slow, and rises again
+(additive increase, multiplicative decrease). `requests_per_minute` and `tokens_per_minute` are kept by token buckets;
+rate-limit headers and `retry-after` close the gate for every request, not only for the one that was refused.
+
+After `BREAK` identical failures in a row the gate lets one request pass at a time, after growing waits; when
+`PROBES` of these have failed as well, the provider is down and requests fail without being sent, until a new run.
+Waiting at the gate counts against no deadline of a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import median
+from typing import Any, NamedTuple
+
+from opsmith.models.attempt import Failure, Sent
+
+BREAK = 10  # identical failures in a row
+PROBES = 6  # single requests after that, before the provider is called down
+PROBE_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # before each of them
+DECREASE = 0.7
+SLOWER = 2.0  # times the best latency seen: replies queue up at the provider
+WINDOW = 16  # replies whose median latency is compared
+BURST_S = 6.0  # of a per-minute limit that may be used at once
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+
+
+class Limits(NamedTuple):
+    """What the user states."""
+
+    requests: int = 16  # at once
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class DownError(Exception):
+    """The provider is down: `failure` is what it answered last."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
+
+
+@dataclass
+class Bucket:
+    """A token bucket: `per_minute` units a minute, a tenth of them at once. May be overdrawn by one large request."""
+
+    per_minute: float
+    clock: Callable[[], float]
+    level: float = field(init=False)
+    at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.level, self.at = self.capacity, self.clock()
+
+    @property
+    def capacity(self) -> float:
+        return max(1.0, self.per_minute * BURST_S / 60.0)
+
+    def wait_s(self, units: float) -> float:
+        """Seconds until `units`, or as many as fit the bucket, are there."""
+        now = self.clock()
+        self.level = min(self.capacity, self.level + (now - self.at) * self.per_minute / 60.0)
+        self.at = now
+        return max(0.0, (min(units, self.capacity) - self.level) * 60.0 / self.per_minute)
+
+    def take(self, units: float) -> None:
+        """Use `units`; negative ones come back."""
+        self.level = min(self.capacity, self.level - units)
+
+
+class Gate:
+    """What all requests to one model pass. Belongs to one event loop; `clock` and `sleep` are replaced in tests."""
+
+    def __init__(
+        self,
+        limit: int,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.limit = limit
+        self.allowed = float(limit)  # requests at once, now
+        self.in_flight = 0
+        self._clock, self._sleep = clock, sleep
+        self._requests = Bucket(requests_per_minute, clock) if requests_per_minute else None
+        self._tokens = Bucket(tokens_per_minute, clock) if tokens_per_minute else None
+        self._closed_until = 0.0
+        self._lowered_at = float("-inf")
+        self._latencies: deque[float] = deque(maxlen=WINDOW)
+        self._best = float("inf")
+        self._failures: list[Failure] = []  # identical ones in a row
+        self._probes = 0
+        self._turn = asyncio.Lock()  # first come, first served
+        self._left = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
+        """Room for one request of about `tokens`. Raises DownError when there is no use in sending it."""
+        async with self._turn:
+            await self._admitted(tokens)
+            self.in_flight += 1
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+            self._left.set()
+
+    async def _admitted(self, tokens: int) -> None:
+        while True:
+            if self._probes > PROBES:
+                raise DownError(self._failures[-1])
+            self._left.clear()
+            if self.in_flight >= self._at_once:
+                await self._left.wait()
+            elif (wait := self._wait_s(tokens)) > 0:
+                await self._sleep(wait)
+            else:
+                break
+        if self._requests:
+            self._requests.take(1)
+        if self._tokens:
+            self._tokens.take(tokens)
+
+    @property
+    def _at_once(self) -> int:
+        return 1 if self._probes else max(1, int(self.allowed))
+
+    def _wait_s(self, tokens: int) -> float:
+        waits = [self._closed_until - self._clock()]
+        waits += [self._requests.wait_s(1)] if self._requests else []
+        waits += [self._tokens.wait_s(tokens)] if self._tokens else []
+        return max(waits)
+
+    def saw(self, began: float, tokens: int, result: Sent[Any] | Failure) -> None:
+        """What came of an attempt that began then. `tokens` is what the slot was asked for."""
+        if isinstance(result, Sent):
+            self._replied(began, tokens, result)
+        elif result.retryable:
+            self._failed(began, tokens, result)
+
+    def _replied(self, began: float, tokens: int, sent: Sent[Any]) -> None:
+        self._failures, self._probes = [], 0
+        if self._tokens:
+            self._tokens.take(sent.tokens - tokens)
+        self._close(exhausted_s(sent.headers))
+        self._latencies.append(self._clock() - began)
+        if len(self._latencies) == WINDOW and self._grows_slow():
+            self._lower(began)
+        else:
+            self.allowed = min(float(self.limit), self.allowed + 1.0 / self.allowed)
+
+    def _failed(self, began: float, tokens: int, failure: Failure) -> None:
+        if self._tokens:
+            self._tokens.take(-tokens)
+        if failure.status == 429 or failure.retry_after is not None:
+            self._close(failure.retry_after)
+            self._lower(began)
+        if self._probes:
+            self._probe()
+        self._failures = [*self._failures, failure] if self._repeats(failure) else [failure]
+        if not self._probes and len(self._failures) >= max(BREAK, self.limit):
+            self._probe()
+
+    def _repeats(self, failure: Failure) -> bool:
+        """429 means that the provider is there: it is waited for, and never breaks the circuit."""
+        same = not self._failures or self._failures[-1].alike == failure.alike
+        return same and failure.status != 429
+
+    def _probe(self) -> None:
+        self._close(PROBE_S[min(self._probes, len(PROBE_S) - 1)])
+        self._probes += 1
+
+    def _grows_slow(self) -> bool:
+        now = median(self._latencies)
+        self._best = min(self._best, now)
+        return now > SLOWER * self._best
+
+    def _lower(self, began: float) -> None:
+        """Once for all requests that were under way together: a later one was sent at the lower number already."""
+        if began > self._lowered_at:
+            self.allowed = max(1.0, self.allowed * DECREASE)
+            self._lowered_at = self._clock()
+            self._latencies.clear()
+
+    def _close(self, seconds: float | None) -> None:
+        if seconds is not None:
+            self._closed_until = max(self._closed_until, self._clock() + seconds)
+
+
+def exhausted_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+    """Seconds until a rate limit of which nothing remains is reset, as OpenAI's and Anthropic's headers say."""
+    waits = []
+    for kind in ("requests", "tokens"):
+        for remaining, reset in (
+            (f"x-ratelimit-remaining-{kind}", f"x-ratelimit-reset-{kind}"),
+            (f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset"),
+        ):
+            if headers.get(remaining, "").strip() == "0":
+                waits.append(_seconds(headers.get(reset, ""), now))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _seconds(text: str, now: Callable[[], float]) -> float | None:
+    """`6m0s`, `20ms`, `1.5` or a date of RFC 3339, in seconds from now; None: none of these."""
+    match = _DURATION.fullmatch(text.strip())
+    if text.strip() and match:
+        hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+        return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(text))
+    with contextlib.suppress(ValueError, OverflowError):
+        return max(0.0, datetime.fromisoformat(text.strip()).timestamp() - now())
+    return None

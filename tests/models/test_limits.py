@@ -1,0 +1,181 @@
+"""When the next request may start: how many at once, how fast, and what closes the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from opsmith.errors import ProviderError
+from opsmith.models import Request
+from opsmith.models.attempt import Failure, Sent
+from opsmith.models.limits import BREAK, PROBES, Gate, exhausted_s
+from opsmith.models.table import get_model
+from opsmith.settings import Settings
+
+from .common import ASKED, FakeTime
+from .servers import SERVER_ERROR, Fault, OpenAIServer, too_many
+
+SERVED = Sent("ok")
+BUSY = Failure("slow down", status=429)
+
+
+def gate(clock: FakeTime, limit: int = 8, **limits: int) -> Gate:
+    return Gate(limit, clock=lambda: clock.now, sleep=clock.sleep, **limits)
+
+
+def told(made: Gate, clock: FakeTime, *results: Sent[str] | Failure, seconds: float = 1.0) -> None:
+    """The gate is told of attempts, one after the other, each of so many seconds."""
+    for result in results:
+        began = clock.now
+        clock.now += seconds
+        made.saw(began, 0, result)
+
+
+async def most_at_once(made: Gate, requests: int) -> int:
+    running = most = 0
+
+    async def one() -> None:
+        nonlocal running, most
+        async with made.slot():
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            running -= 1
+
+    await asyncio.gather(*(one() for _ in range(requests)))
+    return most
+
+
+def test_no_more_requests_run_at_once_than_the_limit_says() -> None:
+    assert asyncio.run(most_at_once(gate(FakeTime()), 50)) == 8
+
+
+def test_too_many_requests_lower_the_number_once_for_all_that_ran_together_and_replies_raise_it() -> None:
+    clock = FakeTime()
+    made = gate(clock)
+    for _ in range(5):  # all sent at the same moment
+        made.saw(0.0, 0, BUSY)
+        clock.now += 0.1
+    assert made.allowed == pytest.approx(5.6)
+    assert asyncio.run(most_at_once(made, 50)) == 5
+    told(made, clock, BUSY)
+    assert made.allowed == pytest.approx(3.92)
+    told(made, clock, *[SERVED] * 40)
+    assert made.allowed == 8
+
+
+def test_replies_that_grow_slow_lower_the_number() -> None:
+    clock = FakeTime()
+    made = gate(clock)
+    told(made, clock, *[SERVED] * 20, seconds=1.0)
+    assert made.allowed == 8
+    told(made, clock, *[SERVED] * 16, seconds=3.0)
+    assert made.allowed < 8
+
+
+def test_retry_after_holds_back_every_request() -> None:
+    clock = FakeTime()
+    made = gate(clock)
+    told(made, clock, Failure("busy", status=429, retry_after=30.0))
+
+    async def go() -> float:
+        async with made.slot():
+            return clock.now
+
+    assert asyncio.run(go()) == pytest.approx(31.0)
+
+
+@pytest.mark.parametrize(("limits", "tokens"), [({"requests_per_minute": 60}, 0), ({"tokens_per_minute": 6000}, 100)])
+def test_a_rate_is_kept_after_the_first_burst(limits: dict[str, int], tokens: int) -> None:
+    clock = FakeTime()
+    made = gate(clock, 64, **limits)
+
+    async def go() -> None:
+        for _ in range(66):
+            async with made.slot(tokens):
+                pass
+
+    asyncio.run(go())
+    assert clock.now == pytest.approx(60.0, abs=0.5)  # one a second; six of them at once
+
+
+def test_tokens_that_were_not_used_come_back() -> None:
+    clock = FakeTime()
+    made = gate(clock, 64, tokens_per_minute=6000)
+
+    async def go() -> None:
+        for _ in range(10):
+            async with made.slot(600):
+                pass
+            made.saw(clock.now, 600, Sent("ok", 60))
+
+    asyncio.run(go())
+    assert clock.now < 6.0  # 600 tokens used in all
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"x-ratelimit-remaining-requests": "3", "x-ratelimit-reset-requests": "9s"}, None),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}, 90.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "250ms"}, 0.25),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "soon"}, None),
+        (
+            {
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "1970-01-01T00:01:40Z",
+            },
+            90.0,
+        ),
+    ],
+)
+def test_rate_limit_headers_are_read_in_both_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert exhausted_s(headers, now=lambda: 10.0) == seconds
+
+
+def asked(server: OpenAIServer, requests: int, clock: FakeTime, limit: int = 16) -> list[str]:
+    """What became of so many requests at once: the text, or the error."""
+
+    async def one(ask: Callable[[Request], Awaitable[object]]) -> str:
+        try:
+            await ask(ASKED)
+        except ProviderError as error:
+            return str(error)
+        return "ok"
+
+    async def go() -> list[str]:
+        model = get_model(Settings(model="openai/m", base_url=server.url, concurrency=limit), retry=clock.retry())
+        try:
+            return list(await asyncio.gather(*(one(model.complete) for _ in range(requests))))
+        finally:
+            await model.close()
+
+    return asyncio.run(go())
+
+
+def test_a_provider_that_always_fails_alike_is_given_up_after_a_few_single_tries() -> None:
+    with OpenAIServer(SERVER_ERROR) as server:
+        found = asked(server, 200, FakeTime())
+    assert all("HTTP 500: internal error" in text for text in found)
+    assert any("not sent again: the provider is down" in text for text in found)
+    assert server.count <= 16 + BREAK + PROBES + 1
+
+
+def test_a_provider_that_recovers_serves_everybody() -> None:
+    with OpenAIServer("ok", faults=[SERVER_ERROR] * 19) as server:
+        assert asked(server, 60, FakeTime()) == ["ok"] * 60
+
+
+def test_different_failures_do_not_break_the_circuit() -> None:
+    faults = [Fault(500, {"error": {"message": f"error {i}"}}) for i in range(40)]
+    with OpenAIServer("ok", faults=faults) as server:
+        assert asked(server, 60, FakeTime()) == ["ok"] * 60
+    assert server.count == 100
+
+
+def test_being_told_to_slow_down_for_long_is_not_being_down() -> None:
+    with OpenAIServer("ok", faults=[too_many()] * 60) as server:
+        assert asked(server, 60, FakeTime()) == ["ok"] * 60
