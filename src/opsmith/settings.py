@@ -28,6 +28,7 @@ class Settings(BaseModel):
     max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
     max_tokens: int = Field(default=1024, ge=1)  # output tokens of one reply
     concurrency: int = Field(default=16, ge=1)  # requests in flight
+    batch: bool = False  # hand requests in to the provider's batch API: half the price, hours of waiting
     requests_per_minute: int | None = Field(default=None, ge=1)  # a provider's limit; None: as it answers
     tokens_per_minute: int | None = Field(default=None, ge=1)
     workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model

@@ -24,7 +24,7 @@ from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 
-_NO_SAY = {"concurrency", "requests_per_minute", "tokens_per_minute", "workers", "max_cost", "trust_tasks"}
+_NO_SAY = {"concurrency", "batch", "requests_per_minute", "tokens_per_minute", "workers", "max_cost", "trust_tasks"}
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
 

@@ -28,10 +28,11 @@ from opsmith.learn.result import RunResult, result_of
 from opsmith.learn.sample import Session, sample_round
 from opsmith.learn.select import Past, Step, get_strategy
 from opsmith.learn.start import begin, given_experiences, target_of, timed
-from opsmith.models import ChatModel
+from opsmith.models import Batched, ChatModel
 from opsmith.records import Boundary, Candidate, Experience, Task
 from opsmith.settings import Settings
 from opsmith.store import Row, Store
+from opsmith.store.batches import StoreLedger
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     NOBODY,
@@ -123,6 +124,8 @@ async def improve_async(
         solved = {item.task.digest for item in given}
         done = tuple(task.id for task in tasks if task.digest in solved)
         emit(RunStarted(info.id, model.name, tuple(task.id for task in tasks), done, known))
+        if isinstance(model, Batched):
+            model.remember(StoreLedger(store))
         session = Session(info.id, settings, target, model, judge, store, emit, store.usage(info.id))
         with timed(store, session):
             await _Loop(session, tasks, budget, stop or asyncio.Event()).run()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from opsmith.errors import ProviderError
 from opsmith.records import Usage
@@ -51,3 +52,24 @@ class ChatModel(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Ledger(Protocol):
+    """Which request lies in which batch; kept by whoever keeps the run. What was noted is committed on return."""
+
+    def batches(self, model: str) -> dict[str, str]:
+        """The last batch of every request's name, less those that failed in it."""
+        ...
+
+    async def submitted(self, model: str, batch: str, names: Sequence[str]) -> None: ...
+
+    async def failed(self, batch: str, names: Sequence[str]) -> None: ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """What a chat model adds whose replies come in batches, hours later: as many requests wait at once as there are."""
+
+    def remember(self, ledger: Ledger) -> None:
+        """Keep account there from now on, and know what earlier sessions handed in."""
+        ...

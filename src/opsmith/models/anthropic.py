@@ -50,19 +50,19 @@ class AnthropicModel:
         self.name = endpoint.name
         self.context_window = context_window(endpoint.provider, endpoint.model)
         self._endpoint = endpoint
-        self._channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
-        self._client = sdk.AsyncAnthropic(
+        self.channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
+        self.client = sdk.AsyncAnthropic(
             api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=sdk.DefaultAioHttpClient()
         )
 
     async def complete(self, request: Request) -> Reply:
         async def ask(first: int, wanted: int) -> Reply:
-            return await self._channel.ask(self._create, self._parameters(request), self._read, size(request, 1))
+            return await self.channel.ask(self._create, self._parameters(request), self.read, size(request, 1))
 
         return await collect(request.n, ask)
 
     async def close(self) -> None:
-        await self._client.close()
+        await self.client.close()
 
     def _parameters(self, request: Request) -> dict[str, Any]:
         system = "\n\n".join(encodable(m.content) for m in request.messages if m.role == "system")
@@ -76,16 +76,17 @@ class AnthropicModel:
         }
         return parameters | ({"system": system} if system else {})
 
+    def body(self, request: Request) -> dict[str, Any]:
+        """A request as the protocol has it."""
+        return _marked(self._parameters(request))
+
     async def _create(self, parameters: dict[str, Any], seconds: float) -> Any:
-        parameters = dict(parameters)
-        if "system" in parameters and "cache_control" in parameters:
-            mark = parameters["cache_control"]
-            parameters["system"] = [{"type": "text", "text": parameters["system"], "cache_control": mark}]
+        parameters = _marked(parameters)
         # the SDK's signature no longer has a temperature, the protocol does
         extra = {"temperature": parameters.pop("temperature")} if "temperature" in parameters else None
-        return await self._client.messages.with_raw_response.create(**parameters, extra_body=extra, timeout=seconds)
+        return await self.client.messages.with_raw_response.create(**parameters, extra_body=extra, timeout=seconds)
 
-    def _read(self, body: Any) -> Reply:
+    def read(self, body: Any) -> Reply:
         message = _Message.model_validate(body)
         model = encodable(message.model or "")
         return Reply(
@@ -105,3 +106,11 @@ class AnthropicModel:
         usage = Usage(1, tokens, count(stated.get("output_tokens")), cached)
         cost = cost_usd(self._endpoint.provider, (model, self._endpoint.model), usage, written)
         return replace(usage, cost_usd=cost)
+
+
+def _marked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The system prompt as the part that the provider's prompt cache keeps."""
+    if "system" not in parameters or "cache_control" not in parameters:
+        return dict(parameters)
+    part = {"type": "text", "text": parameters["system"], "cache_control": parameters["cache_control"]}
+    return dict(parameters) | {"system": [part]}

@@ -51,23 +51,24 @@ class OpenAIModel:
         self.name = endpoint.name
         self.context_window = context_window(endpoint.provider, endpoint.model)
         self._endpoint = endpoint
-        self._channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
-        self._client = sdk.AsyncOpenAI(
+        self.channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
+        self.client = sdk.AsyncOpenAI(
             api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=sdk.DefaultAioHttpClient()
         )
 
     async def complete(self, request: Request) -> Reply:
         async def ask(first: int, wanted: int) -> Reply:
-            return await self._channel.ask(
-                self._create, self._parameters(request, first, wanted), self._read, size(request, wanted)
+            return await self.channel.ask(
+                self._create, self.parameters(request, first, wanted), self.read, size(request, wanted)
             )
 
         return await collect(request.n, ask)
 
     async def close(self) -> None:
-        await self._client.close()
+        await self.client.close()
 
-    def _parameters(self, request: Request, first: int, n: int) -> dict[str, Any]:
+    def parameters(self, request: Request, first: int = 0, n: int = 1) -> dict[str, Any]:
+        """The body of a request for `n` completions, the `first` of all that are asked for."""
         parameters: dict[str, Any] = {
             "model": self._endpoint.model,
             "messages": [{"role": m.role, "content": encodable(m.content)} for m in request.messages],
@@ -81,9 +82,9 @@ class OpenAIModel:
         return parameters
 
     async def _create(self, parameters: dict[str, Any], seconds: float) -> Any:
-        return await self._client.chat.completions.with_raw_response.create(**parameters, timeout=seconds)
+        return await self.client.chat.completions.with_raw_response.create(**parameters, timeout=seconds)
 
-    def _read(self, body: Any) -> Reply:
+    def read(self, body: Any) -> Reply:
         completion = _Completion.model_validate(body)
         model = encodable(completion.model or "")
         return Reply(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import UsageError
@@ -21,6 +21,7 @@ from opsmith.models.keys import redact
 from opsmith.models.limits import Gate, Limits
 from opsmith.models.retry import Retry, log
 
+T = TypeVar("T")
 MAX_WORDS = 500  # characters of a server's message that are shown
 
 _REFUSAL = re.compile(
@@ -97,6 +98,7 @@ class Channel:
     def __init__(self, endpoint: Endpoint, sdk: Any, retry: Retry, instead: Mapping[str, str | None]) -> None:
         self._endpoint = endpoint
         self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep)
+        self._instead = instead
         self._refusals = Refusals(endpoint.name, instead)
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
@@ -119,28 +121,53 @@ class Channel:
         async def send(seconds: float) -> Sent[Reply]:
             while True:
                 sent = self._refusals.fit(wanted)
-                result = await self._once(create, sent, read, seconds)
-                if not isinstance(result, Failure):
-                    return result
+                result = await self._once(create(sent, seconds), lambda content: self._reply(content, read))
+                if isinstance(result, Sent):
+                    usage = result.value.usage
+                    return replace(result, tokens=usage.input_tokens + usage.output_tokens)
                 if not self._refusals.learn(result, sent):
                     raise result
 
         return await self._retry.call(self._endpoint.where, send, self._gate, tokens)
 
-    async def _once(
-        self,
-        create: Callable[[dict[str, Any], float], Awaitable[Any]],
-        sent: dict[str, Any],
-        read: Callable[[Any], Reply],
-        seconds: float,
-    ) -> Sent[Reply] | Failure:
+    async def call(self, create: Callable[[float], Awaitable[Any]], read: Callable[[bytes], T]) -> T:
+        """`read` of the content that `create(timeout)` brings, for all that is no completion. Raises ProviderError."""
+
+        async def send(seconds: float) -> Sent[T]:
+            result = await self._once(create(seconds), read)
+            if isinstance(result, Failure):
+                raise result
+            return result
+
+        return await self._retry.call(self._endpoint.where, send, self._gate)
+
+    def _reply(self, content: bytes, read: Callable[[Any], Reply]) -> Reply:
+        body = json.loads(content)
+        if isinstance(body, dict) and body.get("error"):  # some servers report errors with status 200
+            raise Failure(self._clean(_words(body)))
+        return read(body)
+
+    def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters without those that the model refuses."""
+        return self._refusals.fit(wanted)
+
+    def learn(self, failure: Failure) -> bool:
+        """Whether a request in a batch failed for a parameter that is left out from now on."""
+        return self._refusals.learn(failure, self._instead)
+
+    def item(self, body: object, status: int, read: Callable[[Any], Reply]) -> Reply | Failure:
+        """One entry of a batch's results, which is what its own request would have brought."""
         try:
-            raw = await create(sent, seconds)
-            body = json.loads(raw.http_response.content)
-            if isinstance(body, dict) and body.get("error"):  # some servers report errors with status 200
-                return Failure(self._clean(_words(body)))
-            reply = read(body)
-            return Sent(reply, reply.usage.input_tokens + reply.usage.output_tokens, raw.headers)
+            return read(body) if status == 200 else Failure(self._clean(_words(body)), status=status)
+        except self._faults as error:
+            return Failure(self._clean(_cause(error)))
+
+    async def _once(self, call: Awaitable[Any], read: Callable[[bytes], T]) -> Sent[T] | Failure:
+        try:
+            raw = await call
+            return Sent(read(raw.http_response.content), headers=raw.headers)
+        except Failure as failure:
+            return failure
         except self._status_error as error:
             return self._refusal(error)
         except self._faults as error:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from opsmith.errors import UsageError
 from opsmith.models import ChatModel
+from opsmith.models.batch import BatchModel
 from opsmith.models.keys import read_key
 from opsmith.models.limits import Limits
 from opsmith.models.retry import Retry
@@ -92,15 +93,19 @@ def _present(variable: str) -> bool:
 
 
 def _openai(order: Order) -> ChatModel:
+    from opsmith.models.desks import OpenAIDesk  # noqa: PLC0415 - as above
     from opsmith.models.openai import OpenAIModel  # noqa: PLC0415 - an extra, and slow to import
 
-    return OpenAIModel(_endpoint(order), order.retry)
+    model = OpenAIModel(_endpoint(order), order.retry)
+    return BatchModel(OpenAIDesk(model)) if order.settings.batch else model
 
 
 def _anthropic(order: Order) -> ChatModel:
     from opsmith.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra, and slow to import
+    from opsmith.models.desks import AnthropicDesk  # noqa: PLC0415 - as above
 
-    return AnthropicModel(_endpoint(order), order.retry)
+    model = AnthropicModel(_endpoint(order), order.retry)
+    return BatchModel(AnthropicDesk(model)) if order.settings.batch else model
 
 
 def _embedded(order: Order) -> ChatModel:

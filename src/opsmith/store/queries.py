@@ -326,6 +326,13 @@ class Reader:
         found = [(row, verdict_from_json(json.loads(row.found))) for row in rows]
         return tuple(CandidateRow(r.body, r.agent or PROPOSER, r.parent, seen, r.final) for r, seen in found)
 
+    def batches(self, model: str) -> dict[str, str]:
+        """The last batch that each request was handed in with, by the request's name, less those that failed in it."""
+        told, failed = schema.batched, schema.batch_failure
+        lost = exists().where(failed.c.request == told.c.request, failed.c.batch == told.c.batch)
+        query = select(told.c.request, told.c.batch).where(told.c.model == model, ~lost)
+        return {row.request: row.batch for row in self._rows(query.order_by(told.c.at))}
+
     def text(self, name: str) -> str:
         """The text of that hash."""
         body: str = self._rows(select(text.c.body).where(text.c.hash == name))[0].body
@@ -338,7 +345,7 @@ class Reader:
         """
         found: set[tuple[str, str]] = set()
         for table in schema.metadata.tables.values():
-            if table.name in ("meta", "session", "session_end", "control", "text"):
+            if table.name in ("meta", "session", "session_end", "control", "batched", "batch_failure", "text"):
                 continue
             owner = table.c.id if table is schema.run else table.c.run
             rows = self._rows(select(table).where(owner == run))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
 
-VERSION = 2  # 2: control, reverdict, indices for pages
+VERSION = 2  # 2: control, reverdict, batched, batch_failure, indices
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -173,6 +173,14 @@ reverdict = _table(
     _seconds("seconds"),
     _seconds("at"),
 )
+batched = _table(
+    "batched",  # requests that were handed in to a provider's batch API
+    _key("request"),  # the name that `models.batch` gives it
+    _key("batch"),
+    _text("model"),
+    _seconds("at"),
+)
+batch_failure = _table("batch_failure", _key("request"), _key("batch"), _seconds("at"))  # came back without a reply
 experience = _table(
     "experience",
     _key("run"),

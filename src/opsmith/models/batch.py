@@ -1,0 +1,213 @@
+"""How are replies bought at half the price? By a provider's batch API: many requests at once, and hours of waiting.
+
+`BatchModel` gathers what is asked until nothing new comes for a moment, hands it in as one batch and looks after it
+from time to time. Which request lies in which batch is told to a ledger before anybody waits, so that a run that was
+stopped picks its batches up instead of paying for them again. A request is named by the hash of its content (its seed
+is part of it). What came back with an error is handed in again by the next session; a request that failed only for a
+parameter which the model refuses, at once and without it.
+
+The one gap: killed between a provider's "accepted" and the ledger's commit, that batch is paid for and not found again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from opsmith.errors import ProviderError
+from opsmith.models import Ledger, Reply, Request
+from opsmith.models.attempt import Failure
+from opsmith.models.retry import provider_error
+from opsmith.records import content_hash, dumps
+
+DISCOUNT = 0.5  # OpenAI and Anthropic, 2026-11: batches cost half
+MOST = 10_000  # requests of one batch; both providers take more
+log = logging.getLogger("opsmith.models")
+
+Result = tuple[str, Reply | Failure]
+
+
+class Desk(Protocol):
+    """A provider's batch endpoint. Raises ProviderError when it cannot be reached or refuses."""
+
+    name: str
+    context_window: int | None
+
+    async def submit(self, requests: Mapping[str, Request]) -> str:
+        """Hand in requests by name; the batch's id."""
+        ...
+
+    async def ended(self, batch: str) -> bool:
+        """Whether nothing more will come of it."""
+        ...
+
+    def results(self, batch: str) -> AsyncIterator[Result]:
+        """What came of a batch that has ended."""
+        ...
+
+    def refused(self, failure: Failure) -> bool:
+        """Whether a request failed for a parameter that is left out from now on."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds: without a new request until a batch is handed in; between two looks at it."""
+
+    linger_s: float = 2.0
+    poll_s: float = 30.0
+
+
+class BatchModel:
+    """A chat model whose replies take hours. Belongs to one event loop."""
+
+    is_language_model = True
+
+    def __init__(self, desk: Desk, pace: Pace = Pace()) -> None:
+        self.name = desk.name
+        self.context_window = desk.context_window
+        self._desk, self._pace = desk, pace
+        self._ledger: Ledger | None = None
+        self._batch_of: dict[str, str] = {}  # by the name of a request
+        self._arrived: dict[str, Reply | Failure] = {}  # before anybody asked
+        self._waiting: dict[str, asyncio.Future[Reply]] = {}
+        self._queue: dict[str, Request] = {}
+        self._requests: dict[str, Request] = {}  # of those who wait
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._watched: set[str] = set()
+        self._hand_in: asyncio.TimerHandle | None = None
+
+    def remember(self, ledger: Ledger) -> None:
+        """Keep account there from now on, and know what earlier sessions handed in."""
+        self._ledger = ledger
+        self._batch_of = ledger.batches(self.name)
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises ProviderError when the batch, or this request in it, failed."""
+        if request.n != 1:
+            raise ValueError("a batch request asks for one completion")
+        name = self._free_name(request)
+        self._requests[name] = request
+        future = self._waiting[name] = asyncio.get_running_loop().create_future()
+        if name in self._arrived:
+            self._deliver(name, self._arrived.pop(name))
+        elif name in self._batch_of:
+            self._watch(self._batch_of[name])
+        else:
+            self._enqueue(name, request)
+        try:
+            reply: Reply = await future
+            return reply
+        finally:
+            for kept in (self._waiting, self._queue, self._requests):
+                kept.pop(name, None)
+
+    async def close(self) -> None:
+        """Leave the batches to the provider; the same run finds them again."""
+        if self._hand_in is not None:
+            self._hand_in.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._desk.close()
+
+    def _free_name(self, request: Request) -> str:
+        """Equal requests that wait at the same time are numbered."""
+        name = content_hash(self.name, dumps(request))[:40]
+        number = 0
+        while f"{name}-{number}" in self._waiting:
+            number += 1
+        return f"{name}-{number}"
+
+    def _enqueue(self, name: str, request: Request) -> None:
+        self._queue[name] = request
+        if self._hand_in is not None:
+            self._hand_in.cancel()
+        if len(self._queue) >= MOST:
+            self._start(self._submit())
+        else:
+            loop = asyncio.get_running_loop()
+            self._hand_in = loop.call_later(self._pace.linger_s, lambda: self._start(self._submit()))
+
+    async def _submit(self) -> None:
+        requests, self._queue = self._queue, {}
+        if not requests:
+            return
+        with self._told_on_error(list(requests)):
+            batch = await self._desk.submit(requests)
+            if self._ledger is not None:
+                await self._ledger.submitted(self.name, batch, list(requests))
+            log.info("%s: batch %s of %d requests handed in", self.name, batch, len(requests))
+            self._batch_of |= dict.fromkeys(requests, batch)
+            self._watch(batch)
+
+    def _watch(self, batch: str) -> None:
+        if batch not in self._watched:
+            self._watched.add(batch)
+            self._start(self._follow(batch))
+
+    async def _follow(self, batch: str) -> None:
+        """Wait for a batch, and give everybody what came for him."""
+        names = {name for name, lies_in in self._batch_of.items() if lies_in == batch}
+        failed = set(names)
+        with self._told_on_error(names):
+            while not await self._desk.ended(batch):
+                await asyncio.sleep(self._pace.poll_s)
+            async for name, result in self._desk.results(batch):
+                if not isinstance(result, Failure):
+                    failed.discard(name)
+                    self._deliver(name, result)
+                elif name in names and not self._again(name, result):
+                    self._deliver(name, result)
+            await self._forget(batch, failed)
+
+    def _again(self, name: str, failure: Failure) -> bool:
+        """Whether the request is handed in anew: it held a parameter that is left out by now."""
+        if name not in self._requests or not self._desk.refused(failure):
+            return False
+        self._batch_of.pop(name, None)
+        self._enqueue(name, self._requests[name])
+        return True
+
+    async def _forget(self, batch: str, names: set[str]) -> None:
+        """Requests of which nothing came: the next session hands them in again."""
+        if self._ledger is not None and names:
+            await self._ledger.failed(batch, sorted(names))
+        for name in names - self._queue.keys():
+            self._deliver(name, Failure(f"batch {batch} ended without a reply to this request", status=500))
+
+    def _deliver(self, name: str, result: Reply | Failure) -> None:
+        future = self._waiting.get(name)
+        if future is None:
+            self._arrived.setdefault(name, result)
+        elif future.done():
+            return
+        elif isinstance(result, Failure):
+            future.set_exception(provider_error(f"{self.name}, batch", result, 1))
+        else:
+            cost = result.usage.cost_usd
+            usage = replace(result.usage, cost_usd=None if cost is None else cost * DISCOUNT)
+            future.set_result(replace(result, usage=usage))
+
+    @contextlib.contextmanager
+    def _told_on_error(self, names: Collection[str]) -> Iterator[None]:
+        """Who waits for these requests is told when the provider fails altogether."""
+        try:
+            yield
+        except ProviderError as error:
+            self._watched -= {self._batch_of[name] for name in names if name in self._batch_of}
+            for name in names:
+                future = self._waiting.get(name)
+                if future is not None and not future.done():
+                    future.set_exception(error)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

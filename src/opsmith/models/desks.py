@@ -1,0 +1,139 @@
+"""How do the providers' batch APIs look? One desk for each protocol; the models know how a request and a reply look.
+
+OpenAI: a file of JSON lines is handed in and another one fetched. Anthropic: the requests travel in one call, and the
+results are JSON lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+from opsmith.models import Request
+from opsmith.models.anthropic import AnthropicModel
+from opsmith.models.attempt import Failure
+from opsmith.models.batch import Result
+from opsmith.models.openai import OpenAIModel
+
+_OVER = {"completed", "failed", "expired", "cancelled"}  # OpenAI: nothing more will come
+
+
+class OpenAIDesk:
+    """`/files` and `/batches` of the OpenAI protocol."""
+
+    def __init__(self, model: OpenAIModel) -> None:
+        self.name, self.context_window = model.name, model.context_window
+        self._model, self._channel, self._client = model, model.channel, model.client
+
+    async def submit(self, requests: Mapping[str, Request]) -> str:
+        lines = [_dumps(self._line(name, request)) for name, request in requests.items()]
+        file = ("requests.jsonl", "\n".join(lines).encode())
+        files, batches = self._client.files.with_raw_response, self._client.batches.with_raw_response
+        uploaded = await self._channel.call(
+            lambda seconds: files.create(file=file, purpose="batch", timeout=seconds), _id_of
+        )
+        about = {"input_file_id": uploaded, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
+        return await self._channel.call(lambda seconds: batches.create(**about, timeout=seconds), _id_of)
+
+    async def ended(self, batch: str) -> bool:
+        return (await self._state(batch)).get("status") in _OVER
+
+    async def results(self, batch: str) -> AsyncIterator[Result]:
+        state = await self._state(batch)
+        for file in (state.get("output_file_id"), state.get("error_file_id")):
+            for entry in _lines(await self._content(file)) if isinstance(file, str) else ():
+                response = entry.get("response") or {"status_code": 500, "body": entry.get("error")}
+                found = self._channel.item(response.get("body"), int(response["status_code"]), self._model.read)
+                yield str(entry["custom_id"]), found
+
+    def refused(self, failure: Failure) -> bool:
+        return self._channel.learn(failure)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _line(self, name: str, request: Request) -> dict[str, Any]:
+        body = self._channel.fit(self._model.parameters(request))
+        return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
+
+    async def _state(self, batch: str) -> dict[str, Any]:
+        batches = self._client.batches.with_raw_response
+        return await self._channel.call(lambda seconds: batches.retrieve(batch, timeout=seconds), _object)
+
+    async def _content(self, file: str) -> bytes:
+        files = self._client.files.with_raw_response
+        return await self._channel.call(lambda seconds: files.content(file, timeout=seconds), bytes)
+
+
+class AnthropicDesk:
+    """`/v1/messages/batches` of the Anthropic protocol."""
+
+    def __init__(self, model: AnthropicModel) -> None:
+        self.name, self.context_window = model.name, model.context_window
+        self._model, self._channel, self._client = model, model.channel, model.client
+
+    async def submit(self, requests: Mapping[str, Request]) -> str:
+        entries = [
+            {"custom_id": name, "params": self._channel.fit(self._model.body(request))}
+            for name, request in requests.items()
+        ]
+        batches = self._client.messages.batches.with_raw_response
+        return await self._channel.call(lambda seconds: batches.create(requests=entries, timeout=seconds), _id_of)
+
+    async def ended(self, batch: str) -> bool:
+        batches = self._client.messages.batches.with_raw_response
+        state = await self._channel.call(lambda seconds: batches.retrieve(batch, timeout=seconds), _object)
+        return bool(state.get("processing_status") == "ended")
+
+    async def results(self, batch: str) -> AsyncIterator[Result]:
+        batches = self._client.messages.batches.with_raw_response
+        content = await self._channel.call(lambda seconds: batches.results(batch, timeout=seconds), bytes)
+        for entry in _lines(content):
+            result = entry.get("result") or {}
+            if result.get("type") == "succeeded":
+                yield str(entry["custom_id"]), self._channel.item(result.get("message"), 200, self._model.read)
+            else:
+                yield str(entry["custom_id"]), self._channel.item(result, _status(result), self._model.read)
+
+    def refused(self, failure: Failure) -> bool:
+        return self._channel.learn(failure)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+
+def _status(result: Mapping[str, Any]) -> int:
+    """400 for an entry that can never succeed as it is, 500 for all others (expired, canceled, the server's own)."""
+    error = result.get("error")
+    inner = error.get("error", error) if isinstance(error, dict) else {}
+    return 400 if isinstance(inner, dict) and inner.get("type") == "invalid_request_error" else 500
+
+
+def _dumps(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise Failure("no JSON object")
+    return found
+
+
+def _id_of(content: bytes) -> str:
+    name = _object(content).get("id")
+    if not isinstance(name, str):
+        raise Failure("an answer without an id")
+    return name
+
+
+def _lines(content: bytes) -> Iterator[dict[str, Any]]:
+    """The entries of JSON lines that say whose they are; a line that cannot be read is nobody's."""
+    for line in content.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("custom_id"), str):
+            yield entry
