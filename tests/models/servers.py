@@ -83,12 +83,16 @@ class _Server:
     async def _start(self) -> None:
         app = web.Application(client_max_size=2**26)
         app.router.add_post(self.path, self._serve)
+        self.more_routes(app)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         port = self._runner.addresses[0][1]
         self.url = f"http://127.0.0.1:{port}{self.prefix}"
+
+    def more_routes(self, app: web.Application) -> None:
+        """Batch endpoints, in the servers that have them."""
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()

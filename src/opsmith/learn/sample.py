@@ -19,7 +19,7 @@ from opsmith.agents.reply import read_reply
 from opsmith.errors import OpsmithError, ProviderError, VerifierError
 from opsmith.learn.events import OnEvent, SampleJudged, Warned
 from opsmith.learn.judge import Judge
-from opsmith.models import ChatModel, ExhaustedError, Message, Reply, Request
+from opsmith.models import Batched, ChatModel, ExhaustedError, Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Outcome, Stage, Task, Usage, Verdict
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -107,10 +107,12 @@ async def sample_round(
     number = keys[0].round
     done = session.store.judged(session.run, number)
     replies = session.store.unused_replies(session.run, number)
-    sampling = _Sampling(session, tasks, prompts, replies, _attempts(session, keys))
-    todo = iter([key for key in keys if key.id not in done])
+    todo = [key for key in keys if key.id not in done]
+    at_once = len(todo) if isinstance(session.model, Batched) else session.settings.concurrency
+    sampling = _Sampling(session, tasks, prompts, replies, _attempts(session, keys), at_once)
+    left = iter(todo)
     # twice as many as may ask at once: while one's candidate is judged, another's request is under way
-    workers = [asyncio.create_task(sampling.work(todo)) for _ in range(2 * session.settings.concurrency)]
+    workers = [asyncio.create_task(sampling.work(left)) for _ in range(2 * at_once)]
     try:
         await asyncio.gather(*workers)
     finally:
@@ -129,6 +131,7 @@ class _Sampling:
         prompts: dict[str, Prompt],
         replies: dict[str, Reply],
         attempts: dict[SampleKey, int],
+        at_once: int,
     ) -> None:
         self.session = session
         self.tasks = tasks
@@ -139,7 +142,7 @@ class _Sampling:
         target = session.target
         asks_bare = session.settings.prompt == "bare"
         self.wanted = bare.wanted(target) if asks_bare and isinstance(target, Bare) else None
-        self.slots = asyncio.Semaphore(session.settings.concurrency)
+        self.slots = asyncio.Semaphore(max(1, at_once))
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
         self.closed: set[str] = set()  # tasks whose author is at fault, or for which there is nothing more to ask
 

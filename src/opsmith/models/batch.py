@@ -18,7 +18,6 @@ from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapp
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from opsmith.errors import ProviderError
 from opsmith.models import Ledger, Reply, Request
 from opsmith.models.attempt import Failure
 from opsmith.models.retry import provider_error
@@ -154,18 +153,27 @@ class BatchModel:
 
     async def _follow(self, batch: str) -> None:
         """Wait for a batch, and give everybody what came for him."""
-        names = {name for name, lies_in in self._batch_of.items() if lies_in == batch}
-        failed = set(names)
-        with self._told_on_error(names):
+        lost = {name: _missing(batch) for name, lies_in in self._batch_of.items() if lies_in == batch}
+        with self._told_on_error(lost):
             while not await self._desk.ended(batch):
                 await asyncio.sleep(self._pace.poll_s)
             async for name, result in self._desk.results(batch):
-                if not isinstance(result, Failure):
-                    failed.discard(name)
+                if name not in lost:  # it failed here before, and was handed in again
+                    continue
+                if isinstance(result, Failure):
+                    lost[name] = result
+                else:
+                    del lost[name]
                     self._deliver(name, result)
-                elif name in names and not self._again(name, result):
-                    self._deliver(name, result)
-            await self._forget(batch, failed)
+            await self._forget(batch, lost)
+
+    async def _forget(self, batch: str, lost: Mapping[str, Failure]) -> None:
+        """Requests of which nothing came; who waits is told when the ledger knows."""
+        if self._ledger is not None and lost:
+            await self._ledger.failed(batch, sorted(lost))
+        for name, failure in lost.items():
+            if not self._again(name, failure):
+                self._deliver(name, failure)
 
     def _again(self, name: str, failure: Failure) -> bool:
         """Whether the request is handed in anew: it held a parameter that is left out by now."""
@@ -174,13 +182,6 @@ class BatchModel:
         self._batch_of.pop(name, None)
         self._enqueue(name, self._requests[name])
         return True
-
-    async def _forget(self, batch: str, names: set[str]) -> None:
-        """Requests of which nothing came: the next session hands them in again."""
-        if self._ledger is not None and names:
-            await self._ledger.failed(batch, sorted(names))
-        for name in names - self._queue.keys():
-            self._deliver(name, Failure(f"batch {batch} ended without a reply to this request", status=500))
 
     def _deliver(self, name: str, result: Reply | Failure) -> None:
         future = self._waiting.get(name)
@@ -197,10 +198,10 @@ class BatchModel:
 
     @contextlib.contextmanager
     def _told_on_error(self, names: Collection[str]) -> Iterator[None]:
-        """Who waits for these requests is told when the provider fails altogether."""
+        """Who waits for these requests is told when nothing can come of them, by the provider's fault or ours."""
         try:
             yield
-        except ProviderError as error:
+        except Exception as error:
             self._watched -= {self._batch_of[name] for name in names if name in self._batch_of}
             for name in names:
                 future = self._waiting.get(name)
@@ -211,3 +212,7 @@ class BatchModel:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _missing(batch: str) -> Failure:
+    return Failure(f"batch {batch} ended without a reply to this request", status=500)

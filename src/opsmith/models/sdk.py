@@ -165,7 +165,7 @@ class Channel:
     async def _once(self, call: Awaitable[Any], read: Callable[[bytes], T]) -> Sent[T] | Failure:
         try:
             raw = await call
-            return Sent(read(raw.http_response.content), headers=raw.headers)
+            return Sent(read(await raw.http_response.aread()), headers=raw.headers)
         except Failure as failure:
             return failure
         except self._status_error as error:

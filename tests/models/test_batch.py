@@ -1,0 +1,170 @@
+"""Replies through a batch API: half the price, handed in once, found again by a later session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from opsmith.errors import ProviderError
+from opsmith.learn.loop import improve
+from opsmith.models import Ledger, Reply
+from opsmith.models.anthropic import AnthropicModel
+from opsmith.models.batch import BatchModel, Pace
+from opsmith.models.desks import AnthropicDesk, OpenAIDesk
+from opsmith.models.openai import OpenAIModel
+from opsmith.models.sdk import Endpoint
+from opsmith.records import Usage
+from opsmith.settings import Settings
+from opsmith.store import Store
+from opsmith.store.batches import StoreLedger
+
+from .batch_servers import AnthropicBatchServer, OpenAIBatchServer
+from .common import ASKED, CANARY, FakeTime
+from .servers import SERVER_ERROR, refused
+
+QUICK = Pace(linger_s=0.05, poll_s=0.05)
+BOTH = pytest.mark.parametrize("server_type", [OpenAIBatchServer, AnthropicBatchServer])
+
+
+def model_of(server: OpenAIBatchServer | AnthropicBatchServer) -> BatchModel:
+    retry = FakeTime().retry()
+    if isinstance(server, OpenAIBatchServer):
+        endpoint = Endpoint("openai/gpt-4o", "gpt-4o", server.url, CANARY, "openai")
+        return BatchModel(OpenAIDesk(OpenAIModel(endpoint, retry)), QUICK)
+    name = "claude-3-5-sonnet"
+    endpoint = Endpoint(f"anthropic/{name}", name, server.url, CANARY, "anthropic")
+    return BatchModel(AnthropicDesk(AnthropicModel(endpoint, retry)), QUICK)
+
+
+@dataclass
+class Notes:
+    """A ledger in memory."""
+
+    lies_in: dict[str, str] = field(default_factory=dict)
+
+    def batches(self, model: str) -> dict[str, str]:
+        return dict(self.lies_in)
+
+    async def submitted(self, model: str, batch: str, names: Sequence[str]) -> None:
+        self.lies_in |= dict.fromkeys(names, batch)
+
+    async def failed(self, batch: str, names: Sequence[str]) -> None:
+        for name in names:
+            self.lies_in.pop(name, None)
+
+
+async def asked(model: BatchModel, requests: int, ledger: Ledger | None = None) -> list[Reply | BaseException]:
+    if ledger is not None:
+        model.remember(ledger)
+    try:
+        calls = [model.complete(replace(ASKED, seed=seed)) for seed in range(requests)]
+        return list(await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20))
+    finally:
+        await model.close()
+
+
+@BOTH
+def test_what_is_asked_together_is_one_batch_at_half_the_price(server_type: type) -> None:
+    with server_type("impl: x") as server:
+        found = asyncio.run(asked(model_of(server), 50))
+    assert [reply.texts for reply in found if isinstance(reply, Reply)] == [("impl: x",)] * 50
+    assert [len(batch) for batch in server.batches] == [50]
+    assert len({entry["custom_id"] for entry in server.batches[0]}) == 50
+    usage = found[0].usage  # type: ignore[union-attr]
+    assert isinstance(usage, Usage)
+    whole = OpenAIPrice if server_type is OpenAIBatchServer else AnthropicPrice
+    assert usage.cost_usd == pytest.approx(whole / 2)
+
+
+OpenAIPrice = (40 * 2.5 + 60 * 1.25 + 10 * 10) / 1e6  # USD, gpt-4o-2024-11-20: the tokens that the server states
+AnthropicPrice = (10 * 3 + 60 * 0.3 + 30 * 3.75 + 10 * 15) / 1e6
+
+
+@BOTH
+def test_a_session_that_was_stopped_finds_its_batch_again(server_type: type) -> None:
+    notes = Notes()
+    with server_type("impl: x") as server:
+        server.looks = 10**6
+
+        async def stopped() -> None:
+            work = asyncio.create_task(asked(model_of(server), 8, notes))
+            while not server.batches or not notes.lies_in:
+                await asyncio.sleep(0.02)
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+
+        asyncio.run(stopped())
+        server.looks = 1
+        found = asyncio.run(asked(model_of(server), 10, notes))
+    assert all(isinstance(reply, Reply) for reply in found)
+    assert [len(batch) for batch in server.batches] == [8, 2]
+
+
+@BOTH
+def test_a_request_that_failed_is_handed_in_again_by_the_next_session_only(server_type: type) -> None:
+    notes, bad = Notes(), [True]
+
+    def answer(body: dict[str, object]) -> object:
+        return SERVER_ERROR if bad[0] and len(server.requests) == 3 else "impl: x"
+
+    with server_type(answer) as server:
+        found = asyncio.run(asked(model_of(server), 4, notes))
+        assert [type(reply) for reply in found].count(ProviderError) == 1
+        bad[0] = False
+        again = asyncio.run(asked(model_of(server), 4, notes))
+    assert all(isinstance(reply, Reply) for reply in again)
+    assert [len(batch) for batch in server.batches] == [4, 1]
+
+
+@BOTH
+def test_an_entry_that_never_came_is_a_failure_of_the_provider(server_type: type) -> None:
+    with server_type(lambda body: None) as server:
+        found = asyncio.run(asked(model_of(server), 2))
+    assert all(isinstance(error, ProviderError) and "without a reply" in str(error) for error in found)
+
+
+@BOTH
+def test_a_parameter_that_the_model_refuses_is_left_out_at_once(server_type: type) -> None:
+    def answer(body: dict[str, object]) -> object:
+        if "temperature" in body:
+            return refused("Unsupported parameter: 'temperature' is not supported with this model.", "temperature")
+        return "impl: x"
+
+    with server_type(answer) as server:
+        found = asyncio.run(asked(model_of(server), 3))
+    assert all(isinstance(reply, Reply) for reply in found)
+    assert [len(batch) for batch in server.batches] == [3, 3]
+    assert not any("temperature" in (entry.get("body") or entry.get("params")) for entry in server.batches[1])
+
+
+def test_a_provider_that_takes_no_batch_is_named() -> None:
+    with OpenAIBatchServer("x") as server:
+        gone = server.url
+    model = model_of_url(gone)
+    found = asyncio.run(asked(model, 2))
+    assert all(isinstance(error, ProviderError) and gone in str(error) for error in found)
+
+
+def model_of_url(url: str) -> BatchModel:
+    endpoint = Endpoint("openai/gpt-4o", "gpt-4o", url, CANARY, None)
+    return BatchModel(OpenAIDesk(OpenAIModel(endpoint, FakeTime().retry())), QUICK)
+
+
+def test_a_whole_run_through_batches_keeps_them_in_its_store(tmp_path: Path) -> None:
+    from learn.tiny_run import InProcess
+    from tiny_target import tiny_task
+
+    settings = Settings(samples=6, temperatures=(0.4, 1.0), agents="single", batch=True, max_rounds=1, concurrency=2)
+    with OpenAIBatchServer("impl: x y +") as server, Store.open(tmp_path) as store:
+        model = model_of(server)
+        result = improve(
+            [tiny_task("sum_0", "x y +"), tiny_task("sum_1", "x y + z +")], model, settings, store, judge=InProcess()
+        )
+        assert [len(batch) for batch in server.batches] == [24]
+        assert len(StoreLedger(store).batches(model.name)) == 24
+    assert result.solved == 1
+    assert result.usage.requests == 24
