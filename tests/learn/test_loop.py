@@ -320,7 +320,9 @@ def _rounds(events: list[Event]) -> list[RoundStarted]:
 
 
 def test_the_cost_cap_stops_before_the_next_request_and_a_higher_one_goes_on(store: Store, tmp_path: Path) -> None:
-    result, _ = run(store, change(max_cost=0.5), TinyModel(price=0.01))
+    result, events = run(store, change(max_cost=0.5), TinyModel(price=0.01))
+    warned = [event.message for event in events if isinstance(event, Warned)]
+    assert warned == ["50% of --max-cost 0.5 USD are spent", "80% of --max-cost 0.5 USD are spent"]
     assert (result.end, result.finished) == ("max cost", False)
     assert result.usage.cost_usd is not None
     assert 0.5 <= result.usage.cost_usd <= 0.5 + 0.01 * SETTINGS.concurrency

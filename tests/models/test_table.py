@@ -55,7 +55,7 @@ def test_each_provider_is_asked_at_its_own_address(monkeypatch, prefix, url):
     monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://elsewhere")
     model = get_model(Settings(model=f"{prefix}some/name"))
-    assert str(model._client.base_url).rstrip("/") == url
+    assert str(model.client.base_url).rstrip("/") == url
     assert (model.name, model.is_language_model) == (f"{prefix}some/name", True)
     asyncio.run(model.close())
 

@@ -47,7 +47,12 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     out: Out = Path("runs"),
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Stop before it costs more.")] = None,
-    concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight.")] = None,
+    concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")] = None,
+    requests_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
+    tokens_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
+    batch: Annotated[
+        bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
+    ] = None,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
     trust_tasks: TrustTasks = False,

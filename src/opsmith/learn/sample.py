@@ -39,6 +39,7 @@ from opsmith.targets import Target
 from opsmith.targets.bare import Bare
 
 REFUSED_BY_PROVIDER = (401, 403)  # no later request can succeed either
+WARN_AT = (0.5, 0.8)  # shares of the money
 FAILURES = 10  # without a reply in between: the provider is down; at least as many as requests in flight
 
 
@@ -68,8 +69,12 @@ class Session:
     def count(self, usage: Usage) -> None:
         self.spent += usage
         self._failures = 0
-        if self.settings.max_cost is not None and self.spent.cost_usd is None:
+        cap, cost = self.settings.max_cost, self.spent.cost_usd
+        if cap is not None and cost is None:
             self.warn(f"model {self.model.name}: its price is not known, so --max-cost cannot be kept")
+        elif cap is not None and cost is not None:
+            for share in [share for share in WARN_AT if cost >= share * cap][-1:]:
+                self.warn(f"{share:.0%} of --max-cost {cap:g} USD are spent")
 
     def may_ask(self) -> bool:
         """Whether one more request may start."""
@@ -108,6 +113,8 @@ async def sample_round(
     done = session.store.judged(session.run, number)
     replies = session.store.unused_replies(session.run, number)
     todo = [key for key in keys if key.id not in done]
+    if isinstance(session.model, Batched) and session.settings.max_cost is not None:
+        session.warn("--batch hands in a round as a whole, so --max-cost is kept between rounds only")
     at_once = len(todo) if isinstance(session.model, Batched) else session.settings.concurrency
     sampling = _Sampling(session, tasks, prompts, replies, _attempts(session, keys), at_once)
     left = iter(todo)
