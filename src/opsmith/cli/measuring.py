@@ -94,4 +94,27 @@ def ui(
         output().print(records_table([asdict(row) for row in found], "milliseconds"))
 
 
+@bench.command()
+def run(
+    requests: Annotated[int, typer.Option(min=1, help="About as many, the same number for each task.")] = 5000,
+    concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 64,
+    latency: Annotated[float, typer.Option(min=0.0, metavar="S", help="Of the server on loopback.")] = 0.2,
+    tasks: Annotated[str, typer.Option(metavar="IDS|DIR")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Time one round against a model server on loopback.
+
+    The client's processor time has verdicts and the store in it, the server's not.
+    """
+    from opsmith.benchmarks import load_tasks
+    from opsmith.learn.overhead import measure
+    from opsmith.report.tables import output, overhead_table
+
+    found = measure(load_tasks(tuple(filter(None, tasks.split(",")))), requests, concurrency, latency)
+    if as_json:
+        print(json.dumps(found))
+    else:
+        output().print(overhead_table(found))
+
+
 bench.command()(mutation)

@@ -77,6 +77,20 @@ def _timed(row: Mapping[str, float], digits: int) -> tuple[str, str, str]:
     return f"{trial:.{digits}f}", f"{reference:.{digits}f}", f"{trial / reference:.1f}"
 
 
+def overhead_table(found: Mapping[str, Any]) -> Table:
+    """What `opsmith bench run` measured."""
+    made = table(
+        "requests", "at once", "wall [s]", "ideal [s]", "ratio", "client ms/request", "MiB", "growth", "judged"
+    )
+    cells = (
+        f"{found['requests']:,}", f"{found['concurrency']}", f"{found['wall_s']:.1f}", f"{found['ideal_s']:.1f}",
+        f"{found['wall_over_ideal']:.2f}", f"{found['client_cpu_ms_per_request']:.1f}", f"{found['memory_mib']:.0f}",
+        f"{found['memory_growth_mib']:.0f}", f"{found['judged']:,}",
+    )  # fmt: skip
+    made.add_row(*cells)
+    return made
+
+
 def _totals(totals: Mapping[str, Any], which: str) -> list[str]:
     def of(key: str, form: str) -> str:
         return format(totals[key][which], form) if totals[key] else ""

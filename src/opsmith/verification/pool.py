@@ -33,7 +33,6 @@ from opsmith.verification.sandbox import Sandbox
 from opsmith.verification.trust import is_bundled
 from opsmith.verification.verifier import unjudged
 
-Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 DEADLINE_S = 60.0  # for one candidate, the first of a task included, which draws the data of all trials
@@ -58,6 +57,8 @@ class Pool:
         self._sandbox = sandbox or Sandbox()
         self._nursery = Nursery()
         self._idle = _Idle()
+        self._asked: dict[str, list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
+        self._asking = threading.Lock()
         self._alone = threading.Lock()
         self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
         self._workers = workers or os.cpu_count() or 1
@@ -71,13 +72,34 @@ class Pool:
     def submit(self, task: Task, source: str) -> Future[Verdict]:
         """The verdict to come. Its future raises VerifierError only when no worker can be started at all.
 
-        It raises UsageError for a task that may not be judged on this system.
+        It raises UsageError for a task that may not be judged on this system. Programs for one task that wait while
+        all workers are busy are judged together.
         """
-        return self._submit(self._verdict, task, source)
+        future: Future[Verdict] = Future()
+        with self._asking:
+            self._asked.setdefault(task.digest, []).append((source, future))
+        self._submit(self._next, task)
+        return future
 
-    def _submit(self, work: Callable[[Task, Given], Found], task: Task, given: Given) -> Future[Found]:
+    def _next(self, task: Task) -> None:
+        """Judge what waits for a task; nothing, when an earlier one took it along."""
+        with self._asking:
+            asked = self._asked.pop(task.digest, [])
+            if asked[BATCH:]:
+                self._asked[task.digest] = asked[BATCH:]
+        taken = [(source, future) for source, future in asked[:BATCH] if future.set_running_or_notify_cancel()]
         try:
-            return self._threads.submit(work, task, given)
+            verdicts = self._verdicts(task, [source for source, _ in taken])
+        except BaseException as error:
+            for _, future in taken:
+                future.set_exception(error)
+        else:
+            for (_, future), verdict in zip(taken, verdicts, strict=True):
+                future.set_result(verdict)
+
+    def _submit(self, work: Callable[..., Found], *given: Any) -> Future[Found]:
+        try:
+            return self._threads.submit(work, *given)
         except RuntimeError as error:  # after close()
             raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
 
@@ -127,6 +149,9 @@ class Pool:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._nursery.close()
         self._threads.shutdown(wait=True)
+        with self._asking:
+            for _, future in [pair for asked in self._asked.values() for pair in asked]:
+                future.cancel()
         for worker in self._idle.take_all():
             worker.channel.close()
 
