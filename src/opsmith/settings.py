@@ -12,7 +12,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = "embedded"  # a name that `opsmith models` lists: embedded, search, openai/NAME, replay:FILE ...
+    model: str = "embedded"  # a name that `opsmith models` lists
     base_url: str | None = None  # an OpenAI- or Anthropic-compatible server of the user's own
     tasks: tuple[str, ...] = ()  # task ids, files or folders; empty: the 26 tasks of the paper
     samples: int = Field(default=64, ge=1)  # per task, round and temperature
