@@ -137,6 +137,26 @@ def test_letters_without_a_usual_size_get_one(drafted):
     assert data["global"] == "H_value = 3\nctx[H] = H_value\nP_value = 11\nctx[P] = P_value\n"
 
 
+def test_names_inside_the_function_are_no_dims_and_what_it_prints_is_not_shown(drafted, capsys):
+    assert dims(drafted("named", "x=N,D")[1]) == [["D", "N"], ["N", "D"]]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_name_at_the_top_of_its_text_is_no_dim(tmp_path):
+    (tmp_path / "top.py").write_text("N = 3\ndef f(x):\n    return x * N\n")
+    data = yaml.safe_load(draft(Asked(f"{tmp_path}/top.py:f", ("x=4",))).text)
+    assert dims(data) == [["M"], ["M"]]
+    with pytest.raises(UsageError, match="dim N: the function's text has something of this name"):
+        draft(Asked(f"{tmp_path}/top.py:f", ("x=N",)))
+
+
+def test_many_axes_of_one_size_are_said_to_be_untried(drafted):
+    found, _ = drafted("flat", "x=2,2,2,2")
+    assert "the function also takes them apart" in found.notes[0]
+    found, _ = drafted("total", "x=2,2,2,2,2,2")
+    assert found.notes == ("N: 6 axes share this dim; whether they must was not tried",)
+
+
 def test_where_the_function_fails_at_usual_sizes_the_example_s_are_the_base(functions, tmp_path):
     file = tmp_path / "picky.py"
     file.write_text("def picky(x):\n    assert x.shape[0] != 7\n    return x * 2\n")
@@ -180,6 +200,7 @@ def test_a_function_of_pytorch_is_called_by_its_name():
         ("count", ["x=3"], "returned a int; expected a tensor"),
         ("pair", ["x=3"], "returned a dict; expected a tensor"),
         ("turned", ["x=3,4"], "returned torch.complex64; expected one of"),
+        ("total", ["x=99999,99999"], "9,999,800,001 elements; expected an example of at most 16,777,216"),
         ("diffs", ["x=4,8"], "no sums and differences"),
         ("positive", ["x=9"], "other data gives other shapes"),
         ("noisy", ["x=3"], "a second call on the same data gives other values"),

@@ -3,6 +3,8 @@
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +51,8 @@ def new_task(
     from opsmith.scaffold.draft import Asked, draft, id_of_new_file
 
     wanted = id_of_new_file(output) if output is not None else ""
-    drafted = draft(Asked(function, tuple(shape or ()), tuple(value or ()), example, wanted))
+    with redirect_stdout(sys.stderr):  # what the user's module prints is no part of the draft
+        drafted = draft(Asked(function, tuple(shape or ()), tuple(value or ()), example, wanted))
     for note in drafted.notes:
         typer.echo(f"note: {note}", err=True)
     if output is None:

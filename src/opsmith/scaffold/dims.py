@@ -138,6 +138,8 @@ def _settle(naming: Naming, call: Call, dim: Dim) -> None:
 def _note_apart(naming: Naming, call: Call, arguments: Arguments, symbol: str) -> None:
     """Say so where axes share a dim and the function also takes them apart."""
     places = [(t, a) for t, axes in enumerate(naming.axes) for a, dim in enumerate(axes) if dim.symbol == symbol]
+    if len(places) > MOST_AXES:
+        naming.notes.append(f"{symbol}: {len(places)} axes share this dim; whether they must was not tried")
     if not 1 < len(places) <= MOST_AXES:
         return
     parts = next((parts for parts in _partitions(len(places)) if _runs(call, _apart(naming, places, parts))), None)

@@ -88,17 +88,16 @@ def draft(asked: Asked) -> Draft:
 
 
 def _capitals(text: str) -> frozenset[str]:
-    """Names of one letter that the function's text defines at its top: a dim of that name would be hidden by it."""
-    found = {
-        node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
-    return frozenset(name for name in found | imported if re.fullmatch("[A-Z]", name))
+    """Names of one letter at the top of the function's text: they would hide a dim of that name."""
+    found: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+    return frozenset(name for name in found if re.fullmatch("[A-Z]", name))
 
 
 def _settle_data(probe: Probe, naming: Naming, example: Result) -> list[str]:

@@ -4,8 +4,10 @@ nothing but the sizes.
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from opsmith.scaffold.functions import Function
 if TYPE_CHECKING:
     from torch import Tensor
 
+MOST_ELEMENTS = 1 << 24  # of one tensor of the example
 LARGEST = 3  # of whole numbers whose range nobody said
 
 
@@ -42,6 +45,10 @@ class Probe:
 
     def __call__(self, shapes: Sequence[Sequence[int]], seed: int = 0) -> Result:
         """The result on tensors of these shapes. Raises CallError."""
+        for argument, shape in zip(self.arguments.tensors, shapes, strict=True):
+            if math.prod(shape) > MOST_ELEMENTS:
+                given = f"{argument.name}: given shape {tuple(shape)}, {math.prod(shape):,} elements"
+                raise CallError(f"{given}; expected an example of at most {MOST_ELEMENTS:,}; try: smaller sizes")
         with quiet(seed):
             return self.results(self.draw(shapes))
 
@@ -186,9 +193,9 @@ def _equal(one: Tensor, other: Tensor) -> bool:
 
 @contextmanager
 def quiet(seed: int) -> Iterator[None]:
-    """Without gradients, and with torch's random state as it was afterwards."""
+    """Without gradients and the function's own printing, and with torch's random state as it was afterwards."""
     import torch  # noqa: PLC0415
 
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    with torch.random.fork_rng(devices=[]), torch.no_grad(), redirect_stdout(io.StringIO()):
         torch.manual_seed(seed)
         yield
