@@ -23,6 +23,8 @@ from opsmith.store.schema import candidate, failure, request, verdict
 
 SIZE = 50  # samples of a page
 _PLACE = (request.c.round, request.c.task, request.c.temperature, request.c.number)
+_JUDGED = (verdict.c.sample == request.c.id) & verdict.c.final
+_COUNTED = (candidate.c.sample == verdict.c.sample) & (candidate.c.id == verdict.c.candidate)
 _FOUND = (verdict.c.stage, verdict.c.outcome, candidate.c.agent)
 
 
@@ -100,11 +102,33 @@ class Solved:
 
 
 def count_kinds(reader: Reader, run: str, number: int) -> Counter[Kind]:
-    """The samples of a round, counted by kind."""
+    """The samples of a round, counted by kind.
+
+    Who wrote a program is asked for those alone that are not the proposer's: it is most of the work.
+    """
+    place, found = (request.c.task, request.c.temperature), (verdict.c.stage, verdict.c.outcome)
+    empty = (verdict.c.candidate == "").label("empty")
+    query = select(*place, *found, empty, func.count().label("samples"))
+    query = query.select_from(request.outerjoin(verdict, _JUDGED)).where(_proposed(run), request.c.round == number)
+    counts: Counter[Kind] = Counter()
+    for row in reader.ask(query.group_by(*place, *found, empty)):
+        agent = PROPOSER if row.empty == 0 else None  # None too where there is no verdict
+        counts[Kind(number, row.task, row.temperature, *_found(row), agent)] += row.samples
+    for kind, samples in _of_others(reader, run, number).items():
+        counts[kind] += samples
+        counts[kind._replace(agent=PROPOSER)] -= samples
+    return +counts
+
+
+def _of_others(reader: Reader, run: str, number: int) -> Counter[Kind]:
+    """Those of them whose program another agent wrote."""
     groups = (request.c.task, request.c.temperature, *_FOUND)
-    query = _joined(select(*groups, func.count().label("samples")), run).where(request.c.round == number)
+    query = select(*groups, func.count().label("samples")).select_from(
+        candidate.join(verdict, _COUNTED & verdict.c.final).join(request, request.c.id == candidate.c.sample)
+    )
+    query = query.where(candidate.c.run == run, candidate.c.agent != PROPOSER, request.c.round == number)
     rows = reader.ask(query.group_by(*groups))
-    return Counter({Kind(number, row.task, row.temperature, *_found(row)): row.samples for row in rows})
+    return Counter({Kind(number, row.task, row.temperature, *_found(row), row.agent): row.samples for row in rows})
 
 
 def page_of(
@@ -136,7 +160,7 @@ def page_of(
 def last_verdicts(reader: Reader, run: str, number: int) -> list[SampleLine]:
     """The last `number` samples that were judged, newest first."""
     query = select(request.c.id, *_PLACE, *_FOUND, verdict.c.at).select_from(verdict)
-    query = query.join(request, request.c.id == verdict.c.sample).outerjoin(candidate, _counted())
+    query = query.join(request, request.c.id == verdict.c.sample).outerjoin(candidate, _COUNTED)
     query = query.where(verdict.c.run == run, verdict.c.final).order_by(verdict.c.at.desc()).limit(number)
     return [_line(row) for row in reader.ask(query)]
 
@@ -177,13 +201,12 @@ def run_ids(reader: Reader) -> list[tuple[str, float]]:
 
 def _joined(query: Select[Any], run: str) -> Select[Any]:
     """The proposer's requests with the verdict that counts and who wrote its program."""
-    judged = (verdict.c.sample == request.c.id) & verdict.c.final
-    query = query.select_from(request.outerjoin(verdict, judged).outerjoin(candidate, _counted()))
-    return query.where(request.c.run == run, request.c.agent == PROPOSER)
+    joined = request.outerjoin(verdict, _JUDGED).outerjoin(candidate, _COUNTED)
+    return query.select_from(joined).where(_proposed(run))
 
 
-def _counted() -> Any:
-    return (candidate.c.sample == verdict.c.sample) & (candidate.c.id == verdict.c.candidate)
+def _proposed(run: str) -> Any:
+    return (request.c.run == run) & (request.c.agent == PROPOSER)
 
 
 def _by_place(
@@ -229,10 +252,10 @@ def _conditions(wanted: Filter) -> Iterator[Any]:
         yield verdict.c.outcome == wanted.outcome.value
 
 
-def _found(row: Row[Any]) -> tuple[Stage | None, Outcome | None, str | None]:
-    return Stage[row.stage] if row.stage else None, Outcome(row.outcome) if row.outcome else None, row.agent
+def _found(row: Row[Any]) -> tuple[Stage | None, Outcome | None]:
+    return Stage[row.stage] if row.stage else None, Outcome(row.outcome) if row.outcome else None
 
 
 def _line(row: Row[Any]) -> SampleLine:
     place = Place(row.round, row.task, row.temperature, row.number)
-    return SampleLine(row.id, place, *_found(row), row.at)
+    return SampleLine(row.id, place, *_found(row), row.agent, row.at)

@@ -38,11 +38,11 @@ from opsmith.ui.site import ALL, Site
 def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
     """The application, and its feed, which must be closed before the server can end."""
     site = Site(store, access)
+    site.warm()
     feed = Feed(site.parts)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        site.warm()
         yield
         await feed.close()
         site.close()

@@ -49,7 +49,7 @@ def time_pages(store: Store, samples: int, times: int, say: Callable[[str], None
     each = max(1, samples // (ROUNDS * len(tasks) * len(TEMPERATURES)))
     say(f"writing {each * ROUNDS * len(tasks) * len(TEMPERATURES):,} samples")
     keys = _fill(store, tasks, each)
-    with _served(store) as address, _arriving(store, tasks, each):
+    with _served(store, say) as address, _arriving(store, tasks, each):
         return [_timed(name, address + path, times) for name, path in _pages(keys)]
 
 
@@ -90,8 +90,10 @@ def _timed(name: str, address: str, times: int) -> Timed:
 
 
 @contextmanager
-def _served(store: Store) -> Iterator[str]:
+def _served(store: Store, say: Callable[[str], None]) -> Iterator[str]:
+    began = time.perf_counter()
     app, feed = make_app(store, Access())
+    say(f"the server has read the run in {time.perf_counter() - began:.2f} s; now the pages")
     with listening("127.0.0.1", 0) as listener:
         server = Server(uvicorn.Config(app, log_level="warning", access_log=False), feed)
         thread = threading.Thread(target=server.run, args=([listener],))

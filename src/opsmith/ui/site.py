@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
+import time
 from dataclasses import dataclass, replace
 
-from opsmith.errors import OpsmithError
 from opsmith.learn.pause import tell
 from opsmith.report.document import Picture, pictures
 from opsmith.report.views import RunView, run_view
@@ -22,7 +20,7 @@ from opsmith.ui.kept import Kept
 from opsmith.ui.render import fragments
 
 ALL = ""  # the subject of the list of runs
-WARMED = 20  # runs
+WARM_S = 2.0  # after which no further run is read before somebody asks
 RUN_PARTS = {
     name: f"_{name}.html" for name in ("state", "progress", "problems", "tasks", "last", "rounds")
 }  # the parts of a run's page that change while it goes on
@@ -88,14 +86,12 @@ class Site:
         return run
 
     def warm(self) -> None:
-        """Read the newest runs now, in the background: the first look at a large one takes a second or two."""
-
-        def read() -> None:
-            with contextlib.suppress(OpsmithError):  # who asks for the page is told
-                for run, _ in run_ids(self.store)[:WARMED]:
-                    self.board(run)
-
-        threading.Thread(target=read, name="opsmith-warm", daemon=True).start()
+        """Read the newest runs, so that no page waits for it; a large run takes a second."""
+        until = time.monotonic() + WARM_S
+        for run, _ in run_ids(self.store):
+            if time.monotonic() > until:
+                return
+            self.board(run)
 
     def close(self) -> None:
         self._changes.close()
