@@ -18,7 +18,7 @@ from typing import Any
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run
 
-from opsmith.bridges.trackers import Status
+from opsmith.bridges.tracker import Status
 from opsmith.learn.result import RunResult, result_of
 from opsmith.records import Usage
 from opsmith.store import Store

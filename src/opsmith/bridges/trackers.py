@@ -17,12 +17,11 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
+from opsmith.bridges.tracker import Status, Tracker
 from opsmith.errors import UsageError
 from opsmith.learn.events import Event, OnEvent, RoundEnded, RunEnded, RunStarted, Warned
 from opsmith.records import printable
@@ -30,21 +29,6 @@ from opsmith.store import Store
 
 WAIT_S = 30.0  # at the end, for a tracker that is still busy
 MAX_MESSAGE = 300  # characters of a tracker's error that are shown
-
-
-class Status(StrEnum):
-    RUNNING = "running"
-    FINISHED = "finished"
-    STOPPED = "stopped"  # the same command goes on from here
-    FAILED = "failed"
-
-
-class Tracker(Protocol):
-    """A place where runs are logged."""
-
-    def update(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
-        """Show the run as the store has it, with these files beside it. Doing so twice changes nothing."""
-        ...
 
 
 def _mlflow(store: Store) -> Tracker:

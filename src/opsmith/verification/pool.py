@@ -97,9 +97,10 @@ class Pool:
             for (_, future), verdict in zip(taken, verdicts, strict=True):
                 future.set_result(verdict)
 
-    def _submit(self, work: Callable[..., Found], *given: Any) -> Future[Found]:
+    def _submit(self, work: Callable[..., Found], task: Task, *given: Any) -> Future[Found]:
+        is_bundled(task)  # it parses files, which CPython 3.11 cannot do in two threads at once: here, not in theirs
         try:
-            return self._threads.submit(work, *given)
+            return self._threads.submit(work, task, *given)
         except RuntimeError as error:  # after close()
             raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
 
@@ -132,7 +133,7 @@ class Pool:
 
     def audit(self, task: Task) -> Future[dict[str, Any]]:
         """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""
-        return self._threads.submit(self._figures, "audit", task, task.impl or "")
+        return self._submit(partial(self._figures, "audit"), task, task.impl or "")
 
     def _figures(self, what: str, task: Task, source: str, **more: Any) -> dict[str, Any]:
         try:
