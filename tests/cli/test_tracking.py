@@ -11,7 +11,8 @@ import pytest
 from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.bridges import trackers
-from opsmith.bridges.trackers import TRACKERS, Status, check, shown, tracking
+from opsmith.bridges.tracker import Status
+from opsmith.bridges.trackers import TRACKERS, check, shown, tracking
 from opsmith.errors import UsageError
 from opsmith.learn.events import Event, RunEnded, Warned
 from opsmith.learn.loop import improve
