@@ -46,7 +46,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     seed: Annotated[int | None, typer.Option(metavar="S")] = None,
     out: Out = Path("runs"),
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
-    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Stop before it costs more.")] = None,
+    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")] = None,
     requests_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
     tokens_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,

@@ -16,8 +16,8 @@ def levels(study: Study) -> Analysis:
     rows = [row for series, arm in cells for row in _rows(study, series, arm)]
     base = study.experiment.relative_to
     notes = (
-        f"performance: pass@n of `{base}` over that of the arm; tokens: those of the arm over those of `{base}`, so "
-        f"that above 1 speaks for `{base}` in both",
+        f"performance: pass@n of {base} over that of the arm; tokens: those of the arm over those of {base}, so "
+        f"that above 1 speaks for {base} in both",
         "the paper does not say which tokens its ratio counts; both ways of counting stand in the table",
     )
     grid = Grid("By granularity", _columns(base), tuple(_line(study, rows, *cell) for cell in cells))

@@ -13,7 +13,7 @@ def methods(study: Study) -> Analysis:
     rows = [row for series in study.series for arm in study.arms for row in _rows(study, series, arm)]
     base = study.experiment.relative_to
     notes = (
-        [f"ratio: mean pass@n of the arm over that of `{base}`, samples of both redrawn independently"] if base else []
+        [f"ratio: mean pass@n of the arm over that of {base}, samples of both redrawn independently"] if base else []
     )
     return Analysis(
         _headline(study, rows), tuple(rows), (_grid(study, rows),), {"": _figure(study, rows)}, tuple(notes)
@@ -89,7 +89,7 @@ def _headline(study: Study, rows: list[Row]) -> str:
         return "pass@n: " + "; ".join(f"{short(model)}, {arm}: {found}" for (model, arm), found in shares.items())
     best = max(ratios, key=lambda row: row.found.value if row.found else 0.0)
     base = study.experiment.relative_to
-    text = f"up to {best.found.value:.2f} times pass@n of `{base}`" if best.found else ""
-    pair = f"{short(best.model)}: `{best.arm}` {shares[best.model, best.arm]} against {shares[best.model, base]}"
+    text = f"up to {best.found.value:.2f} times pass@n of {base}" if best.found else ""
+    pair = f"{short(best.model)}: {best.arm} {shares[best.model, best.arm]} against {shares[best.model, base]}"
     paper = stated([item for row in ratios for item in row.paper][:1])
     return f"{text} ({pair})" + (f"; paper: {paper}" if paper else "")
