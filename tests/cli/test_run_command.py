@@ -75,3 +75,16 @@ def test_a_server_that_fails_leaves_nothing_lost(run):
     assert "Traceback" not in done.err
     run.server._faults = iter([])
     assert run().code == 0
+
+
+def test_a_dry_run_tells_requests_and_cost_and_makes_nothing(opsmith, tmp_path):
+    out = tmp_path / "runs"
+    options = ["--tasks", "gemm_0,bmm_0", "--samples", "4", "--temperature", "1.0", "--out", str(out), "--dry-run"]
+    done = opsmith("run", "--model", "openai/gpt-4o-2024-11-20", *options, "--json")
+    found = json.loads(done.out)["run"]
+    first = found["first"]
+    assert (first["requests"], first["output_tokens"]) == (8, 8 * 1024)
+    assert first["cost_usd"] == pytest.approx((2.5 * first["input_tokens"] + 10 * first["output_tokens"]) / 1e6)
+    assert found["most"]["requests"] == 8 + 4  # one task is left, for one more round
+    assert not out.exists()
+    assert "unknown" in opsmith("run", "--model", "openai/some-model", *options).out

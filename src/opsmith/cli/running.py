@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, TrustTasks
+from opsmith.cli.options import AsJson, Out, TrustTasks, open_store
 from opsmith.errors import OpsmithError
 
 if TYPE_CHECKING:
     from opsmith.store import Store
 
-NOT_SETTINGS = frozenset({"experiment", "out", "track", "no_report", "as_json"})
+NOT_SETTINGS = frozenset({"experiment", "out", "track", "no_report", "as_json", "dry_run"})
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,6 +53,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     batch: Annotated[
         bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
     ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
     trust_tasks: TrustTasks = False,
@@ -63,6 +64,8 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     The same command goes on where an earlier one was stopped.
     """
     given = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
+    if dry_run:
+        raise typer.Exit(_forecast(experiment, _as_settings(given), out, as_json))
     raise typer.Exit(_run(experiment, _as_settings(given), out, track, as_json, not no_report))
 
 
@@ -102,6 +105,29 @@ def _run(
     if not result.finished:
         print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
     return 130 if result.end == "interrupted" else 0
+
+
+def _forecast(experiment: Path | None, options: dict[str, Any], out: Path, as_json: bool) -> int:
+    from opsmith.benchmarks import load_tasks
+    from opsmith.config import resolve_settings
+    from opsmith.evaluation.forecast import ASSUMED, of_run
+    from opsmith.evaluation.forecast_table import forecast_table
+    from opsmith.records import to_json
+    from opsmith.report.tables import output
+
+    settings = resolve_settings(experiment, options)
+    other = settings.budget_from or settings.tokens_from
+    measure = None
+    if other is not None:
+        with open_store(out) as store:
+            measure = store.usage(store.find_run(other))
+    found = of_run("run", settings, load_tasks(settings.tasks), measure)
+    if as_json:
+        print(json.dumps({"run": to_json(found), "assumed": ASSUMED}, indent=1))
+    else:
+        output().print(forecast_table("run", [found]))
+        print(*ASSUMED, sep="\n")
+    return 0
 
 
 def _report(store: Store, run: str) -> str | None:

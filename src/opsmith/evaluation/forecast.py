@@ -1,4 +1,4 @@
-"""What would an experiment ask and cost, before anything is spent? Its first rounds, and an upper bound for all of it.
+"""What would runs ask and cost, before anything is spent? Their first rounds, and an upper bound for all of them.
 
 Counted with the rule of thumb of prompts (characters / 4); every provider counts differently. The bound takes what
 cannot be known from the worst side: `ASSUMED` says how.
@@ -49,13 +49,17 @@ def forecast(planned: Sequence[Planned], tasks: Sequence[Task]) -> tuple[Forecas
     """In the order of the runs."""
     found: list[Forecast] = []
     for item in planned:
-        settings = item.settings
-        first = _spent(settings, tasks, [_Round(len(tasks), 0)])
-        rounds = list(_rounds(settings, len(tasks)))
-        measure = next((f for f in found if _is_measure(f, item)), None)
-        count, most = (len(rounds), _spent(settings, tasks, rounds)) if measure is None else (None, measure.most)
-        found.append(Forecast(item.arm.name, settings.model, settings.seed, first, count, most))
+        measure = next((f.most for f in found if _is_measure(f, item)), None)
+        found.append(of_run(item.arm.name, item.settings, tasks, measure))
     return tuple(found)
+
+
+def of_run(name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None) -> Forecast:
+    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much."""
+    first = _spent(settings, tasks, [_Round(len(tasks), 0)])
+    rounds = list(_rounds(settings, len(tasks)))
+    count, most = (len(rounds), _spent(settings, tasks, rounds)) if measure is None else (None, measure)
+    return Forecast(name, settings.model, settings.seed, first, count, most)
 
 
 def price(model: str, base_url: str | None, requests: int, input_tokens: int, output_tokens: int) -> float | None:
