@@ -68,6 +68,8 @@ def total(x): return x.sum()
 def flat(x): return x.flatten()
 def logs(x): return torch.log(x)
 def masked(x, mask): return torch.where(mask, x, 0)
+def third(x): return x.topk(3, dim=-1).values
+def sums(x): return (x * x).sum(-1), x.amin(-1), x.amax(-1)
 def diffs(x): return x.diff(dim=-1)
 def positive(x): return x[x > 0]
 def noisy(x): return x + torch.randn_like(x)

@@ -9,9 +9,12 @@ import yaml
 
 from opsmith.errors import UsageError
 from opsmith.records import Stage
+from opsmith.scaffold.dims import SMALLEST
 from opsmith.scaffold.draft import Asked, draft, id_of_new_file
 from opsmith.scaffold.offers import suggest, table
 from opsmith.targets import get_target
+from opsmith.targets.step.execution.trials import SHAPE_SETS
+from opsmith.verification.verifier import verify
 
 STEP = get_target("step")
 
@@ -106,6 +109,16 @@ def test_a_dim_that_takes_some_sizes_only_is_a_multiple_or_a_number(drafted):
     assert "this size only" in found.notes[0]
 
 
+def test_a_dim_that_cannot_be_small_is_a_number(drafted):
+    found, data = drafted("picked", "table=6,3", "idx=4:int64:0:5")
+    assert dims(data) == [["D", 6], ["M"], ["D", "M"]]
+    assert "make N = 1" in found.notes[0]
+    found, data = drafted("third", "x=4,8")
+    assert dims(data) == [[8, "N"], [3, "N"]]
+    assert "make D = 2" in found.notes[0]
+    assert {name: min(sizes[name] for sizes in SHAPE_SETS.values() if name in sizes) for name in SMALLEST} == SMALLEST
+
+
 def test_annotations_say_shapes_and_values_stay(drafted):
     _, data = drafted("annotated", values=["by=3"])
     assert dims(data) == [["D", "N"], ["N"], ["D", "N"]]
@@ -123,9 +136,9 @@ def test_types_say_how_data_is_drawn(drafted):
         "min": 0,
         "max": 5,
     }
-    assert found.notes == ()
+    assert not any("a guess" in note for note in found.notes)
     found, _ = drafted("picked", "table=6,3", "idx=4:int64")
-    assert "whole numbers from 0 to 3, a guess" in found.notes[0]
+    assert "whole numbers from 0 to 3, a guess" in found.notes[-1]
     assert drafted("masked", "x=4", "mask=4:bool")[1]["inputs"][1]["data_gen"] == "binary"
     found, data = drafted("logs", "x=9")
     assert data["inputs"][0]["data_gen"] == "torch.rand"
@@ -273,6 +286,23 @@ def test_suggested_functions_only_need_their_comments_taken_away(drafted, name, 
     text = uncommented(found.text, "fns", "cases")
     STEP.read_task(text, found.id)
     assert fns <= {fn["func_name"] for fn in yaml.safe_load(text)["fns"]}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_suggested_functions_make_what_pytorch_makes_of_whole_numbers(drafted, dtype):
+    found, _ = drafted("sums", f"x=4,8:{dtype}:-9:9")
+    task = STEP.read_task(uncommented(found.text, "fns"), found.id)
+    source = """\
+E1, E2 = step.Copy().apply(E0)
+E3, E4 = step.Copy().apply(E1)
+E5, E6 = step.Copy().apply(E2)
+E7 = step.Map(fn=fn_mul).apply((E3, E4))
+E8 = step.Accum(fn=fn_sum, b=1).apply(E7)
+E9, E10 = step.Copy().apply(E5)
+return E8, step.Accum(fn=fn_min, b=1).apply(E9), step.Accum(fn=fn_max, b=1).apply(E10)
+"""
+    verdict = verify(task, source)
+    assert verdict.passed, verdict.message
 
 
 def test_every_suggestion_is_a_function_of_a_task(drafted):

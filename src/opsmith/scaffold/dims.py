@@ -16,6 +16,7 @@ from opsmith.scaffold.arguments import Arguments
 from opsmith.scaffold.probe import CallError, Result
 
 DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}  # of symbols that need no size of their own in a task file
+SMALLEST = {"M": 1, "N": 1, "K": 1, "D": 2}  # the least that a built-in shape set gives them
 LETTERS = "NMKHPQRTUVWABCFGLXYZIJOS"  # D is the last axis of the first tensor that has several
 PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)
 FACTORS = (2, 3, 4, 8)
@@ -110,8 +111,9 @@ def _dim(axis: int | str, names: Mapping[int, str], sizes: Mapping[str, int]) ->
 
 def settle(naming: Naming, call: Call, arguments: Arguments) -> None:
     """Dims that must have their size become numbers, or multiples; axes that need not be equal are noted."""
-    for dim in list(dict.fromkeys(dim for axes in naming.axes for dim in axes if dim.symbol)):
-        _settle(naming, call, dim)
+    for settled in (_settle, _settle_small):
+        for dim in list(dict.fromkeys(dim for axes in naming.axes for dim in axes if dim.symbol)):
+            settled(naming, call, dim)
     for symbol in naming.symbols:
         if symbol not in naming.given:
             _note_apart(naming, call, arguments, symbol)
@@ -133,6 +135,18 @@ def _settle(naming: Naming, call: Call, dim: Dim) -> None:
             return
     naming.replaced(dim, Dim("", dim.size))
     naming.notes.append(f"{dim.size}: the function takes this size only, so the dim is the number {dim.size}")
+
+
+def _settle_small(naming: Naming, call: Call, dim: Dim) -> None:
+    """Does it run where the built-in shape sets make this dim small? An index may point outside, a top 3 be too many."""
+    small = SMALLEST.get(dim.symbol)
+    if small is None or _runs(call, naming.shapes({**naming.example, dim.symbol: small})):
+        return
+    naming.replaced(dim, Dim("", dim.size))
+    naming.notes.append(
+        f"{dim.size}: the function fails where the built-in shape sets make {dim.text} = {dim.factor * small}, so the "
+        f"dim is the number {dim.size}"
+    )
 
 
 def _note_apart(naming: Naming, call: Call, arguments: Arguments, symbol: str) -> None:

@@ -5,6 +5,7 @@ It is a start for the author, who knows what the hardware has: everything is com
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,10 @@ from importlib.resources import files
 from typing import Any
 
 import yaml
+
+NARROW = frozenset({"int32", "bool"})  # of which PyTorch makes int64 when it sums or multiplies them up
+# Where a largest or smallest whole number may start; of int64, as far as the numbers of a task file are exact.
+RANGES = {"bool": (0, 1), "int32": (-(2**31), 2**31 - 1), "int64": (-(2**53), 2**53)}
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,23 @@ def suggest(operations: Sequence[str], dtype: str) -> tuple[Offer, ...]:
     for operation in operations:
         entry = table()["ops"].get(operation, {})
         note = f": {entry['note']}" if "note" in entry else ""
+        result = "int64" if "widens" in entry and dtype in NARROW else dtype
         for name in entry.get("fns", ()):
-            found.setdefault(name, _offer(name, dtype, f"{operation}{note}"))
+            found.setdefault(name, _offer(name, dtype, result, f"{operation}{note}"))
     return tuple(found.values())
 
 
-def _offer(name: str, dtype: str, why: str) -> Offer:
+def _offer(name: str, dtype: str, result: str, why: str) -> Offer:
     entry = table()["fns"][name]
     inputs = f"[{dtype}, {dtype}]" if entry.get("inputs") == 2 else dtype
-    init = f"[{entry['init']}]" if "init" in entry else ""
-    return Offer(name.capitalize(), f"fn_{name}", entry["apply"], inputs, dtype, init, why)
+    init = f"[{_least(entry['init'], dtype)}]" if "init" in entry else ""
+    return Offer(name.capitalize(), f"fn_{name}", entry["apply"], inputs, result, init, why)
+
+
+def _least(init: float, dtype: str) -> float | int:
+    """What an infinite start is for whole numbers: their least or largest."""
+    low, high = RANGES.get(dtype, (init, init))
+    return {-math.inf: low, math.inf: high}.get(init, init)
 
 
 @cache
