@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Temperature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
@@ -16,7 +18,7 @@ class Settings(BaseModel):
     base_url: str | None = None  # an OpenAI- or Anthropic-compatible server of the user's own
     tasks: tuple[str, ...] = ()  # task ids, files or folders; empty: the 26 tasks of the paper
     samples: int = Field(default=64, ge=1)  # per task, round and temperature
-    temperatures: tuple[float, ...] = Field(default=(0.4, 0.7, 1.0), min_length=1)
+    temperatures: tuple[Temperature, ...] = Field(default=(0.4, 0.7, 1.0), min_length=1)
     levels: int = Field(default=3, ge=1)  # m of Algorithm 1: the number of difficulty bins
     agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
     guardian: Literal["static", "llm"] = "static"

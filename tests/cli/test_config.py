@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
         ("[settings]\nsamples = 8\n", r"x\.toml:1: unknown key 'settings'"),
         ("# a comment\nsamples = 0\n", r"x\.toml:2: samples: given 0; expected greater than or equal to 1"),
         ("temperatures = [0.5, 'hot']\n", r"x\.toml:1: temperatures: given 'hot'; expected a valid number"),
+        ("temperatures = [0.5, nan]\n", r"x\.toml:1: temperatures: given nan; expected a finite number"),
+        ("temperatures = [-1]\n", r"x\.toml:1: temperatures: given -1; expected greater than or equal to 0"),
         ("guardian = 'dynamic'\n", r"x\.toml:1: guardian: given 'dynamic'; expected 'static' or 'llm'"),
         ("samples = \n", r"x\.toml: not a readable TOML file: Invalid value \(at line 1"),
     ],

@@ -4,6 +4,7 @@ import pytest
 
 from opsmith.agents.prompt import compose
 from opsmith.benchmarks import load_tasks
+from opsmith.errors import UsageError
 from opsmith.evaluation.catalogue import find
 from opsmith.evaluation.forecast import Forecast, forecast, price
 from opsmith.evaluation.plan import Asked, plan
@@ -72,3 +73,9 @@ def test_an_unknown_price_is_not_guessed(model: str, base_url: str | None, known
     found = price(model, base_url, 10, 1000, 100)
     assert (found is not None) is known
     assert found != 0 or model in ("embedded", "search")
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "opnai/gpt-4o", "embedded2"])
+def test_a_name_that_is_no_models_is_not_free(model: str) -> None:
+    with pytest.raises(UsageError, match=f"model '{model}': no such model; known: embedded, search, openai/NAME"):
+        price(model, None, 10, 1000, 100)

@@ -75,6 +75,14 @@ def test_an_address_for_a_model_without_server_is_refused(name):
         get_model(Settings(model=name, base_url="http://x"))
 
 
+@pytest.mark.parametrize("name", ["embedded", "search", "replay:x", "deepseek/m", "together/m"])
+def test_a_batch_is_refused_where_no_batch_api_is_known(name):
+    with pytest.raises(
+        UsageError, match=f"--batch: given with model '{name}'.*expected openai/NAME and anthropic/NAME"
+    ):
+        get_model(Settings(model=name, batch=True))
+
+
 def test_the_providers_own_price_holds_only_at_the_provider(monkeypatch):
     with OpenAIServer() as server:
         assert ask("openai/gpt-4o", server.url).usage.cost_usd is None

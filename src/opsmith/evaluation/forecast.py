@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from opsmith.agents.prompt import MESSAGE_TOKENS, Prompt, compose, estimate_tokens
 from opsmith.evaluation.plan import Planned
 from opsmith.models.price import cost_usd
-from opsmith.models.table import FAMILIES
+from opsmith.models.table import find_family
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
 from opsmith.targets import get_target
@@ -63,12 +63,14 @@ def of_run(name: str, settings: Settings, tasks: Sequence[Task], measure: Usage 
 
 
 def price(model: str, base_url: str | None, requests: int, input_tokens: int, output_tokens: int) -> float | None:
-    """USD of as many equal requests; 0 for a model that asks no server, None where no price is listed."""
-    prefix = next((name for name, family in FAMILIES.items() if family.server and model.startswith(name)), None)
-    if prefix is None:
+    """USD of as many equal requests; 0 for a model that asks no server, None where no price is listed.
+
+    Raises UsageError for a name that is no model's: it would look free.
+    """
+    prefix, family = find_family(model)
+    server = family.server
+    if server is None:
         return 0.0
-    server = FAMILIES[prefix].server
-    assert server is not None
     if base_url is not None and base_url.rstrip("/") != server.url:
         return None
     one = cost_usd(server.prices, (model.removeprefix(prefix),), Usage(1, input_tokens, output_tokens))

@@ -52,6 +52,7 @@ class Family:
     what: str
     make: Callable[[Order], ChatModel]
     server: Server | None = None  # None: no server, no key
+    batches: bool = False  # it has a batch API that `desks` speaks
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,21 @@ class ModelInfo:
 
 def get_model(settings: Settings, target: Target | None = None, retry: Retry | None = None) -> ChatModel:
     """The model that `settings.model` names; the embedded one needs the `target`. Raises UsageError."""
-    name = settings.model
+    prefix, family = find_family(settings.model)
+    if settings.batch and not family.batches:
+        speak = " and ".join(name + other.rest for name, other in FAMILIES.items() if other.batches)
+        raise UsageError(
+            f"--batch: given with model {settings.model!r}, of which no batch API is known; expected {speak}; "
+            f"try: leave it out"
+        )
+    return family.make(Order(settings, settings.model.removeprefix(prefix), family.server, target, retry))
+
+
+def find_family(name: str) -> tuple[str, Family]:
+    """The family of a model's name, and its prefix. Raises UsageError."""
     for prefix, family in FAMILIES.items():
-        rest = name.removeprefix(prefix)
-        if name.startswith(prefix) and bool(rest) == bool(family.rest):
-            return family.make(Order(settings, rest, family.server, target, retry))
+        if name.startswith(prefix) and bool(name.removeprefix(prefix)) == bool(family.rest):
+            return prefix, family
     known = ", ".join(info.pattern for info in list_models())
     raise UsageError(f"model {name!r}: no such model; known: {known}")
 
@@ -186,12 +197,14 @@ FAMILIES: dict[str, Family] = {
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",
         _openai,
         Server("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
+        batches=True,
     ),
     "anthropic/": Family(
         "NAME",
         "Anthropic, or with --base-url a server of its protocol",
         _anthropic,
         Server("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
+        batches=True,
     ),
     "deepseek/": Family(
         "NAME", "DeepSeek", _openai, Server("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek")
