@@ -44,3 +44,10 @@ def test_a_run_does_not_differ_from_itself_and_a_clear_gain_is_seen() -> None:
     assert gain is not None
     assert gain.low > 0
     assert gain.tasks == 2
+
+
+def test_an_interval_holds_its_value_where_redrawn_samples_lose_what_was_found_once() -> None:
+    rare = estimate([(8, 1)] * 20, k=8)
+    assert rare is not None
+    assert (rare.value, rare.high) == (1.0, 1.0)
+    assert rare.low < 0.7

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opsmith.learn.intervals import Counts, pass_at_k_of_all, resampled
+from opsmith.learn.intervals import Counts, interval, pass_at_k_of_all, resampled
 
 Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]  # n [T], c [R, T] -> [R]
 
@@ -102,5 +102,5 @@ def _measured(
 ) -> Measured | None:
     if not redrawn.size:
         return None
-    low, high = (float(edge) for edge in np.quantile(redrawn, (0.025, 0.975)))
+    low, high = interval(value, redrawn)
     return Measured(value, low, high, seeds, parts[0].tasks, sum(part.samples for part in parts))

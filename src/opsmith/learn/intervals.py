@@ -2,6 +2,7 @@
 
 The tasks are fixed and the samples are drawn again, as right answers out of n at each task's own rate. A run's later
 rounds depend on its earlier ones; the intervals are given the rounds as they were. They say nothing about other seeds.
+Samples drawn again may lose a task's only right one and never gain a first one, so those of pass@n reach down only.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def estimate(counts: Counts, k: int, seed: int = 0, resamples: int = RESAMPLES) 
     if not counts or any(n < k for n, _ in counts):
         return None
     n, right = _arrays(counts)
-    low, high = np.quantile(pass_at_k_of_all(n, resampled(counts, seed, resamples), k), (0.025, 0.975))
     value = float(pass_at_k_of_all(n, right[None, :], k)[0])
-    return Estimate(value, float(low), float(high), len(counts), int(n.sum()))
+    low, high = interval(value, pass_at_k_of_all(n, resampled(counts, seed, resamples), k))
+    return Estimate(value, low, high, len(counts), int(n.sum()))
 
 
 def difference(
@@ -57,8 +58,14 @@ def difference(
     (n, right), (m, other_right) = _arrays(first), _arrays(second)
     drawn = pass_at_k_of_all(n, resampled(first, seed), k) - pass_at_k_of_all(m, resampled(second, seed + 1), k)
     value = float((pass_at_k_of_all(n, right[None, :], k) - pass_at_k_of_all(m, other_right[None, :], k))[0])
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return Estimate(value, float(low), float(high), len(both), int(n.sum() + m.sum()))
+    low, high = interval(value, drawn)
+    return Estimate(value, low, high, len(both), int(n.sum() + m.sum()))
+
+
+def interval(value: float, redrawn: NDArray[np.float64]) -> tuple[float, float]:
+    """The middle 95 % of what was redrawn, extended to the value where redrawing falls short of it (pass@n does)."""
+    low, high = (float(edge) for edge in np.quantile(redrawn, (0.025, 0.975)))
+    return min(low, value), max(high, value)
 
 
 def resampled(counts: Counts, seed: int = 0, resamples: int = RESAMPLES) -> NDArray[np.int64]:
