@@ -138,7 +138,7 @@ def _settle(naming: Naming, call: Call, dim: Dim) -> None:
 
 
 def _settle_small(naming: Naming, call: Call, dim: Dim) -> None:
-    """Does it run where the built-in shape sets make this dim small? An index may point outside, a top 3 be too many."""
+    """Does it run where the built-in shape sets make this dim small? An index may point outside, for one."""
     small = SMALLEST.get(dim.symbol)
     if small is None or _runs(call, naming.shapes({**naming.example, dim.symbol: small})):
         return

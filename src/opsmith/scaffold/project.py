@@ -51,7 +51,8 @@ def name_of(given: str) -> Name:
     package = re.sub(r"[-_.]+", "_", given.lower())
     if not re.fullmatch(r"[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?", given, re.ASCII) or keyword.iskeyword(package):
         raise UsageError(
-            f"project name {given!r}: expected letters, digits, . _ and -, beginning with a letter; try: --name NAME"
+            f"project name {given!r}: expected letters, digits, . _ and -, beginning with a letter, and no word of "
+            "Python's; try: --name NAME"
         )
     if find_spec(package) is not None:
         raise UsageError(f"project name {given!r}: a package {package} is there already; try: --name another_name")
