@@ -34,11 +34,11 @@ def closing_table(result: RunResult) -> Table:
 
 def closing_lines(result: RunResult) -> Iterator[str]:
     """Tokens, cost, time and whatever a reader must know to read the table rightly."""
-    usage, per_sample = result.usage, result.input_tokens
+    usage, prompt = result.usage, result.input_tokens
     tokens = f"{usage.input_tokens:,} input + {usage.output_tokens:,} output in {usage.requests:,} requests"
     yield f"run     {result.run}  ({result.end})"
     yield f"model   {result.model}" + ("" if result.is_language_model else f"  ({not_a_model(result.model)})")
-    yield f"tokens  {tokens}" + ("" if per_sample is None else f"; {per_sample:,.0f} input per sample")
+    yield f"tokens  {tokens}" + ("" if prompt is None else f"; {prompt:,.0f} input in a first prompt")
     yield f"cost    {cost(usage)}"
     yield f"time    {duration(result.wall_s)}"
     if result.given:

@@ -59,6 +59,13 @@ def _figures(view: RunView) -> tuple[str, ...]:
     return (f"{best.solved}/{best.tasks}", _pass_at_1(best), *counts, cost(view.usage), duration(view.seconds))
 
 
+_BY_GROUP = (
+    "pass@1: in the round that solved a task, at the best of its temperatures (n samples). "
+    "Brackets: 95 % bootstrap over those samples."
+)
+_TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and temperatures."
+
+
 def _run(view: RunView, kept: Iterable[Kept]) -> Iterator[str]:
     yield from (f"# Run `{view.id}`", "")
     yield f"Model {_model(view)}, target {escaped(view.target)}, seed {view.seed}, begun {moment(view.started)}."
@@ -66,14 +73,14 @@ def _run(view: RunView, kept: Iterable[Kept]) -> Iterator[str]:
     yield from ("", "", f"Ended: {escaped(view.end)}" + ("." if view.finished else " (not finished)."), "")
     names = ("solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
     yield from table(names, [_figures(view)])
-    yield from ("## By group", "", "Brackets: 95 % bootstrap over samples.", "")
+    yield from ("## By group", "", _BY_GROUP, "")
     yield from table(("group", "solved", "pass@1", "pass@n", "n"), map(_group, (*view.groups, view.overall)))
     yield from ("## Rounds", "")
     yield from table(_ROUND, map(_round, view.rounds))
     yield from ("## pass@k", "")
     points = [(found.series, str(found.k), interval(found.estimate)) for found in view.pass_at_k]
     yield from table(("series", "k", "pass@k"), points)
-    yield from ("## Tasks", "")
+    yield from ("## Tasks", "", _TASKS, "")
     yield from table(("task", "state", "round", "rate", "right", "judged"), map(_task, view.tasks))
     yield from ("## Kept programs", "")
     for item in kept:

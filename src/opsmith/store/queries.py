@@ -299,7 +299,9 @@ class Reader:
         rows = self._rows(_samples().where(request.c.run == run, begins_with(name)).limit(2))
         if len(rows) != 1:
             problem = "more than one sample of" if rows else "no sample of"
-            raise UsageError(f"sample {name!r}: {problem} run {run} begins so; `opsmith show {run}` lists them")
+            raise UsageError(
+                f"sample {name!r}: {problem} run {run} begins so; `opsmith show {run} TASK` lists a task's"
+            )
         row = _sample_row(rows[0])
         query = select(failure.c.message).where(failure.c.sample == row.id).order_by(failure.c.id_number)
         messages = tuple(dict.fromkeys(found.message for found in self._rows(query)))
