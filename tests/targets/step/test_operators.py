@@ -97,7 +97,7 @@ def test_a_wrong_result_is_found_out() -> None:
     assert "given shape" in failures(operator, lambda **tensors: right(**tensors)[:1], 0)[0]
     assert "was changed" in failures(operator, _in_place(right), 0)[0]
     wrong = module_of(solved("bmm_0", "return E0\n"))
-    with pytest.raises(OperatorError, match="the program does not fit"):
+    with pytest.raises(OperatorError, match="sizes that the program fits"):
         wrong["bmm_0"](torch.ones(2, 3, 4), torch.ones(2, 3, 5))
 
 
@@ -118,7 +118,10 @@ def _in_place(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tens
             (torch.ones(2, 3, 4), torch.ones(2, 4, 5)),
             r"bmm_0: E1: given shape \(2, 4, 5\); expected .* = \(2, 3, 5\), with",
         ),
-        ((torch.ones(3, 4), torch.ones(2, 4, 5)), r"E0: given shape \(3, 4\)"),
+        (
+            (torch.ones(3, 4), torch.ones(2, 4, 5)),
+            r"E0: given shape \(3, 4\); expected 3 axes, \(\w+, \w+, \w+\), each at",
+        ),
         (
             (torch.ones(2, 3, 4), torch.ones(2, 3, 5, dtype=torch.int64)),
             r"E1: given torch.int64; expected torch.float32",
@@ -126,7 +129,7 @@ def _in_place(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tens
         ((torch.ones(2, 3, 4), torch.ones(2, 3, 5).double()), r"E1: given torch.float64; expected torch.float32 \(or"),
         ((torch.ones(2, 3, 4), [1.0]), "E1: given list; expected a torch tensor"),
         ((torch.ones(2, 3, 4), torch.ones(2, 3, 5).to_sparse()), "expected a dense tensor on the CPU"),
-        ((torch.ones(2, 0, 4), torch.ones(2, 0, 5)), "E0: given shape"),
+        ((torch.ones(2, 0, 4), torch.ones(2, 0, 5)), r"E0: given shape \(2, 0, 4\); expected 3 axes"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(given_: tuple[Any, ...], words: str) -> None:
@@ -142,6 +145,24 @@ def test_float64_is_computed_in_float64_and_nothing_of_torch_changes() -> None:
     torch.testing.assert_close(double, torch.bmm(x.double().transpose(1, 2), y.double()), rtol=1e-12, atol=1e-12)
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_default_dtype() is torch.float32
+
+
+def test_what_a_caller_sets_changes_nothing() -> None:
+    x, gate = torch.rand(4, 6), torch.rand(6, 3)
+    function = module_of(solved("index_0"))["index_0"]
+    wanted = function(x, Wg=gate)
+    with torch.inference_mode():
+        frozen = x.clone()
+        assert all(map(torch.equal, function(frozen, Wg=gate.clone()), wanted))
+    for surroundings in (torch.autocast("cpu", torch.bfloat16), torch.device("meta"), torch.enable_grad()):
+        with surroundings:
+            assert all(map(torch.equal, function(frozen, Wg=gate.requires_grad_()), wanted))
+
+
+def test_sizes_that_the_program_does_not_fit_are_told_beside_those_it_fits() -> None:
+    x, experts, weights = torch.ones(4, 5, 8), torch.eye(3)[[0, 1, 2, 0, 1]].expand(4, 5, 3), torch.ones(8, 8)
+    with pytest.raises(OperatorError, match=r"expert_0: given D = 8, E = 3, .* the task's own: D = 16, E = 2, "):
+        module_of(solved("expert_0"))["expert_0"](x, experts, W=weights, Wg=torch.ones(8))
 
 
 def test_the_result_shares_no_memory_with_what_was_given() -> None:

@@ -2,13 +2,14 @@
 
 The tensors' shapes give the sizes, the program is checked at these, and the simulator runs it: the code that judged it.
 CPU tensors only; nothing is differentiated; the result shares no memory with its operands. Floats may be of the
-declared types or, all of them, float64. Not for several threads at once: a call changes torch's default dtype and
-changes it back.
+declared types or, all of them, float64; a caller's autocast, inference mode and default device change nothing. Not for
+several threads at once: a call changes torch's default dtype and changes it back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from functools import cached_property
 from types import MappingProxyType
 
@@ -67,19 +68,20 @@ class Operator:
         """What a run needs. Raises OperatorError for tensors that do not fit."""
         wide = self._is_wide(tensors)
         overrides = sizes_of(self.task, {name: tensor.shape for name, tensor in tensors.items()}, self._whole(free))
-        with own_randomness(SEED), default_dtype(default_of(wide)):
+        with own_randomness(SEED), _as_judged(wide):
+            tensors = {name: tensor.clone() if tensor.is_inference() else tensor for name, tensor in tensors.items()}
             try:
                 sizes, names = namespace_of(self.task, overrides)
             except TaskFault as fault:
                 raise OperatorError(f"{self.name}: {fault}") from fault
         for entry in self._entries.values():
             self._check_shape(entry, tensors[entry.name], sizes)
-        names["input_data"] = MappingProxyType(dict(tensors))
+        names["input_data"] = MappingProxyType(tensors)
         return Bindings(sizes, tensors, names, wide, FnTable(self.task, sizes, names, wide, self._plans))
 
     def on(self, bindings: Bindings) -> Result | tuple[Result, ...]:
         """The outputs on bound tensors. Raises OperatorError."""
-        with default_dtype(default_of(bindings.wide)):
+        with _as_judged(bindings.wide):
             (made,) = execute_batch([self._graph(bindings.sizes)], Stack([bindings]))
         if isinstance(made, RunError | TaskFault):
             raise OperatorError(f"{self.name}: {made.diagnostic}") from made
@@ -98,9 +100,9 @@ class Operator:
         """The program's graph at these sizes, which may shape it."""
         report = self._checked.at(sizes)
         if report.graph is None:
-            raise OperatorError(
-                "\n".join([f"{self.name}: the program does not fit these sizes", *map(str, report.errors)])
-            )
+            given, usual = _told(sizes), _told(self.task.sizes, {*self.task.symbols})
+            head = f"{self.name}: given {given}; expected sizes that the program fits, such as the task's own: {usual}"
+            raise OperatorError("\n".join([head, *map(str, report.errors)]))
         return report.graph
 
     def _whole(self, free: Mapping[str, int]) -> Mapping[str, int]:
@@ -131,14 +133,35 @@ class Operator:
 
     def _check_shape(self, entry: TensorSpec, tensor: Tensor, sizes: Mapping[str, int]) -> None:
         axes = axes_of(entry)
+        if tensor.ndim != len(axes) or 0 in tensor.shape:
+            expected = f"{len(axes)} ax{'is' if len(axes) == 1 else 'es'}, ({', '.join(map(str, axes))})"
+            given = f"given shape {tuple(tensor.shape)}"
+            raise OperatorError(f"{self.name}: {entry.name}: {given}; expected {expected}, each at least 1")
         try:
             wanted = tuple(dim.value(sizes) for dim in axes)
         except DimError as error:
             raise OperatorError(f"{self.name}: {entry.name}: given shape {tuple(tensor.shape)}; {error}") from None
-        if tuple(tensor.shape) != wanted or 0 in wanted:
-            known = ", ".join(f"{name} = {sizes[name]}" for name in sorted(set().union(*(dim.symbols for dim in axes))))
+        if tuple(tensor.shape) != wanted:
+            known = _told(sizes, set().union(*(dim.symbols for dim in axes)))
             expected = f"({', '.join(map(str, axes))}) = {wanted}" + (f", with {known}" if known else "")
             raise OperatorError(f"{self.name}: {entry.name}: given shape {tuple(tensor.shape)}; expected {expected}")
+
+
+@contextmanager
+def _as_judged(wide: bool) -> Iterator[None]:
+    """What surrounded the author's code in a verdict: default dtype and device, no autocast, plain tensors."""
+    with (
+        default_dtype(default_of(wide)),
+        torch.device("cpu"),
+        torch.autocast("cpu", enabled=False),
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):
+        yield
+
+
+def _told(sizes: Mapping[str, int], names: Set[str] | None = None) -> str:
+    return ", ".join(f"{name} = {sizes[name]}" for name in sorted(sizes if names is None else names))
 
 
 def _result(fields: list[Tensor]) -> Result:
