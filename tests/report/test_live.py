@@ -73,3 +73,9 @@ def test_a_terminal_shows_the_board_and_keeps_warnings():
         for event in EVENTS:
             on_event(event)
     assert "warning: a [bracketed] warning" in text.getvalue()
+
+
+def test_the_clock_is_that_of_the_run_and_not_of_the_command() -> None:
+    board = Board(began=-1e6)
+    board.tell(EVENTS[0])
+    assert board.began >= 0

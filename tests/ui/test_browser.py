@@ -97,7 +97,12 @@ def kinds(site: str, run: str, finished: Path) -> list[str]:
 
 
 def test_a_run_in_another_process_is_followed_paused_and_resumed(watched: Callable[..., Page], tmp_path: Path) -> None:
-    command = [sys.executable, str(TINY_RUN), str(tmp_path / "opsmith.sqlite"), "0.5"]
+    command = [
+        sys.executable,
+        str(TINY_RUN),
+        str(tmp_path / "opsmith.sqlite"),
+        "1.0",
+    ]  # s for a reply: it must not end while it is looked at
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"

@@ -28,7 +28,7 @@ class EmbeddedModel:
 
     def __init__(self, target: Target, noise: float = 0.0, workers: int | None = None) -> None:
         self._session = Session(target, noise)
-        self._remote = is_known_elsewhere(target)  # else it is sampled in a thread of this process
+        self._remote = is_known_elsewhere(target)  # else it is sampled in this process
         self._workers = Workers(self.name, ["opsmith.models.sampling", target.name, str(noise)], workers)
 
     async def complete(self, request: Request) -> Reply:
@@ -50,7 +50,10 @@ class EmbeddedModel:
         await self._workers.close()
 
     async def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        return await (self._workers.ask(asked) if self._remote else asyncio.to_thread(answer, self._session, asked))
+        if self._remote:
+            return await self._workers.ask(asked)
+        await asyncio.sleep(0)  # not in a thread: CPython 3.11 cannot parse in two threads at once
+        return answer(self._session, asked)
 
 
 def _texts(found: dict[str, Any]) -> list[str]:

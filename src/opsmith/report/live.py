@@ -53,7 +53,7 @@ class Board:
     def tell(self, event: events.Event) -> None:
         match event:
             case events.RunStarted():
-                self.run, self.model = event.run, event.model
+                self.run, self.model, self.began = event.run, event.model, time.monotonic()
                 self.tasks = {task: TaskState() for task in event.tasks}
                 for task in event.given:
                     if task in self.tasks:
