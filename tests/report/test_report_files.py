@@ -66,7 +66,8 @@ def test_a_spreadsheet_computes_nothing(hostile):
 
 def test_markdown_holds_every_task_and_its_program(store, runs):
     text = markdown(store, runs)
-    assert "at the best of its temperatures" in text and "over all rounds and temperatures" in text
+    assert "at the best of its temperatures" in text
+    assert "over all rounds and temperatures" in text
     for kept in store.experiences(runs[0]):
         assert f"### {escaped(kept.experience.task.id)}\n" in text
         assert kept.experience.source.strip() in text

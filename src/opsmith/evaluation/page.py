@@ -96,7 +96,8 @@ def _paper(study: Study) -> Grid:
         for item in study.experiment.paper
         for of, value in item.values.items()
     ]
-    return Grid("What the paper says, of its 26 tasks", ("place", "model", "arm", "measure", "of", "value"), tuple(rows))
+    columns = ("place", "model", "arm", "measure", "of", "value")
+    return Grid("What the paper says, of its 26 tasks", columns, tuple(rows))
 
 
 def _settings(study: Study) -> Iterator[str]:
