@@ -33,9 +33,7 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     out: Out = Path("runs"),
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
-    max_cost: Annotated[
-        float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")
-    ] = None,
+    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
