@@ -1,5 +1,6 @@
 """A run pauses while the store says so, whichever process said it, and nothing of it changes."""
 
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -36,6 +37,27 @@ def test_a_run_waits_while_it_is_paused_and_ends_as_one_that_was_not(tmp_path: P
     judged = [when for when, event in seen if isinstance(event, SampleJudged)]
     assert not [when for when in judged if paused + 0.2 < when < told["resumed"]]
     assert told["resumed"] - paused >= 1.0
+
+
+def test_a_run_that_was_paused_and_killed_waits_when_it_is_started_again(tmp_path: Path) -> None:
+    seen: list[Event] = []
+
+    def stop_at_once(event: Event) -> None:
+        seen.append(event)
+        if isinstance(event, RoundStarted):
+            wish(tmp_path, runs(tmp_path), "pause")
+            raise KeyboardInterrupt
+
+    with Store.open(tmp_path / "paused.sqlite") as store, contextlib.suppress(KeyboardInterrupt):
+        improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=stop_at_once)
+    resumer = threading.Thread(target=later, args=(tmp_path, runs(tmp_path)))
+    seen.clear()
+    with Store.open(tmp_path / "paused.sqlite") as store:
+        resumer.start()
+        assert improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=seen.append).finished
+    resumer.join()
+    told = [event.message.split(":")[0] for event in seen if isinstance(event, Warned)]
+    assert told == ["paused", "resumed"]
 
 
 def runs(folder: Path) -> str:

@@ -1,6 +1,6 @@
 """Does somebody who watches wish that the run pauses? Asked of the store, so that it may be said by any process.
 
-Requests in flight are finished; no new one starts until the wish is taken back.
+Requests in flight are finished; no new one starts until the wish is taken back, in this session or a later one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ async def obey(session: Session) -> None:
         paused = session.store.is_paused(session.run)
         if paused and session.running.is_set():
             session.running.clear()
-            session.on_event(Warned("paused: no new request starts until the run is resumed"))
+            session.on_event(Warned(f"paused: no new request starts before `opsmith resume {session.run}`"))
         elif not paused and not session.running.is_set():
             session.running.set()
             session.on_event(Warned("resumed"))

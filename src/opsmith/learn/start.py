@@ -13,7 +13,7 @@ from opsmith.learn.sample import Session
 from opsmith.records import Experience, Task
 from opsmith.settings import Settings
 from opsmith.store import Store
-from opsmith.store.rows import RunInfo, control_row, experience_rows, run_rows, session_end_row, session_row
+from opsmith.store.rows import RunInfo, experience_rows, run_rows, session_end_row, session_row
 from opsmith.targets import Target, get_target
 
 
@@ -44,8 +44,6 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
 
 def begin(store: Store, info: RunInfo, tasks: Sequence[Task], given: Sequence[Experience], settings: Settings) -> None:
     rows = run_rows(info, tasks)
-    if store.is_paused(info.id):
-        rows.append(control_row(info.id, "resume"))  # whoever gives the command wants the run to go on
     for item in given:
         rows += experience_rows(info.id, item, None, False)
     store.put([*rows, session_row(info.id, plain(settings), surroundings(), commit())]).result()
