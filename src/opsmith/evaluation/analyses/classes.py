@@ -7,12 +7,12 @@ program of their own, and of targets that cannot tell, are in no class.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from opsmith.evaluation.bars import arm_in, bars
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short, stated
 from opsmith.evaluation.study import ALL, Study
 from opsmith.records import Task
-from opsmith.report.figures import bar_chart
+from opsmith.report.figures import Spec
 from opsmith.targets import get_target
 from opsmith.targets.traits import Classified
 
@@ -114,29 +114,6 @@ def _notes(study: Study, members: Mapping[str, tuple[str, ...]]) -> tuple[str, .
     return (f"in no class (no program of their own, or the target cannot tell): {', '.join(left)}",) if left else ()
 
 
-def _figure(study: Study, rows: list[Row]) -> dict[str, Any]:
-    one = len(study.series) == 1
-    bars = [
-        {
-            "x": row.of,
-            "y": row.found.value,
-            "low": row.found.low,
-            "high": row.found.high,
-            "who": row.arm if one else f"{short(row.model)}, {row.arm}",
-        }
-        for row in rows
-        if row.measure == "pass@n" and row.of in CLASSES and row.found
-    ]
-    return bar_chart(
-        bars,
-        x="x",
-        y="y",
-        low="low",
-        high="high",
-        series="who",
-        title=study.experiment.title,
-        x_title="class of the task",
-        y_title="Pass@n",
-        width=540,
-        y_domain=(0.0, 1.0),
-    )
+def _figure(study: Study, rows: list[Row]) -> Spec:
+    shown = (row for row in rows if row.measure == "pass@n" and row.of in CLASSES)
+    return bars(study, shown, x=lambda row: row.of, series=arm_in(study), x_title="class of the task")

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opsmith.evaluation import measure
+from opsmith.evaluation.bars import arm_in, bars
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, short, stated
 from opsmith.evaluation.measure import Drawn
 from opsmith.evaluation.study import ALL, Observed, Study
-from opsmith.report.figures import bar_chart
+from opsmith.report.figures import Spec
 from opsmith.verification.verifier import canonical
 
 MEASURES = ("success diversity", "failure diversity", "overall diversity")
@@ -100,29 +101,6 @@ def _ratios(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(total > 0, (counts > 0).sum(axis=1) / np.maximum(total, 1), np.nan)
 
 
-def _figure(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
-    one = len(study.series) == 1
-    bars = [
-        {
-            "x": row.arm if one else f"{short(row.model)}, {row.arm}",
-            "y": row.found.value,
-            "low": row.found.low,
-            "high": row.found.high,
-            "what": row.measure,
-        }
-        for row in rows
-        if row.found
-    ]
-    return bar_chart(
-        bars,
-        x="x",
-        y="y",
-        low="low",
-        high="high",
-        series="what",
-        title=study.experiment.title,
-        x_title="arm",
-        y_title="diversity, Pass@n",
-        width=540,
-        y_domain=(0.0, 1.0),
-    )
+def _figure(study: Study, rows: Sequence[Row]) -> Spec:
+    name = arm_in(study)
+    return bars(study, rows, x=name, series=lambda row: row.measure, x_title="arm", y_title="diversity, Pass@n")

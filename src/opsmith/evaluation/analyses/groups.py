@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from opsmith.evaluation.bars import arm_in, bars
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, short, stated
 from opsmith.evaluation.study import ALL, Study
-from opsmith.report.figures import bar_chart
+from opsmith.report.figures import Spec
 
 MEASURES = ("pass@1", "pass@n")
 
@@ -39,28 +38,7 @@ def _grid(study: Study, rows: list[Row], name: str) -> Grid:
     return Grid(name, ("group", "tasks", "model", "arm", name, "paper"), tuple(lines))
 
 
-def _figure(study: Study, rows: list[Row], name: str) -> dict[str, Any]:
-    bars = [
-        {"x": row.of, "y": row.found.value, "low": row.found.low, "high": row.found.high, "who": _who(study, row)}
-        for row in rows
-        if row.measure == name and row.found
-    ]
-    return bar_chart(
-        bars,
-        x="x",
-        y="y",
-        low="low",
-        high="high",
-        series="who",
-        title=study.experiment.title,
-        x_title="group",
-        y_title=name.capitalize(),
-        y_domain=(0.0, 1.0),
-        width=640,
-    )
-
-
-def _who(study: Study, row: Row) -> str:
-    if len(study.arms) == 1:
-        return short(row.model)
-    return row.arm if len(study.series) == 1 else f"{short(row.model)}, {row.arm}"
+def _figure(study: Study, rows: list[Row], name: str) -> Spec:
+    shown = (row for row in rows if row.measure == name)
+    who = arm_in(study) if len(study.arms) > 1 else lambda row: short(row.model)
+    return bars(study, shown, x=lambda row: row.of, series=who, x_title="group", y_title=name.capitalize(), width=640)

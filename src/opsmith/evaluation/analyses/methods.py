@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from opsmith.evaluation import measure
+from opsmith.evaluation.bars import bars
 from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short, stated
 from opsmith.evaluation.study import ALL, Study
-from opsmith.report.figures import bar_chart
+from opsmith.report.figures import Spec
 
 
 def methods(study: Study) -> Analysis:
@@ -54,32 +55,11 @@ def _line(study: Study, rows: list[Row], series: str, arm: str) -> tuple[str, ..
     return (short(series), arm, *found, paper, *(number(value) for value in spent), cost)
 
 
-def _figure(study: Study, rows: list[Row]) -> dict[str, object]:
-    one = len(study.series) == 1
-    bars = [
-        {
-            "x": row.arm if one else short(row.model),
-            "arm": row.arm,
-            "y": row.found.value,
-            "low": row.found.low,
-            "high": row.found.high,
-        }
-        for row in rows
-        if row.measure == "pass@n" and row.found
-    ]
-    return bar_chart(
-        bars,
-        x="x",
-        y="y",
-        low="low",
-        high="high",
-        series=None if one else "arm",
-        title=study.experiment.title,
-        x_title="arm" if one else "model",
-        y_title="Pass@n",
-        width=540,
-        y_domain=(0.0, 1.0),
-    )
+def _figure(study: Study, rows: list[Row]) -> Spec:
+    shown = (row for row in rows if row.measure == "pass@n")
+    if len(study.series) == 1:
+        return bars(study, shown, x=lambda row: row.arm, series=None, x_title="arm")
+    return bars(study, shown, x=lambda row: short(row.model), series=lambda row: row.arm, x_title="model")
 
 
 def _headline(study: Study, rows: list[Row]) -> str:
