@@ -1,9 +1,15 @@
 """What all tests share: golden files, rewritten by `pytest --update-golden` and read in review."""
 
-from collections.abc import Callable, Generator
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from postgres import PostgresServer
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -35,3 +41,33 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return check
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for all tests of one process that ask for it."""
+    from postgres import PostgresServer, binaries
+
+    if binaries() is None:
+        pytest.skip("no PostgreSQL server: install Debian's package `postgresql`")
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where `Store.open` makes a new store: every test that asks for this runs on both databases."""
+    return _new_place(request, tmp_path)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def where_all(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path | str:
+    """The same for a store that all tests of a module share."""
+    return _new_place(request, tmp_path_factory.mktemp("store"))
+
+
+def _new_place(request: pytest.FixtureRequest, folder: Path) -> Path | str:
+    if request.param == "sqlite":
+        return folder / "opsmith.sqlite"
+    url: str = request.getfixturevalue("postgres").new_database()
+    return url

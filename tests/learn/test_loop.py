@@ -1,9 +1,10 @@
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event as event_of
+from small_disk import SmallDisk, wait_for
 from tiny_run import SETTINGS, TASKS, FaultyModel, InProcess, TinyModel
 from tiny_target import TINY, tiny_task
 
@@ -376,20 +377,35 @@ def test_other_keys_of_a_reply_are_dropped_and_said(store: Store) -> None:
     assert "'want' was dropped" in found.verdict.warnings[0]
 
 
-def test_a_full_disk_ends_the_session_and_nothing_received_is_lost(store: Store, tmp_path: Path) -> None:
-    store.flush()
-    event_of.listen(store._engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 80"))
-    store._engine.dispose()
+def test_a_full_disk_pauses_the_run_and_nothing_received_is_lost_or_asked_again(tmp_path: Path) -> None:
     model = TinyModel()
-    with pytest.raises(StoreError, match="full; make room"):
-        run(store, model=model)
-    store.close()
-    with Store.open(store.path) as roomier, Store.open(tmp_path / "other") as other:
-        kept = sum(summary.samples for summary in roomier.runs())
-        result, _ = run(roomier)
-        assert 0 < kept <= len(model.asked)
+    with Store.open(tmp_path / "small") as store, Store.open(tmp_path / "other") as other:
+        disk = SmallDisk(store, pages=80)
+        rescue = threading.Thread(target=lambda: (wait_for(lambda: bool(store.trouble)), disk.make_room()))
+        rescue.start()
+        result, _ = run(store, model=model)
+        rescue.join()
         whole, _ = run(other)
-        assert roomier.contents(result.run) == other.contents(whole.run)
+        assert store.contents(result.run) == other.contents(whole.run)
+        assert len(model.asked) == store.usage(result.run).requests
+
+
+def test_a_disk_that_stays_full_ends_the_session_after_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opsmith.learn.loop, "GRACE_S", 0.1)
+    with Store.open(tmp_path) as store:
+        SmallDisk(store, pages=80)
+
+        async def stopped() -> RunResult:
+            stop = asyncio.Event()
+            watch = threading.Thread(target=lambda: (wait_for(lambda: bool(store.trouble)), store.hurry(0.1)))
+            watch.start()
+            try:
+                return await improve_async(TASKS, TinyModel(), SETTINGS, store, InProcess(), stop=stop)
+            finally:
+                watch.join()
+
+        with pytest.raises(StoreError, match="full; make room"):
+            asyncio.run(stopped())
 
 
 def test_requests_that_never_end_are_given_up_after_stop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

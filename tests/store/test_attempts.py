@@ -1,7 +1,5 @@
 """What reports ask of a store: many samples in few rows, and the same answers as one by one."""
 
-from pathlib import Path
-
 import pytest
 from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
@@ -12,9 +10,8 @@ from opsmith.store import attempts as stored
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    path: Path = tmp_path_factory.mktemp("attempts")
-    with Store.open(path) as store:
+def ran(where_all):
+    with Store.open(where_all) as store:
         yield (
             store,
             improve(TASKS, TinyModel(), SETTINGS.model_copy(update={"samples": 6}), store, judge=InProcess()).run,

@@ -40,13 +40,12 @@ def whole_sample(key: SampleKey, rng: random.Random) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    path: Path = tmp_path_factory.mktemp("pages")
+def store(where_all: Path | str) -> Iterator[Store]:
     rng = random.Random(0)
     places = itertools.product(ROUNDS, TASKS, (0.4, 1.0), range(9))
     keys = [SampleKey(RUN.id, number, task.id, warm, at) for number, task, warm, at in places]
     rng.shuffle(keys)
-    with Store.open(path) as opened:
+    with Store.open(where_all) as opened:
         opened.put([*rows.run_rows(RUN, TASKS), *(row for key in keys for row in whole_sample(key, rng))])
         opened.put([rows.failure_row(keys[0], Boundary.PROVIDER, "HTTP 500")]).result()
         yield opened

@@ -5,14 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, func, select
 from tiny_target import tiny_task
 
-import opsmith.store
+import opsmith.store.sqlite
 from opsmith.errors import StoreError, UsageError
 from opsmith.models import Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Diagnostic, Experience, Outcome, Stage, Usage, Verdict
-from opsmith.store import Row, Store, rows
+from opsmith.store import Row, Store, rows, schema
 from opsmith.store.rows import GUARDIAN, PROPOSER, Judged, RoundInfo, RunInfo, SampleKey
 
 TASK = tiny_task("sum_0", "x y +")
@@ -48,8 +48,8 @@ def whole_run() -> list[Row]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path) as opened:
+def store(where: Path | str) -> Iterator[Store]:
+    with Store.open(where) as opened:
         yield opened
 
 
@@ -123,8 +123,8 @@ def test_a_reply_without_a_verdict_is_found_again(store: Store) -> None:
 def test_equal_texts_lie_in_the_store_once(store: Store) -> None:
     keys = [SampleKey(RUN.id, 0, TASK.id, 0.7, number) for number in range(50)]
     store.put([row for key in keys for row in reply_rows(key)]).result()
-    with sqlite3.connect(store.path) as connection:
-        assert connection.execute("SELECT count(*) FROM text WHERE body = 'base prompt'").fetchone() == (1,)
+    query = select(func.count()).select_from(schema.text).where(schema.text.c.body == "base prompt")
+    assert store.ask(query)[0][0] == 1
 
 
 def test_many_threads_write_at_once(store: Store) -> None:
@@ -194,7 +194,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_message(tmp_path: Path) -> No
 
 
 def test_a_locked_store_fails_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opsmith.store, "_WAIT_S", 0.1)
+    monkeypatch.setattr(opsmith.store.sqlite, "WAIT_S", 0.1)
     with Store.open(tmp_path) as store:
         other = sqlite3.connect(store.path)
         other.execute("BEGIN IMMEDIATE")
@@ -208,8 +208,9 @@ def test_a_locked_store_fails_with_the_remedy(tmp_path: Path, monkeypatch: pytes
 def test_a_full_disk_fails_with_the_remedy_and_keeps_what_was_committed(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         store.put(reply_rows(KEY)).result()
-        event.listen(store._engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 60"))
-        store._engine.dispose()
+        small = lambda connection, _: connection.execute("PRAGMA max_page_count = 60")  # noqa: E731
+        event.listen(store._database.engine, "connect", small)
+        store._database.engine.dispose()
         with pytest.raises(StoreError, match="full; make room"):
             store.put([rows.text_row("x" * 1_000_000)]).result()
     with Store.open(tmp_path) as store:
@@ -227,20 +228,4 @@ def test_two_workers_on_one_run_are_refused(store: Store) -> None:
     assert not store.is_held("run")
     with store.lock("run"):
         pass
-    assert [path.name for path in Path(store.path).parent.glob("*.lock")] == []
-
-
-def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_what_it_holds(tmp_path: Path) -> None:
-    path = tmp_path / "old.sqlite"
-    with Store.open(path) as store:
-        store.put([*rows.run_rows(RUN, [TASK]), *reply_rows(KEY)]).result()
-        before = store.contents(RUN.id)
-    with sqlite3.connect(path) as old:  # as version 1 wrote it
-        old.executescript("DROP TABLE control; DROP TABLE reverdict; DROP INDEX reply_by_bill;")
-        old.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
-    with Store.open(path) as store:
-        assert store.contents(RUN.id) == before
-        store.put([rows.control_row(RUN.id, "pause")]).result()
-        assert store.is_paused(RUN.id)
-        store.put([rows.control_row(RUN.id, "resume")]).result()
-        assert not store.is_paused(RUN.id)
+    assert [path.name for path in store.folder.glob("*.lock")] == []

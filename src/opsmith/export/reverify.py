@@ -13,9 +13,9 @@ from typing import Any
 from opsmith.learn.filter import success_rate
 from opsmith.records import Candidate, Outcome, Stage, Task, Verdict, to_json
 from opsmith.store import Store
+from opsmith.store.database import Row
 from opsmith.store.queries import Kept, Tally
 from opsmith.store.verdicts import Judgement, judgements, programs, reverdict_rows, verdict_of
-from opsmith.store.writer import Row
 from opsmith.targets import get_target
 
 Judge = Callable[[Task, Sequence[str]], list[Verdict]]  # the verdicts on programs of one task, in order

@@ -87,7 +87,7 @@ async def _interruptible(
 ) -> RunResult:
     stop = asyncio.Event()
     try:
-        with stop_on_interrupt(stop):
+        with stop_on_interrupt(stop, lambda: store.hurry(GRACE_S)):
             return await improve_async(
                 tasks, model, settings, store, judge, on_event=on_event, experiences=experiences, stop=stop
             )
@@ -119,7 +119,7 @@ async def improve_async(
     known = store.info(info.id) is not None
     if store.end(info.id) is not None:
         return _told(store, info.id, emit)
-    with store.lock(info.id):
+    with store.lock(info.id), store.patient():
         begin(store, info, tasks, given, settings)
         solved = {item.task.digest for item in given}
         done = tuple(task.id for task in tasks if task.digest in solved)
@@ -234,6 +234,7 @@ class _Loop:
             await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 self.session.halt = self.session.halt or "interrupted"
+                self.session.store.hurry(GRACE_S)
                 obeying.cancel()
                 self.session.running.set()  # who waits for the end of a pause sees the halt
                 await asyncio.wait([work], timeout=GRACE_S)

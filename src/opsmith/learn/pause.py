@@ -17,13 +17,15 @@ LOOK_S = 0.5
 
 
 async def obey(session: Session) -> None:
-    """Keep `session.running` as the store says, until cancelled."""
+    """Keep `session.running` as the store says, until cancelled; nothing starts either while nothing can be stored."""
     session.running.set()
     while True:
-        paused = session.store.is_paused(session.run)
+        waits = bool(session.store.trouble)  # it has said so itself; it would not answer either
+        paused = waits or await asyncio.to_thread(session.store.is_paused, session.run)
         if paused and session.running.is_set():
             session.running.clear()
-            session.on_event(Warned(f"paused: no new request starts before `opsmith resume {session.run}`"))
+            if not waits:
+                session.on_event(Warned(f"paused: no new request starts before `opsmith resume {session.run}`"))
         elif not paused and not session.running.is_set():
             session.running.set()
             session.on_event(Warned("resumed"))

@@ -50,7 +50,7 @@ def default_path(store: Store, runs: Sequence[str], kind: str) -> Path:
     """`reports/RUN.html` beside the store; figures in a folder of their own."""
     more = f"-and-{len(runs) - 1}-more" if len(runs) > 1 else ""
     name = f"{runs[0]}{more}" + ("-figures" if kind in PICTURES else f".{kind}")
-    return Path(store.path).parent / "reports" / name
+    return store.folder / "reports" / name
 
 
 def _figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -> Iterator[Path]:

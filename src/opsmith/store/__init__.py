@@ -1,6 +1,7 @@
-"""What happened, for ever? An append-only store of runs in one SQLite file (WAL), written by one thread in batches.
+"""What happened, for ever? An append-only store of runs, written by one thread in batches.
 
-    with Store.open("out") as store:       # a file, or the folder that holds `opsmith.sqlite`
+    with Store.open("out") as store:       # an SQLite file, or the folder that holds `opsmith.sqlite`
+    with Store.open("postgresql://...") as store:
         store.put(rows).result()           # committed: `rows` are made by the functions of `opsmith.store.rows`
         store.runs(), store.samples(run)   # see `opsmith.store.queries`
 
@@ -10,54 +11,55 @@ It does not decide what is stored when; that is `opsmith.learn`.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from opsmith.errors import StoreError
-from opsmith.store import schema
+from opsmith.store.database import Database, Row
+from opsmith.store.patience import Patience
 from opsmith.store.queries import Reader
-from opsmith.store.writer import Row, Writer, explain
-
-try:
-    import fcntl
-except ImportError:
-    fcntl = None  # type: ignore[assignment]
+from opsmith.store.sqlite import SQLite
+from opsmith.store.versions import prepare
+from opsmith.store.writer import Writer
 
 __all__ = ["FILE", "Row", "Store"]
 
 FILE = "opsmith.sqlite"
-_WAIT_S = 10.0  # for another process's transaction
 
 
 class Store(Reader):
-    """One store file. Thread-safe; a context manager. Raises StoreError when it is locked, full, foreign or newer."""
+    """One store. Thread-safe; a context manager. Raises StoreError when it is locked, full, foreign or newer."""
 
-    def __init__(self, engine: Engine, path: str) -> None:
-        super().__init__(engine, path)
-        self._writer = Writer(engine, path)
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._patience = Patience()
+        super().__init__(database, self._patience)
+        self.folder = folder  # where reports and other files go
+        self._writer = Writer(database, self._patience)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Store:
-        """The store at `path`, made when there is none; a folder stands for the `opsmith.sqlite` in it."""
-        file = Path(path)
+    def open(cls, where: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None) -> Store:
+        """The store at a path or a `postgresql://` URL, made when there is none.
+
+        A folder stands for the `opsmith.sqlite` in it. `folder`: where reports go; None: beside the file, or for a URL
+        the working directory. Raises UsageError for a URL that is none of a database.
+        """
+        if isinstance(where, str) and "://" in where:
+            from opsmith.store.postgresql import PostgreSQL  # noqa: PLC0415  (an extra)
+
+            return cls(_prepared(PostgreSQL(where)), Path(folder or "."))
+        file = Path(where)
         file = file / FILE if file.is_dir() or not file.suffix else file
+        database = SQLite(file)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            engine = _engine(file)
-            _prepare(engine, str(file))
-        except (SQLAlchemyError, OSError) as error:
-            raise explain(error, str(file)) from error
-        return cls(engine, str(file))
+        except OSError as error:
+            raise database.explain(error) from error
+        return cls(_prepared(database), Path(folder or file.parent))
 
     def put(self, rows: Sequence[Row]) -> Future[None]:
         """Add rows, all or none. Rows that are there already are left as they are."""
@@ -67,35 +69,36 @@ class Store(Reader):
         """Wait until everything that was put is committed. Raises StoreError when something was not."""
         self.put([]).result()
 
-    @contextlib.contextmanager
-    def lock(self, run: str) -> Iterator[None]:
+    def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run, so that no second process works on it; given back when the process ends, however it does."""
-        path = Path(f"{self.path}.{run}.lock")
-        handle = _locked(path, f"store {self.path}: run {run} is being worked on by another process; wait for it")
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            handle.close()
+        return self._database.lock(run)
 
     def is_held(self, run: str) -> bool:
         """Whether some process works on the run just now."""
-        path = Path(f"{self.path}.{run}.lock")
-        try:
-            with path.open() as handle:
-                if fcntl is None:
-                    return True  # not POSIX: a process that was killed leaves its file behind
-                fcntl.flock(handle.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-        return False
+        return self._database.is_held(run)
+
+    def version(self) -> int:
+        """A number that is another one after every commit of any process."""
+        return self._database.version()
+
+    def patient(self) -> AbstractContextManager[None]:
+        """While inside, a full disk or a server that is away is waited for instead of raising StoreError."""
+        return self._patience.without_end()
+
+    def hurry(self, seconds: float) -> None:
+        """Wait no longer than that for anything. Safe in a signal handler."""
+        self._patience.hurry(seconds)
+
+    @property
+    def trouble(self) -> str:
+        """What writing waits for; "": it does not wait."""
+        return self._writer.trouble
 
     def close(self) -> None:
-        """Commit what waits and close the file."""
+        """Commit what waits and close the database."""
+        self._patience.end()
         self._writer.close()
-        self._engine.dispose()
+        self._database.close()
 
     def __enter__(self) -> Store:
         return self
@@ -104,68 +107,10 @@ class Store(Reader):
         self.close()
 
 
-def _engine(file: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": _WAIT_S})
-    event.listen(engine, "connect", _pragmas)
-    return engine
-
-
-def _pragmas(connection: sqlite3.Connection, _: Any) -> None:
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=NORMAL")
-    cursor.close()
-
-
-def _prepare(engine: Engine, path: str) -> None:
-    """Make the tables in an empty file, add what an earlier version lacked; refuse what is not ours or is newer."""
-    with engine.begin() as connection:
-        if not _tables(connection):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # of two processes, one makes the tables
-            if not _tables(connection):
-                schema.metadata.create_all(connection)
-                connection.execute(schema.meta.insert(), [{"name": "schema", "value": str(schema.VERSION)}])
-        if "meta" not in _tables(connection):
-            raise StoreError(f"store {path}: an SQLite file of another program; choose another --out")
-        query = select(schema.meta.c.value).where(schema.meta.c.name == "schema")
-        written = int(connection.execute(query).scalar() or 0)
-        if 0 < written < schema.VERSION:
-            written = _upgrade(connection)
-        if written != schema.VERSION:
-            problem = f"written with schema {written}, this opsmith knows {schema.VERSION}"
-            raise StoreError(f"store {path}: {problem}; use the version that wrote it or choose another --out")
-
-
-def _upgrade(connection: Connection) -> int:
-    """Add the tables and indices that an earlier version did not have; nothing that is there changes."""
-    schema.metadata.create_all(connection)
-    for table in schema.metadata.tables.values():
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
-    version = schema.meta.update().where(schema.meta.c.name == "schema").values(value=str(schema.VERSION))
-    connection.execute(version)
-    return schema.VERSION
-
-
-def _tables(connection: Connection) -> set[str]:
-    return set(inspect(connection).get_table_names())
-
-
-def _locked(path: Path, problem: str) -> IO[str]:
-    """The open file, locked; a file that its last holder has just removed is no lock, so that is tried again."""
-    tries = iter((True, True, False))  # `is_held` of another process holds it for a moment
-    while True:
-        handle = path.open("a")
-        try:
-            if fcntl is not None:  # None: not POSIX; two processes on one run are not noticed there
-                fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            handle.close()
-            if next(tries):
-                time.sleep(0.02)
-                continue
-            raise StoreError(problem) from error
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
-                return handle
-        handle.close()
+def _prepared(database: Database) -> Database:
+    try:
+        prepare(database)
+    except (SQLAlchemyError, OSError) as error:
+        database.close()
+        raise database.explain(error) from error
+    return database

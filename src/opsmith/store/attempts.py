@@ -21,8 +21,6 @@ from opsmith.store.queries import Call, CandidateRow, Reader, SampleDetail
 from opsmith.store.rows import PROPOSER, turn_of
 from opsmith.store.schema import candidate, failure, reply, request, text, verdict
 
-_FIRST = 10**9  # more than there are samples in a round
-
 
 @dataclass(frozen=True)
 class Attempt:
@@ -51,15 +49,16 @@ def attempts(reader: Reader, run: str, task: str, limit: int, first: str | None 
 
     `first`: the hash of a program that comes before all, whatever its count.
     """
-    key = func.min(request.c.round * _FIRST + request.c.number)  # SQLite gives the other columns of the row it finds
-    count = func.count().label("samples")
-    columns = (verdict.c.candidate, verdict.c.stage, verdict.c.outcome, request.c.id, request.c.round, count, key)
-    query = _final(select(*columns), reader, run, task)
-    query = query.group_by(verdict.c.candidate, verdict.c.stage, verdict.c.outcome)
-    wanted = case((verdict.c.candidate == first, 0), else_=1)  # nothing equals None in SQL
-    passed = case((verdict.c.outcome == Outcome.PASSED.value, 0), else_=1)
-    furthest = case({stage.name: -stage.value for stage in Stage}, value=verdict.c.stage)
-    query = query.order_by(wanted, count.desc(), passed, furthest, key, verdict.c.candidate).limit(limit)
+    found = (verdict.c.candidate, verdict.c.stage, verdict.c.outcome)
+    place = (request.c.round, request.c.number, request.c.temperature)
+    nth = func.row_number().over(partition_by=found, order_by=place).label("nth")
+    samples = func.count().over(partition_by=found).label("samples")
+    every = _final(select(*found, *place, request.c.id, samples, nth), reader, run, task).subquery()
+    wanted = case((every.c.candidate == first, 0), else_=1)  # nothing equals None in SQL
+    passed = case((every.c.outcome == Outcome.PASSED.value, 0), else_=1)
+    furthest = case({stage.name: -stage.value for stage in Stage}, value=every.c.stage)
+    order = (wanted, every.c.samples.desc(), passed, furthest, every.c.round, every.c.number, every.c.candidate)
+    query = select(every).where(every.c.nth == 1).order_by(*order).limit(limit)
     return [
         Attempt(row.candidate, Stage[row.stage], Outcome(row.outcome), row.samples, row.id, row.round)
         for row in reader.ask(query)

@@ -11,16 +11,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Row, Select, case, exists, func, select
+from sqlalchemy import Row, Select, case, exists, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.errors import UsageError
 from opsmith.models import Message, Reply
 from opsmith.records import Experience, Outcome, Stage, Task, Usage, Verdict, verdict_from_json
 from opsmith.store import schema
+from opsmith.store.database import Database
+from opsmith.store.patience import Patience, Stubborn
 from opsmith.store.rows import GUARDIAN, PROPOSER, RoundInfo, RunInfo, task_from_body, turn_of
 from opsmith.store.schema import candidate, failure, reply, request, run_end, session_end, text, verdict
-from opsmith.store.writer import explain
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,10 @@ class SampleDetail:
 class Reader:
     """The questions. Raises UsageError for a run or sample that does not exist, StoreError when it cannot read."""
 
-    def __init__(self, engine: Engine, path: str) -> None:
-        self._engine = engine
-        self.path = path
+    def __init__(self, database: Database, patience: Patience) -> None:
+        self._database = database
+        self._reading = Stubborn(patience)
+        self.path = database.name
 
     def runs(self) -> list[RunSummary]:
         """Oldest first."""
@@ -347,7 +349,7 @@ class Reader:
         """
         found: set[tuple[str, str]] = set()
         for table in schema.metadata.tables.values():
-            if table.name in ("meta", "session", "session_end", "control", "batched", "batch_failure", "text"):
+            if table.name in _NO_RECORDS:
                 continue
             owner = table.c.id if table is schema.run else table.c.run
             rows = self._rows(select(table).where(owner == run))
@@ -364,13 +366,17 @@ class Reader:
         return number
 
     def _rows(self, query: Select[Any]) -> list[Row[Any]]:
+        return self._reading.try_(lambda: self._found(query))
+
+    def _found(self, query: Select[Any]) -> list[Row[Any]]:
         try:
-            with self._engine.connect() as connection:
+            with self._database.engine.connect() as connection:
                 return list(connection.execute(query))
         except (SQLAlchemyError, OSError) as error:
-            raise explain(error, self.path) from error
+            raise self._database.explain(error) from error
 
 
+_NO_RECORDS = {"meta", "alembic_version", "session", "session_end", "control", "batched", "batch_failure", "text"}
 _TOKENS = ("requests", "input_tokens", "output_tokens", "cached_tokens")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from opsmith.models import Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, content_hash, dumps, to_json
 from opsmith.store import schema
-from opsmith.store.writer import Row
+from opsmith.store.database import Row
 
 PROPOSER, GUARDIAN, REPAIR = "proposer", "guardian", "repair"
 NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model has nothing more for its task

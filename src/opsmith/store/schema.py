@@ -7,9 +7,11 @@ lie once in `text`, under the hash of their content.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, String, Table
 
-VERSION = 2  # 2: control, reverdict, batched, batch_failure, indices
+from opsmith.store.texts import TEXT
+
+VERSION = 3  # what each brought: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -21,11 +23,11 @@ def _table(name: str, *columns: Column[object], clustered: bool = True) -> Table
 
 
 def _key(name: str) -> Column[object]:
-    return Column(name, Text, primary_key=True)
+    return Column(name, TEXT, primary_key=True)
 
 
 def _text(name: str, null: bool = False) -> Column[object]:
-    return Column(name, Text, nullable=null)
+    return Column(name, TEXT, nullable=null)
 
 
 def _integer(name: str, key: bool = False) -> Column[object]:
@@ -42,6 +44,7 @@ def _number() -> Column[object]:
 
 
 meta = _table("meta", _key("name"), _text("value"))
+revision = Table("alembic_version", metadata, Column("version_num", String(32), primary_key=True))  # Alembic's own
 text = _table("text", _key("hash"), _text("body"))
 
 # A run is named by what decides its result; each start of it is a session.

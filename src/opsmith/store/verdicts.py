@@ -17,10 +17,10 @@ from sqlalchemy import Row, func, select
 from opsmith.models import Message
 from opsmith.records import Outcome, Stage, Verdict, content_hash, dumps, verdict_from_json
 from opsmith.store import schema
+from opsmith.store.database import Row as NewRow
 from opsmith.store.queries import Reader
 from opsmith.store.rows import PROPOSER, text_row
 from opsmith.store.schema import candidate, reply, request, reverdict, text, verdict
-from opsmith.store.writer import Row as NewRow
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,6 @@ def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         await feed.close()
-        site.close()
 
     app = FastAPI(title="opsmith", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.get("/static/style.css")(lambda: FileResponse(STYLE))

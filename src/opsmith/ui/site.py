@@ -13,7 +13,6 @@ from opsmith.store.pages import run_ids
 from opsmith.store.queries import RunSummary
 from opsmith.store.rows import Wish
 from opsmith.ui.board import Board, Boards, State
-from opsmith.ui.changes import Changes
 from opsmith.ui.feed import Fragments
 from opsmith.ui.guard import Access
 from opsmith.ui.kept import Kept
@@ -47,9 +46,8 @@ class Site:
         self.store = store
         self.access = access
         self.boards = Boards(store)
-        self._changes = Changes(store.path)
         self._board = Kept(self.boards.board, self._version)
-        self._lines = Kept(self._make_lines, lambda _: (self._changes.version(), self._held()))
+        self._lines = Kept(self._make_lines, lambda _: (self.store.version(), self._held()))
         self._results = Kept(self._make_results, self._version)
 
     def run(self, name: str) -> str:
@@ -93,9 +91,6 @@ class Site:
                 return
             self.board(run)
 
-    def close(self) -> None:
-        self._changes.close()
-
     def _make_lines(self, _: str) -> list[RunLine]:
         summaries = [self.boards.summary(run) for run, _ in run_ids(self.store)]
         return [RunLine(summary, self.boards.state(summary.info.id)[0]) for summary in summaries]
@@ -109,4 +104,4 @@ class Site:
         return tuple(run for run, _ in run_ids(self.store) if self.store.is_held(run))
 
     def _version(self, run: str) -> tuple[int, bool]:
-        return self._changes.version(), self.store.is_held(run)
+        return self.store.version(), self.store.is_held(run)

@@ -1,0 +1,64 @@
+"""What does a store need of its database? `sqlite` and `postgresql` are the two; nothing else knows which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Engine, Table
+
+from opsmith.errors import StoreError
+from opsmith.store.patience import PassingError
+
+Row = tuple[Table, dict[str, Any]]
+
+
+class Database(Protocol):
+    name: str  # for messages; without a password
+    engine: Engine  # for reading
+    is_file: bool  # made by this program, in the file `name`
+
+    def prepare(self, connection: Connection) -> None:
+        """In a transaction: from here on no other process makes or changes tables."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction of the one writer; it holds every lock of this process, or raises StoreError."""
+        ...
+
+    def insert(self, table: Table) -> Any:
+        """A statement that adds rows and leaves those alone that are there."""
+        ...
+
+    def lock(self, run: str) -> AbstractContextManager[None]:
+        """Hold a run, so that no other process works on it; given back when the process ends, however it does."""
+        ...
+
+    def is_held(self, run: str) -> bool: ...
+
+    def version(self) -> int:
+        """A number that is another one after every commit, whoever made it."""
+        ...
+
+    def explain(self, error: Exception) -> StoreError:
+        """An error as one message for a person; a PassingError where waiting may help."""
+        ...
+
+    def close(self) -> None: ...
+
+
+Remedies = Sequence[tuple[str, bool, str]]  # (words of the message, whether it may pass, what to try)
+AGAIN = "then run the same command again"
+
+
+def explained(name: str, cause: str, remedies: Remedies) -> StoreError:
+    """The first remedy whose words stand in `cause`."""
+    known = ((passes, text) for words, passes, text in remedies if words in cause)
+    passes, remedy = next(known, (False, "run the same command again"))
+    line = " ".join(cause.split())
+    return (PassingError if passes else StoreError)(f"store {name}: {line}; {remedy}")
+
+
+def busy(name: str, run: str) -> StoreError:
+    return StoreError(f"store {name}: run {run} is being worked on by another process; wait for it")

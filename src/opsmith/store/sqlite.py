@@ -1,0 +1,127 @@
+"""A store in one SQLite file (WAL): the default. A run is held by a lock on a file beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from sqlalchemy import Connection, Table, create_engine, event
+from sqlalchemy.dialects.sqlite import insert
+
+from opsmith.errors import StoreError
+from opsmith.store.database import AGAIN, busy, explained
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
+
+WAIT_S = 10.0  # for another process's transaction
+
+_REMEDIES = (
+    ("locked", True, f"another program holds it; end that one, {AGAIN}"),
+    ("full", True, f"the disk is full; make room, {AGAIN}: nothing that was received is lost"),
+    ("readonly", False, "it cannot be written; give write permission or choose another --out"),
+    ("unable to open", False, "the folder does not exist or cannot be written; choose another --out"),
+    ("not a database", False, "this file is not an opsmith store; choose another --out"),
+    ("disk I/O", True, f"the disk refused; check it, {AGAIN}"),
+)
+
+
+class SQLite:
+    """Fits `database.Database`."""
+
+    is_file = True
+
+    def __init__(self, file: Path) -> None:
+        self.name = str(file)
+        self.engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": WAIT_S})
+        event.listen(self.engine, "connect", _pragmas)
+        self._watching = threading.Lock()
+        self._watch: sqlite3.Connection | None = None  # used for nothing but `version`, so that it sees all changes
+
+    def prepare(self, connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def writing(self) -> contextlib.AbstractContextManager[Connection]:
+        return self.engine.begin()
+
+    def insert(self, table: Table) -> Any:
+        return insert(table).on_conflict_do_nothing()
+
+    @contextlib.contextmanager
+    def lock(self, run: str) -> Iterator[None]:
+        path = self._lock_file(run)
+        handle = _locked(path, busy(self.name, run))
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+            handle.close()
+
+    def is_held(self, run: str) -> bool:
+        try:
+            with self._lock_file(run).open() as handle:
+                if fcntl is None:
+                    return True  # not POSIX: a process that was killed leaves its file behind
+                fcntl.flock(handle.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    def version(self) -> int:
+        try:
+            with self._watching:
+                if self._watch is None:
+                    self._watch = sqlite3.connect(self.name, check_same_thread=False)
+                number: int = self._watch.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise StoreError(f"store {self.name}: {error}; is the file still there?") from error
+        return number
+
+    def explain(self, error: Exception) -> StoreError:
+        return explained(self.name, str(getattr(error, "orig", None) or error), _REMEDIES)
+
+    def close(self) -> None:
+        self.engine.dispose()
+        with self._watching:
+            if self._watch is not None:
+                self._watch.close()
+
+    def _lock_file(self, run: str) -> Path:
+        return Path(f"{self.name}.{run}.lock")
+
+
+def _pragmas(connection: sqlite3.Connection, _: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.close()
+
+
+def _locked(path: Path, problem: StoreError) -> IO[str]:
+    """The open file, locked; a file that its last holder has just removed is no lock, so that is tried again."""
+    tries = iter((True, True, False))  # `is_held` of another process holds it for a moment
+    while True:
+        handle = path.open("a")
+        try:
+            if fcntl is not None:  # None: not POSIX; two processes on one run are not noticed there
+                fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            handle.close()
+            if next(tries):
+                time.sleep(0.02)
+                continue
+            raise problem from error
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(handle.fileno()).st_ino:
+                return handle
+        handle.close()

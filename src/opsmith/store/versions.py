@@ -1,0 +1,64 @@
+"""Which version of the tables does a database have? An empty one gets today's, an older one is migrated (Alembic),
+what is not ours or is newer is refused and left as it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, select
+
+from opsmith.errors import StoreError
+from opsmith.store import schema
+from opsmith.store.database import Database
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+
+
+def prepare(database: Database) -> None:
+    """Make sure that the tables are those of `schema.VERSION`. Raises StoreError when they cannot be."""
+    with database.engine.connect() as connection:
+        if "meta" in _tables(connection) and _written(connection) == schema.VERSION:
+            return
+    with database.writing() as connection:
+        if database.is_file and _tables(connection) - {"meta"} and "meta" not in _tables(connection):
+            raise StoreError(f"store {database.name}: an SQLite file of another program; choose another --out")
+        database.prepare(connection)  # of two processes, one makes the tables
+        if "meta" not in _tables(connection):
+            _make(connection)
+        written = _written(connection)
+        if 0 < written < schema.VERSION:
+            migrate(connection, written)
+        elif written != schema.VERSION:
+            problem = f"written with schema {written}, this opsmith knows {schema.VERSION}"
+            raise StoreError(f"store {database.name}: {problem}; use the version that wrote it or choose another one")
+
+
+def migrate(connection: Connection, written: int) -> None:
+    """Bring tables of version `written` up to date, in the transaction of `connection`."""
+    from alembic import command  # noqa: PLC0415  (slow to import, and seldom needed)
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    if schema.revision.name not in _tables(connection):
+        command.stamp(config, str(written))
+    command.upgrade(config, str(schema.VERSION))
+    mark = schema.meta.update().where(schema.meta.c.name == "schema")
+    connection.execute(mark.values(value=str(schema.VERSION)))
+
+
+def _make(connection: Connection) -> None:
+    schema.metadata.create_all(connection)
+    connection.execute(schema.meta.insert(), [{"name": "schema", "value": str(schema.VERSION)}])
+    connection.execute(schema.revision.insert(), [{"version_num": str(schema.VERSION)}])
+
+
+def _written(connection: Connection) -> int:
+    query = select(schema.meta.c.value).where(schema.meta.c.name == "schema")
+    return int(connection.execute(query).scalar() or 0)
+
+
+def _tables(connection: Connection) -> set[str]:
+    return set(inspect(connection).get_table_names())
