@@ -21,7 +21,10 @@ from opsmith.settings import Settings
 
 OPTIONS = {"temperatures": "--temperature", "from_run": "--from"}  # where it is not the field's name with dashes
 
-NOT_IN_FILES = {"trust_tasks": "the option --trust-tasks: a file may come from where the tasks do"}
+NOT_IN_FILES = {  # a file may come from somebody else
+    "trust_tasks": "the option --trust-tasks: a file may come from where the tasks do",
+    "base_url": "the option --base-url: your key is sent there, so that a file cannot say where",
+}
 
 
 def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:

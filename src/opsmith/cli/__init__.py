@@ -26,6 +26,7 @@ from opsmith.cli import (
     starting,
     writing,
 )
+from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
 from opsmith.errors import OpsmithError
 
 
@@ -46,7 +47,7 @@ class _Commands(TyperGroup):
 
 
 def _end(message: str, code: int) -> None:
-    print(f"opsmith: {message}", file=sys.stderr)
+    print(f"opsmith: {without_keys(message)}", file=sys.stderr)
     raise typer.Exit(code)
 
 
@@ -84,4 +85,8 @@ for module in COMMANDS:
 
 def main() -> None:
     warnings.simplefilter("ignore", SyntaxWarning)  # of a candidate's text: its verdict says what matters
-    app(prog_name="opsmith")
+    guard_logs()
+    try:
+        app(prog_name="opsmith")
+    except Exception:
+        end_by_mistake()

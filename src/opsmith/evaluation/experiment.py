@@ -22,6 +22,7 @@ NOT_HERE = {
     "seed": "seeds = [...]",
     "tasks": "tasks = [...] at the top",
     "trust_tasks": "the option --trust-tasks",
+    "base_url": "the option --base-url: your key is sent there",
     "max_cost": "the option --max-cost",
     "from_run": "opsmith run --from: an experiment starts from nothing",
     "concurrency": "opsmith run --concurrency: it has no say in a result",

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 from opsmith.agents.prompt import base_prompt
 from opsmith.learn.budget import Budget
 from opsmith.models import ChatModel
+from opsmith.models.keys import without_secrets
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
@@ -58,7 +59,8 @@ def plain(settings: Settings) -> dict[str, Any]:
     data = settings.model_dump(mode="json")
     if settings.base_url is not None:
         parts = urlsplit(settings.base_url)
-        data["base_url"] = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        plain_url = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        data["base_url"] = without_secrets(plain_url)
     return data
 
 

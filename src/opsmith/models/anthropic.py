@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from opsmith.models import Reply, Request
 from opsmith.models.price import cost_usd
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import Channel, Endpoint, collect, count, encodable, load, size, text_of
+from opsmith.models.sdk import Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
 from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
@@ -52,7 +52,7 @@ class AnthropicModel:
         self._endpoint = endpoint
         self.channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
         self.client = sdk.AsyncAnthropic(
-            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=sdk.DefaultAioHttpClient()
+            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=client_of(sdk)
         )
 
     async def complete(self, request: Request) -> Reply:

@@ -31,10 +31,10 @@ class OpenAIDesk:
         file = ("requests.jsonl", "\n".join(lines).encode())
         files, batches = self._client.files.with_raw_response, self._client.batches.with_raw_response
         uploaded = await self._channel.call(
-            lambda seconds: files.create(file=file, purpose="batch", timeout=seconds), _id_of
+            lambda seconds: files.create(file=file, purpose="batch", timeout=seconds), self._channel.named
         )
         about = {"input_file_id": uploaded, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
-        return await self._channel.call(lambda seconds: batches.create(**about, timeout=seconds), _id_of)
+        return await self._channel.call(lambda seconds: batches.create(**about, timeout=seconds), self._channel.named)
 
     async def ended(self, batch: str) -> bool:
         return (await self._state(batch)).get("status") in _OVER
@@ -79,7 +79,9 @@ class AnthropicDesk:
             for name, request in requests.items()
         ]
         batches = self._client.messages.batches.with_raw_response
-        return await self._channel.call(lambda seconds: batches.create(requests=entries, timeout=seconds), _id_of)
+        return await self._channel.call(
+            lambda seconds: batches.create(requests=entries, timeout=seconds), self._channel.named
+        )
 
     async def ended(self, batch: str) -> bool:
         batches = self._client.messages.batches.with_raw_response
@@ -119,13 +121,6 @@ def _object(content: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Failure("no JSON object")
     return found
-
-
-def _id_of(content: bytes) -> str:
-    name = _object(content).get("id")
-    if not isinstance(name, str):
-        raise Failure("an answer without an id")
-    return name
 
 
 def _lines(content: bytes) -> Iterator[dict[str, Any]]:

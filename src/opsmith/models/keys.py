@@ -1,26 +1,33 @@
-"""Where does a key come from, and how is it kept out of every message?
+"""Where does a key come from, and how is it kept out of every message and every stored reply?
 
 A key is read from the environment, or else from the file `.env` in the working directory; the environment always wins
-and is never changed. Nothing here keeps a key: it is read again for each client, and `redact` reads it again to remove
-it from a text.
+and is never changed. Nothing here keeps a key: it is read again for each client, and again to remove it from a text.
+This is against accidents: who was sent a key can say it in any code, which no search for it finds.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from urllib.parse import quote
 
 from opsmith.errors import UsageError
 
 ENV_FILE = ".env"
 MAX_ENV_BYTES = 64 * 1024
 SHORTEST_SECRET = 8  # shorter values ("none", "EMPTY", a test server's "x") would blank out ordinary words
+SHORTEST_HALF = 12  # of a long secret either half is blotted out too: a reply may be cut off within it
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)")
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
-_SECRET_LOOK = re.compile(r"\b(?:sk|pk|tgp)[-_][A-Za-z0-9_\-*.]{8,}|(?<=Bearer )[^\s\"',;]+", re.IGNORECASE)
+_SECRET_LOOK = re.compile(
+    r"\b(?:sk|pk|tgp)[-_][A-Za-z0-9_\-*.]{8,}"  # as providers print it, stars in the middle
+    r"|(?<=Bearer )[^\s\"',;]+"
+    r"|(?<=://)[^\s/@\"']*:[^\s/@\"']+(?=@)",  # user:password of an address: a proxy's, a database's
+    re.IGNORECASE,
+)
 
 
 def read_key(variable: str, environ: Mapping[str, str] | None = None) -> str | None:
@@ -58,10 +65,32 @@ def _value(text: str) -> str:
 
 
 def redact(text: str, keys: Iterable[str] = ()) -> str:
-    """`text` with `keys`, every secret of the environment and of `.env`, and all that looks like a key blotted out."""
+    """`text` without known secrets (see `without_secrets`), and without all that looks like one: for messages."""
+    return _SECRET_LOOK.sub("[key]", without_secrets(text, keys))
+
+
+def without_secrets(text: str, keys: Iterable[str] = ()) -> str:
+    """`text` with `keys` and every secret of the environment and of `.env` blotted out; all else stays as it is.
+
+    >>> without_secrets("E0 sk-1234567890abcdef E1", ["sk-1234567890abcdef"])
+    'E0 [key] E1'
+    """
+    for shape in _shapes(keys):
+        text = text.replace(shape, "[key]")
+    return text
+
+
+def _shapes(keys: Iterable[str]) -> list[str]:
+    """The texts that give a secret away, longest first: itself, as it stands in an address, and each half."""
     named = [*os.environ.items(), *read_env_file().items()]
     secrets = {*keys, *(value.strip() for name, value in named if _SECRET_NAME.search(name))}
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= SHORTEST_SECRET:
-            text = text.replace(secret, "[key]")
-    return _SECRET_LOOK.sub("[key]", text)
+    return sorted({shape for secret in secrets for shape in _shapes_of(secret)}, key=len, reverse=True)
+
+
+def _shapes_of(secret: str) -> Iterator[str]:
+    half = len(secret) // 2
+    for shape in (secret, quote(secret, safe="")):
+        if len(shape) >= SHORTEST_SECRET:
+            yield shape
+    if half >= SHORTEST_HALF:
+        yield from (secret[:half], secret[half:])

@@ -24,6 +24,7 @@ T = TypeVar("T")
 log = logging.getLogger("opsmith.models")
 
 _REMEDIES = {
+    **dict.fromkeys((301, 302, 303, 307, 308), "give --base-url the address itself: no redirect is followed"),
     400: "read the server's words; a prompt that is too long needs a model with a larger context window",
     401: "check the key; `opsmith models` says which variable holds it",
     402: "check the account's balance",

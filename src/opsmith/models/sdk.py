@@ -17,7 +17,7 @@ from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import UsageError
 from opsmith.models import Reply, Request
 from opsmith.models.attempt import Failure, Sent, retry_after_s
-from opsmith.models.keys import redact
+from opsmith.models.keys import redact, without_secrets
 from opsmith.models.limits import Gate, Limits
 from opsmith.models.retry import Retry, log
 
@@ -57,6 +57,11 @@ def load(package: str) -> Any:
     raise UsageError(
         f"model server: given no package {missing!r}; expected the {package} SDK; try: pip install 'opsmith[providers]'"
     )
+
+
+def client_of(sdk: Any) -> Any:
+    """An SDK's HTTP client. It follows no redirect, which would take the prompt to wherever it leads."""
+    return sdk.DefaultAioHttpClient(follow_redirects=False)
 
 
 class Refusals:
@@ -145,7 +150,13 @@ class Channel:
         body = json.loads(content)
         if isinstance(body, dict) and body.get("error"):  # some servers report errors with status 200
             raise Failure(self._clean(_words(body)))
-        return read(body)
+        return self._without_key(read(body))
+
+    def uncounted(self) -> None:
+        """A reply came without token counts: said once, and never guessed."""
+        if not self._said:
+            self._said = True
+            log.warning("%s: given no token counts; they count as 0, and the cost is unknown", self._endpoint.name)
 
     def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters without those that the model refuses."""
@@ -158,7 +169,9 @@ class Channel:
     def item(self, body: object, status: int, read: Callable[[Any], Reply]) -> Reply | Failure:
         """One entry of a batch's results, which is what its own request would have brought."""
         try:
-            return read(body) if status == 200 else Failure(self._clean(_words(body)), status=status)
+            if status != 200:
+                return Failure(self._clean(_words(body)), status=status)
+            return self._without_key(read(body))
         except self._faults as error:
             return Failure(self._clean(_cause(error)))
 
@@ -182,6 +195,27 @@ class Channel:
             retry_after=retry_after_s(error.response.headers),
             code=str(inner.get("code") or inner.get("type") or ""),
             parameter=str(inner.get("param") or ""),
+        )
+
+    def named(self, content: bytes) -> str:
+        """The `id` of what a server made for us; one that holds our key is refused, since it would be stored."""
+        told = json.loads(content)
+        name = told.get("id") if isinstance(told, dict) else None
+        if not isinstance(name, str) or name != without_secrets(name, [self._endpoint.key]):
+            raise Failure("an answer without a usable id")
+        return name
+
+    def _without_key(self, reply: Reply) -> Reply:
+        """A reply as it may be stored and shown: a server that echoes our key is not the place where it gets out."""
+
+        def clean(text: str) -> str:
+            return without_secrets(text, [self._endpoint.key])
+
+        return replace(
+            reply,
+            texts=tuple(map(clean, reply.texts)),
+            model=clean(reply.model),
+            finish=tuple(map(clean, reply.finish)),
         )
 
     def _clean(self, text: str) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from opsmith.errors import UsageError
 from opsmith.models import ChatModel
 from opsmith.models.batch import BatchModel
-from opsmith.models.keys import read_key
+from opsmith.models.keys import read_key, redact
 from opsmith.models.limits import Limits
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import Endpoint
@@ -174,7 +174,7 @@ def _endpoint(order: Order) -> Endpoint:
 
 
 def _checked_url(url: str) -> str:
-    """A base URL that a request can be sent to. A password in it would be saved with the settings: refused."""
+    """A base URL that a request can be sent to. A password or query in it, which may hold a key, would be shown."""
     try:
         parts = urlsplit(url)
         fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -182,9 +182,13 @@ def _checked_url(url: str) -> str:
         fits = False
     if "@" in url:
         raise UsageError("--base-url: given a user or password; expected an address; try: the key in its variable")
+    if fits and (parts.query or parts.fragment):
+        raise UsageError(
+            "--base-url: given more than host and path; expected no `?` or `#`; try: the key in its variable"
+        )
     if not fits:
         raise UsageError(
-            f"--base-url: given {url!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
+            f"--base-url: given {redact(url)!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
         )
     return url
 

@@ -31,6 +31,7 @@ _OURS = {
     "TORCHINDUCTOR_CACHE_DIR": "/",  # any folder: torch's compiler, when imported, makes it unless it is there
 }
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_LOGIN = re.compile(r"://[^/\s]*:[^/\s]*@")  # an address with a password: a proxy's, a database's
 
 
 @dataclass
@@ -173,5 +174,5 @@ def _popen(control: int) -> subprocess.Popen[bytes]:
 
 def _environment() -> dict[str, str]:
     """The caller's import path and environment, less its keys, which are no business of authors' code."""
-    kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+    kept = {name: value for name, value in os.environ.items() if not (_SECRET.search(name) or _LOGIN.search(value))}
     return kept | _OURS | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,0 +1,37 @@
+"""How is a key kept out of what a command prints? Messages, log records and tracebacks pass here on their way out.
+
+Nothing that is imported at the start of a command is heavy; what knows the keys is imported when there is something to
+print. Records of other packages are covered too: the SDKs log headers of answers when they are told to log everything.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from typing import Any, NoReturn
+
+
+def without_keys(text: str) -> str:
+    from opsmith.models.keys import redact  # noqa: PLC0415
+
+    return redact(text)
+
+
+def guard_logs() -> None:
+    """From now on no log record of this process holds a key, whoever makes it."""
+    make = logging.getLogRecordFactory()
+
+    def made(*args: Any, **named: Any) -> logging.LogRecord:
+        record = make(*args, **named)
+        record.msg, record.args = without_keys(record.getMessage()), None
+        if record.exc_info and record.exc_info[1] is not None:
+            record.exc_text = without_keys("".join(traceback.format_exception(record.exc_info[1])).rstrip())
+        return record
+
+    logging.setLogRecordFactory(made)
+
+
+def end_by_mistake() -> NoReturn:
+    """In an `except`: a mistake of ours is told as Python tells it, and the process ends with exit code 1."""
+    sys.exit(without_keys(traceback.format_exc()).rstrip())
