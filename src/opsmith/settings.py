@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 Temperature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -29,7 +30,10 @@ class Settings(BaseModel):
     max_rounds: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
     max_tokens: int = Field(default=1024, ge=1)  # output tokens of one reply
+    completions: int = Field(default=1, ge=1)  # samples that one request of the proposer asks for, where it may
     concurrency: int = Field(default=16, ge=1)  # requests in flight
+    request_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)  # s, of one attempt
+    request_deadline: float = Field(default=900.0, validate_default=True)  # s, of all attempts and waits of a request
     batch: bool = False  # hand requests in to the provider's batch API: half the price, hours of waiting
     requests_per_minute: int | None = Field(default=None, ge=1)  # a provider's limit; None: as it answers
     tokens_per_minute: int | None = Field(default=None, ge=1)
@@ -39,3 +43,11 @@ class Settings(BaseModel):
     budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
     tokens_from: str | None = None  # spend as many input and output tokens as that run (with selection = none)
     noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled as real models do
+
+    @field_validator("request_deadline")
+    @classmethod
+    def _holds_an_attempt(cls, value: float, info: ValidationInfo) -> float:
+        timeout = info.data.get("request_timeout", 0.0)  # absent: it is wrong itself, which is said
+        if not timeout <= value < inf:
+            raise ValueError(f"a number of seconds from request_timeout ({timeout:g}) on")
+        return value

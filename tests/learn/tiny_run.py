@@ -1,6 +1,6 @@
 """Small real things for the tests of learning: a chat model over the tiny target's sampler, a judge, tasks.
 
-Run as a program it is one command-line run, to be killed: `python tiny_run.py STORE PAUSE_S`.
+Run as a program it is one command-line run, to be killed: `python tiny_run.py STORE PAUSE_S [COMPLETIONS]`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -62,9 +63,11 @@ class TinyModel:
     async def complete(self, request: Request) -> Reply:
         self.asked.append(request)
         await asyncio.sleep(self.pause)
-        text = self.answer(request)
+        assert request.seed is not None
+        texts = tuple(self.answer(replace(request, n=1, seed=request.seed + at)) for at in range(request.n))
         prompt = sum(estimate_tokens(message.content) for message in request.messages)
-        return Reply((text,), Usage(1, prompt, estimate_tokens(text), 0, self.price), self.name, ("stop",))
+        usage = Usage(1, prompt, sum(map(estimate_tokens, texts)), 0, self.price)
+        return Reply(texts, usage, self.name, ("stop",) * request.n)
 
     def answer(self, request: Request) -> str:
         if "input_impl:" in request.messages[1].content:
@@ -110,7 +113,8 @@ class InProcess:
 
 def main() -> None:
     """Prints `started`, then how the run ended. Every request's seed is added to STORE.asked."""
-    path, pause = sys.argv[1], float(sys.argv[2])
+    path, pause, *more = sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:])
+    settings = SETTINGS.model_copy(update={"completions": more[0] if more else 1})
     with open(f"{path}.asked", "a", buffering=1) as log, Store.open(path) as store:
 
         class Logged(TinyModel):
@@ -122,7 +126,7 @@ def main() -> None:
             if isinstance(event, RoundStarted):
                 print("started", flush=True)
 
-        result = improve(TASKS, Logged(pause), SETTINGS, store, judge=InProcess(), on_event=watch)
+        result = improve(TASKS, Logged(pause), settings, store, judge=InProcess(), on_event=watch)
         print(result.end, flush=True)
 
 

@@ -47,9 +47,14 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     out: Out = Path("runs"),
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")] = None,
+    completions: Annotated[int | None, typer.Option(metavar="N", help="Samples per request; saves input.")] = None,
     concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")] = None,
     requests_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
     tokens_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
+    request_timeout: Annotated[float | None, typer.Option(metavar="S", help="Of one attempt; default 300.")] = None,
+    request_deadline: Annotated[
+        float | None, typer.Option(metavar="S", help="Of a request, with all attempts and waits; default 900.")
+    ] = None,
     batch: Annotated[
         bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
     ] = None,

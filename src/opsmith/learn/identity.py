@@ -25,7 +25,11 @@ from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 
-_NO_SAY = {"concurrency", "batch", "requests_per_minute", "tokens_per_minute", "workers", "max_cost", "trust_tasks"}
+_NO_SAY = {
+    *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
+    *("workers", "max_cost", "trust_tasks"),
+}
+_SINCE = {"completions": 1}  # settings that came later: as they are here, runs keep the names that they had without
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
 
@@ -38,7 +42,11 @@ def run_info(
     settings: Settings,
 ) -> RunInfo:
     """The run that this command stands for. `given`: the experiences it starts from; `budget`: if limited."""
-    deciding = {name: value for name, value in plain(settings).items() if name not in _NO_SAY}
+    deciding = {
+        name: value
+        for name, value in plain(settings).items()
+        if name not in _NO_SAY and (name, value) not in _SINCE.items()
+    }
     versions = {"opsmith": metadata.version("opsmith"), "target": target.name, "verifier": target.verifier}
     parts = {
         "settings": {name: value for name, value in deciding.items() if name not in _NAMED_OTHERWISE},

@@ -25,8 +25,9 @@ from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
 from opsmith.learn.pause import obey
 from opsmith.learn.result import RunResult, result_of
-from opsmith.learn.sample import Session, sample_round
+from opsmith.learn.sample import sample_round
 from opsmith.learn.select import Past, Step, get_strategy
+from opsmith.learn.session import Session
 from opsmith.learn.start import begin, given_experiences, target_of, timed
 from opsmith.models import Batched, ChatModel
 from opsmith.records import Boundary, Candidate, Experience, Task
@@ -44,6 +45,7 @@ from opsmith.store.rows import (
     round_row,
     run_end_row,
 )
+from opsmith.store.spending import known_usd
 from opsmith.verification.pool import Pool
 from opsmith.verification.verifier import canonical
 
@@ -126,7 +128,8 @@ async def improve_async(
         emit(RunStarted(info.id, model.name, tuple(task.id for task in tasks), done, known))
         if isinstance(model, Batched):
             model.remember(StoreLedger(store))
-        session = Session(info.id, settings, target, model, judge, store, emit, store.usage(info.id))
+        spent, usd = store.usage(info.id), known_usd(store, info.id)
+        session = Session(info.id, settings, target, model, judge, store, emit, spent, usd)
         with timed(store, session):
             await _Loop(session, tasks, budget, stop or asyncio.Event()).run()
     return _told(store, info.id, emit)

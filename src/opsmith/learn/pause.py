@@ -9,7 +9,7 @@ import asyncio
 
 from opsmith.errors import UsageError
 from opsmith.learn.events import Warned
-from opsmith.learn.sample import Session
+from opsmith.learn.session import Session
 from opsmith.store import Store
 from opsmith.store.rows import Wish, control_row
 

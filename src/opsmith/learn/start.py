@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from opsmith.agents.prompt import base_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
 from opsmith.learn.identity import commit, plain, surroundings
-from opsmith.learn.sample import Session
+from opsmith.learn.session import Session
 from opsmith.records import Experience, Task
 from opsmith.settings import Settings
 from opsmith.store import Store

@@ -9,6 +9,8 @@ from typing import Literal, Protocol, runtime_checkable
 from opsmith.errors import ProviderError
 from opsmith.records import Usage
 
+MOST_TOKENS = 10**8  # that one reply can state: a larger number is no count
+
 
 @dataclass(frozen=True)
 class Message:

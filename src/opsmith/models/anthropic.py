@@ -98,12 +98,14 @@ class AnthropicModel:
 
     def _usage(self, stated: Mapping[str, Any] | None, model: str) -> Usage:
         """The protocol counts what was read from and written to the cache apart from the other input tokens."""
-        if stated is None:
-            return Usage(requests=1, cost_usd=None)
-        cached = count(stated.get("cache_read_input_tokens"))
-        written = count(stated.get("cache_creation_input_tokens"))
-        tokens = count(stated.get("input_tokens")) + cached + written
-        usage = Usage(1, tokens, count(stated.get("output_tokens")), cached)
+        stated = stated or {}
+        cached = count(stated.get("cache_read_input_tokens")) or 0
+        written = count(stated.get("cache_creation_input_tokens")) or 0
+        rest, output = count(stated.get("input_tokens")), count(stated.get("output_tokens"))
+        if rest is None or output is None:
+            self.channel.uncounted()
+            return Usage(1, (rest or 0) + cached + written, output or 0, cached, cost_usd=None)
+        usage = Usage(1, rest + cached + written, output, cached)
         cost = cost_usd(self._endpoint.provider, (model, self._endpoint.model), usage, written)
         return replace(usage, cost_usd=cost)
 

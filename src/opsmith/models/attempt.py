@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+LONGEST_S = 600.0  # that a server may ask us to wait; who asks for more is not waited for
 _PASSING = {408, 409, 429}
 _HOPELESS = {"insufficient_quota", "billing_hard_limit_reached"}
 
@@ -50,27 +51,49 @@ class Failure(Exception):
         return (self.status in _PASSING or self.status >= 500) and self.code not in _HOPELESS
 
     @property
+    def asks_too_long(self) -> bool:
+        """Whether the server asks for a longer wait than a request is worth."""
+        return self.retry_after is not None and self.retry_after > LONGEST_S
+
+    @property
     def alike(self) -> tuple[int | None, str, str]:
         """Equal for failures of one kind."""
         return self.status, self.code, self.text
 
 
 def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """Seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` as a number or an HTTP date."""
+    """Seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` as a number or an HTTP date.
+
+    A date is read against the server's own clock where the headers tell it; `now` is ours.
+    """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         text = headers.get(name, "")
         try:
             seconds = float(text) * unit
         except ValueError:
-            seconds = _until(text, now) if unit == 1.0 else float("nan")
+            seconds = http_date(text) - server_time(headers, now) if unit == 1.0 else float("nan")
         if isfinite(seconds):
             return max(0.0, seconds)
     return None
 
 
-def _until(date: str, now: Callable[[], float]) -> float:
-    """Seconds until an HTTP date; nan when it is not one."""
+def server_time(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float:
+    """The time at the server, in seconds since 1970: its `Date` header, or else our clock."""
+    told = http_date(headers.get("date", ""))
+    return told if isfinite(told) else now()
+
+
+def http_date(text: str) -> float:
+    """Seconds since 1970; nan when it is no HTTP date."""
     try:
-        return parsedate_to_datetime(date).timestamp() - now()
+        return parsedate_to_datetime(text).timestamp()
     except (ValueError, TypeError, OverflowError):
         return float("nan")
+
+
+def wait_text(seconds: float) -> str:
+    """
+    >>> wait_text(90), wait_text(1e300)
+    ('90 s', '1e+300 s')
+    """
+    return f"{seconds:.0f} s" if seconds < 1e9 else f"{seconds:.0e} s"

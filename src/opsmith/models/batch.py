@@ -21,6 +21,7 @@ from typing import Protocol
 from opsmith.models import Ledger, Reply, Request
 from opsmith.models.attempt import Failure
 from opsmith.models.retry import provider_error
+from opsmith.models.sdk import collect
 from opsmith.records import content_hash, dumps
 
 DISCOUNT = 0.5  # OpenAI and Anthropic, 2026-11: batches cost half
@@ -89,8 +90,14 @@ class BatchModel:
 
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError when the batch, or this request in it, failed."""
-        if request.n != 1:
-            raise ValueError("a batch request asks for one completion")
+
+        async def ask(first: int, wanted: int) -> Reply:
+            seed = None if request.seed is None else request.seed + first
+            return await self._one(replace(request, n=wanted, seed=seed))
+
+        return await collect(request.n, ask)
+
+    async def _one(self, request: Request) -> Reply:
         name = self._free_name(request)
         self._requests[name] = request
         future = self._waiting[name] = asyncio.get_running_loop().create_future()

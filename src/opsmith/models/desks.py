@@ -54,7 +54,7 @@ class OpenAIDesk:
         await self._model.close()
 
     def _line(self, name: str, request: Request) -> dict[str, Any]:
-        body = self._channel.fit(self._model.parameters(request))
+        body = self._channel.fit(self._model.parameters(request, 0, request.n))
         return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
 
     async def _state(self, batch: str) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 The number of requests at once starts at the stated limit, falls on 429 and when replies become slow, and rises again
 (additive increase, multiplicative decrease). `requests_per_minute` and `tokens_per_minute` are kept by token buckets;
-rate-limit headers and `retry-after` close the gate for every request, not only for the one that was refused.
+rate-limit headers and `retry-after` close the gate for every request, not only for the one that was refused, for at
+most `LONGEST_S`; a wait of more than `SAID_S` is said on the log.
 
 After `BREAK` identical failures in a row the gate lets one request pass at a time, after growing waits; when
 `PROBES` of these have failed as well, the provider is down and requests fail without being sent, until a new run.
+So they do after a failure with which the server asks for a longer wait than `LONGEST_S`.
 Waiting at the gate counts against no deadline of a request.
 """
 
@@ -13,16 +15,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isfinite
 from statistics import median
 from typing import Any, NamedTuple
 
-from opsmith.models.attempt import Failure, Sent
+from opsmith.models.attempt import LONGEST_S, Failure, Sent, server_time, wait_text
 
 BREAK = 10  # identical failures in a row
 PROBES = 6  # single requests after that, before the provider is called down
@@ -30,8 +34,10 @@ PROBE_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # before each of them
 DECREASE = 0.7
 SLOWER = 2.0  # times the best latency seen: replies queue up at the provider
 WINDOW = 16  # replies whose median latency is compared
+SAID_S = 30.0  # a longer wait is said on the log
 BURST_S = 6.0  # of a per-minute limit that may be used at once
 
+log = logging.getLogger("opsmith.models")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
@@ -102,6 +108,7 @@ class Gate:
         self._best = float("inf")
         self._failures: list[Failure] = []  # identical ones in a row
         self._probes = 0
+        self._gone: Failure | None = None  # after it nothing more is sent
         self._turn = asyncio.Lock()  # first come, first served
         self._left = asyncio.Event()
 
@@ -119,8 +126,8 @@ class Gate:
 
     async def _admitted(self, tokens: int) -> None:
         while True:
-            if self._probes > PROBES:
-                raise DownError(self._failures[-1])
+            if self._gone is not None:
+                raise DownError(self._gone)
             self._left.clear()
             if self.in_flight >= self._at_once:
                 await self._left.wait()
@@ -151,7 +158,7 @@ class Gate:
             self._failed(began, tokens, result)
 
     def _replied(self, began: float, tokens: int, sent: Sent[Any]) -> None:
-        self._failures, self._probes = [], 0
+        self._failures, self._probes, self._gone = [], 0, None
         if self._tokens:
             self._tokens.take(sent.tokens - tokens)
         self._close(exhausted_s(sent.headers))
@@ -165,13 +172,15 @@ class Gate:
         if self._tokens:
             self._tokens.take(-tokens)
         if failure.status == 429 or failure.retry_after is not None:
-            self._close(failure.retry_after)
+            self._close(None if failure.asks_too_long else failure.retry_after)
             self._lower(began)
         if self._probes:
             self._probe()
         self._failures = [*self._failures, failure] if self._repeats(failure) else [failure]
         if not self._probes and len(self._failures) >= max(BREAK, self.limit):
             self._probe()
+        if failure.asks_too_long or self._probes > PROBES:
+            self._gone = failure
 
     def _repeats(self, failure: Failure) -> bool:
         """429 means that the provider is there: it is waited for, and never breaks the circuit."""
@@ -195,12 +204,20 @@ class Gate:
             self._latencies.clear()
 
     def _close(self, seconds: float | None) -> None:
-        if seconds is not None:
-            self._closed_until = max(self._closed_until, self._clock() + seconds)
+        if seconds is None:
+            return
+        until = self._clock() + min(seconds, LONGEST_S)
+        if until > max(self._closed_until, self._clock()) + SAID_S:
+            asked = f"the server asks to wait {wait_text(seconds)}"
+            log.warning("%s: no request starts before %.0f s have passed", asked, until - self._clock())
+        self._closed_until = max(self._closed_until, until)
 
 
 def exhausted_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """Seconds until a rate limit of which nothing remains is reset, as OpenAI's and Anthropic's headers say."""
+    """Seconds until a rate limit of which nothing remains is reset, as OpenAI's and Anthropic's headers say.
+
+    A date is read against the server's own clock where the headers tell it; `now` is ours.
+    """
     waits = []
     for kind in ("requests", "tokens"):
         for remaining, reset in (
@@ -208,18 +225,18 @@ def exhausted_s(headers: Mapping[str, str], now: Callable[[], float] = time.time
             (f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset"),
         ):
             if headers.get(remaining, "").strip() == "0":
-                waits.append(_seconds(headers.get(reset, ""), now))
+                waits.append(_seconds(headers.get(reset, ""), server_time(headers, now)))
     return max((wait for wait in waits if wait is not None), default=None)
 
 
-def _seconds(text: str, now: Callable[[], float]) -> float | None:
+def _seconds(text: str, now: float) -> float | None:
     """`6m0s`, `20ms`, `1.5` or a date of RFC 3339, in seconds from now; None: none of these."""
     match = _DURATION.fullmatch(text.strip())
     if text.strip() and match:
         hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
         return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
     with contextlib.suppress(ValueError):
-        return max(0.0, float(text))
+        return max(0.0, float(text)) if isfinite(float(text)) else None
     with contextlib.suppress(ValueError, OverflowError):
-        return max(0.0, datetime.fromisoformat(text.strip()).timestamp() - now())
+        return max(0.0, datetime.fromisoformat(text.strip()).timestamp() - now)
     return None

@@ -95,12 +95,14 @@ class OpenAIModel:
         )
 
     def _usage(self, stated: Mapping[str, Any] | None, model: str) -> Usage:
-        if stated is None:  # some servers send none
-            return Usage(requests=1, cost_usd=None)
+        stated = stated or {}  # some servers send none
+        tokens, output = count(stated.get("prompt_tokens")), count(stated.get("completion_tokens"))
+        if tokens is None or output is None:
+            self.channel.uncounted()
+            return Usage(1, tokens or 0, output or 0, cost_usd=None)
         details = stated.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else stated.get("prompt_cache_hit_tokens")
-        tokens = count(stated.get("prompt_tokens"))
-        usage = Usage(1, tokens, count(stated.get("completion_tokens")), min(count(cached), tokens))
+        usage = Usage(1, tokens, output, min(count(cached) or 0, tokens))
         cost = cost_usd(self._endpoint.provider, (model, self._endpoint.model), usage)
         return replace(usage, cost_usd=cost)
 

@@ -20,11 +20,12 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from opsmith.errors import ProviderError, TaskError, UsageError
-from opsmith.models import Reply, Request
+from opsmith.models import MOST_TOKENS, Reply, Request
 from opsmith.records import Diagnostic, Usage, content_hash, dumps, to_json
 
 MAX_LINE = 8 * 2**20  # bytes
 MAX_FILE = 2**30  # bytes; a run of the paper's size records about 100 MB
+MOST_USD = 1e6  # of one reply
 MAX_KEYS = 16  # of one mapping
 MAX_TEXTS = 4096  # of one reply: each wrong entry is a finding of its own, which takes a hundred times its own size
 
@@ -48,11 +49,11 @@ class _Header(_Outside):
 
 
 class _Usage(_Outside):
-    requests: int = Field(default=0, ge=0)
-    input_tokens: int = Field(default=0, ge=0)
-    output_tokens: int = Field(default=0, ge=0)
-    cached_tokens: int = Field(default=0, ge=0)
-    cost_usd: float | None = Field(default=None, ge=0)
+    requests: int = Field(default=0, ge=0, le=MAX_TEXTS)
+    input_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    output_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    cached_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    cost_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
 
 
 class _Line(_Outside):

@@ -3,7 +3,8 @@
 A provider's module turns each failed attempt into a `Failure`; `Retry.call` decides. Sent again: no answer at all,
 408, 409, 429, 5xx (529 too), and an answer that cannot be read; never another 4xx, nor a 429 that says that the money
 is used up. The wait is drawn from [0, min(cap, base * 2^k)) ("full jitter"), or is what `retry-after` says and a
-little more. When an attempt may start is the gate's question (`limits`).
+little more; a server that asks for more than ten minutes is not waited for. When an attempt may start is the gate's
+question (`limits`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from opsmith.errors import ProviderError
-from opsmith.models.attempt import Failure, Sent
+from opsmith.models.attempt import Failure, Sent, wait_text
 from opsmith.models.limits import DownError, Gate
 
 T = TypeVar("T")
@@ -70,7 +71,7 @@ class Retry:
             failure = result
             wait = self.wait_s(failure, attempt)
             left -= self.clock() - began + wait
-            if not failure.retryable or attempt == self.attempts or left <= 0:
+            if not failure.retryable or failure.asks_too_long or attempt == self.attempts or left <= 0:
                 break
             log.info("%s: %s; attempt %d in %.1f s", where, _given(failure), attempt + 1, wait)
             await self.sleep(wait)
@@ -94,9 +95,8 @@ class Retry:
 
 def provider_error(where: str, failure: Failure, attempts: int) -> ProviderError:
     """The error that a person reads: where, given, expected, try."""
-    tries = {0: "not sent again: the provider is down", 1: "after 1 attempt"}.get(
-        attempts, f"after {attempts} attempts"
-    )
+    down = "the server asks for too long a wait" if failure.asks_too_long else "the provider is down"
+    tries = {0: f"not sent again: {down}", 1: "after 1 attempt"}.get(attempts, f"after {attempts} attempts")
     return ProviderError(
         f"{where}: given {_given(failure)}, {tries}; expected a completion; try: {_remedy(failure)}",
         status=failure.status,
@@ -105,11 +105,13 @@ def provider_error(where: str, failure: Failure, attempts: int) -> ProviderError
 
 
 def _given(failure: Failure) -> str:
-    asked = f" (the server asks to wait {failure.retry_after:.0f} s)" if failure.retry_after else ""
+    asked = f" (the server asks to wait {wait_text(failure.retry_after)})" if failure.retry_after else ""
     return f"HTTP {failure.status}: {failure.text}{asked}" if failure.status is not None else failure.text
 
 
 def _remedy(failure: Failure) -> str:
+    if failure.asks_too_long:
+        return "start the same command again after that time: it continues where it stopped"
     if failure.status is None:
         return "check that the server runs and that --base-url is right, then start the same command again"
     if failure.status >= 500 or failure.status in {408, 409}:

@@ -6,6 +6,7 @@ so that a server that is only nearly compatible is either understood or refused 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,8 +15,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from opsmith.agents.prompt import estimate_tokens
-from opsmith.errors import UsageError
-from opsmith.models import Reply, Request
+from opsmith.errors import ProviderError, UsageError
+from opsmith.models import MOST_TOKENS, Reply, Request
 from opsmith.models.attempt import Failure, Sent, retry_after_s
 from opsmith.models.keys import redact, without_secrets
 from opsmith.models.limits import Gate, Limits
@@ -72,6 +73,7 @@ class Refusals:
         self._name = name
         self._instead = instead
         self._refused: set[str] = set()
+        self._scouting: asyncio.Event | None = None
 
     def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """`wanted` without what is refused, renamed where there is another name."""
@@ -89,6 +91,20 @@ class Refusals:
             log.warning("%s: the model refuses %r; it is %s from now on", self._name, key, action)
         return key is not None
 
+    async def scouts(self) -> bool:
+        """Whether this request goes ahead to find out what else is refused; all others wait until it is back."""
+        if self._scouting is None:
+            self._scouting = asyncio.Event()
+            return True
+        await self._scouting.wait()
+        return False
+
+    def is_back(self) -> None:
+        """The request that went ahead has its answer."""
+        assert self._scouting is not None
+        self._scouting.set()
+        self._scouting = None
+
 
 def _names(failure: Failure, key: str) -> bool:
     """Whether a refusal is about the parameter `key`: the server's `param` says so, or else its words do."""
@@ -105,6 +121,7 @@ class Channel:
         self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep)
         self._instead = instead
         self._refusals = Refusals(endpoint.name, instead)
+        self._said = False  # that token counts are missing
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
         # ValueError: a body that is no reply; RecursionError: one nested beyond reason
@@ -124,14 +141,20 @@ class Channel:
         """
 
         async def send(seconds: float) -> Sent[Reply]:
-            while True:
-                sent = self._refusals.fit(wanted)
-                result = await self._once(create(sent, seconds), lambda content: self._reply(content, read))
-                if isinstance(result, Sent):
-                    usage = result.value.usage
-                    return replace(result, tokens=usage.input_tokens + usage.output_tokens)
-                if not self._refusals.learn(result, sent):
-                    raise result
+            ahead = False
+            try:
+                while True:
+                    sent = self._refusals.fit(wanted)
+                    result = await self._once(create(sent, seconds), lambda content: self._reply(content, read))
+                    if isinstance(result, Sent):
+                        usage = result.value.usage
+                        return replace(result, tokens=usage.input_tokens + usage.output_tokens)
+                    if not self._refusals.learn(result, sent):
+                        raise result
+                    ahead = ahead or await self._refusals.scouts()
+            finally:
+                if ahead:
+                    self._refusals.is_back()
 
         return await self._retry.call(self._endpoint.where, send, self._gate, tokens)
 
@@ -256,10 +279,17 @@ def size(request: Request, n: int) -> int:
 
 
 async def collect(n: int, ask: Callable[[int, int], Awaitable[Reply]]) -> Reply:
-    """`n` completions by as many calls of `ask(first, wanted)` as it takes; each brings at least one text."""
+    """`n` completions by as many calls of `ask(first, wanted)` as it takes; each brings at least one text.
+
+    When a later call fails, what came before it is the reply: it is paid for.
+    """
     reply = await ask(0, n)
     while len(reply.texts) < n:
-        more = await ask(len(reply.texts), n - len(reply.texts))
+        try:
+            more = await ask(len(reply.texts), n - len(reply.texts))
+        except ProviderError as error:
+            log.warning("%d of %d completions came; then: %s", len(reply.texts), n, error)
+            return reply
         reply = Reply(
             reply.texts + more.texts, reply.usage + more.usage, reply.model or more.model, reply.finish + more.finish
         )
@@ -280,6 +310,8 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def count(value: object) -> int:
-    """A number of tokens as a server states it; 0 for what is not one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+def count(value: object) -> int | None:
+    """A number of tokens as a server states it; None for what is not one."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_TOKENS else None

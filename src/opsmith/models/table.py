@@ -53,6 +53,7 @@ class Family:
     make: Callable[[Order], ChatModel]
     server: Server | None = None  # None: no server, no key
     batches: bool = False  # it has a batch API that `desks` speaks
+    completions: bool = False  # one request may ask for several completions
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class ModelInfo:
 def get_model(settings: Settings, target: Target | None = None, retry: Retry | None = None) -> ChatModel:
     """The model that `settings.model` names; the embedded one needs the `target`. Raises UsageError."""
     prefix, family = find_family(settings.model)
+    if settings.completions > 1 and not family.completions:
+        offer = ", ".join(name + other.rest for name, other in FAMILIES.items() if other.completions)
+        raise UsageError(
+            f"--completions: given {settings.completions} with model {settings.model!r}, whose requests bring one "
+            f"completion each; expected {offer}; try: leave it out"
+        )
     if settings.batch and not family.batches:
         speak = " and ".join(name + other.rest for name, other in FAMILIES.items() if other.batches)
         raise UsageError(
@@ -107,7 +114,7 @@ def _openai(order: Order) -> ChatModel:
     from opsmith.models.desks import OpenAIDesk  # noqa: PLC0415 - as above
     from opsmith.models.openai import OpenAIModel  # noqa: PLC0415 - an extra, and slow to import
 
-    model = OpenAIModel(_endpoint(order), order.retry)
+    model = OpenAIModel(_endpoint(order), _retry(order))
     return BatchModel(OpenAIDesk(model)) if order.settings.batch else model
 
 
@@ -115,7 +122,7 @@ def _anthropic(order: Order) -> ChatModel:
     from opsmith.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra, and slow to import
     from opsmith.models.desks import AnthropicDesk  # noqa: PLC0415 - as above
 
-    model = AnthropicModel(_endpoint(order), order.retry)
+    model = AnthropicModel(_endpoint(order), _retry(order))
     return BatchModel(AnthropicDesk(model)) if order.settings.batch else model
 
 
@@ -173,6 +180,11 @@ def _endpoint(order: Order) -> Endpoint:
     return Endpoint(settings.model, order.rest, url, key or NO_KEY, None if own else server.prices, limits)
 
 
+def _retry(order: Order) -> Retry:
+    settings = order.settings
+    return order.retry or Retry(timeout_s=settings.request_timeout, deadline_s=settings.request_deadline)
+
+
 def _checked_url(url: str) -> str:
     """A base URL that a request can be sent to. A password or query in it, which may hold a key, would be shown."""
     try:
@@ -202,6 +214,7 @@ FAMILIES: dict[str, Family] = {
         _openai,
         Server("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
         batches=True,
+        completions=True,
     ),
     "anthropic/": Family(
         "NAME",
@@ -214,7 +227,11 @@ FAMILIES: dict[str, Family] = {
         "NAME", "DeepSeek", _openai, Server("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek")
     ),
     "together/": Family(
-        "NAME", "Together AI", _openai, Server("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together")
+        "NAME",
+        "Together AI",
+        _openai,
+        Server("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
+        completions=True,
     ),
-    "replay:": Family("FILE", "replies recorded before, from a JSONL file", _replay),
+    "replay:": Family("FILE", "replies recorded before, from a JSONL file", _replay, completions=True),
 }

@@ -1,0 +1,141 @@
+"""How is the text of an agent's reply got? From the store or from the model, and it is stored before anybody reads it.
+
+`settings.completions` samples of one task and temperature are asked for by one request of the proposer. Each of them
+has rows of its own, all committed together, so that whatever follows (judging, resuming, counting) is per sample.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from opsmith.errors import ProviderError
+from opsmith.learn.session import Session
+from opsmith.models import ExhaustedError, Message, Reply, Request
+from opsmith.records import Boundary, Usage
+from opsmith.store.rows import PROPOSER, SampleKey, reply_rows
+
+Group = tuple[SampleKey, ...]
+
+
+class UnjudgedError(Exception):
+    """A sample has no verdict, for a reason that is not the candidate's."""
+
+    def __init__(self, charged_to: Boundary | None, message: str) -> None:
+        super().__init__(message)
+        self.charged_to = charged_to
+
+
+class HaltedError(Exception):
+    """The sample was not asked for, because the session is ending."""
+
+
+class Asking:
+    """The requests of one round; at most `at_once` are under way."""
+
+    def __init__(
+        self,
+        session: Session,
+        todo: Sequence[SampleKey],
+        replies: dict[str, Reply],
+        attempts: Mapping[SampleKey, int],
+        at_once: int,
+    ) -> None:
+        """`replies`: received by a session that was killed before it could judge them, by the request's id."""
+        self._session = session
+        self._replies = replies
+        self._attempts = attempts
+        self._slots = asyncio.Semaphore(max(1, at_once))
+        self._groups = groups([key for key in todo if key.id not in replies], session.settings.completions)
+        self._shared: dict[Group, asyncio.Task[list[Reply]]] = {}
+
+    async def text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
+        """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
+        reply = self._replies.pop(key.request_id(agent), None)
+        if reply is None and agent == PROPOSER:
+            reply = await self._share(key, messages, prompt)
+        elif reply is None:
+            [reply] = await self._ask((key,), agent, messages, prompt)
+        return reply.texts[0] if reply.texts else ""
+
+    async def _share(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:
+        """A sample's part of what is asked for its whole group, once."""
+        group = self._groups[key]
+        if len(group) == 1:
+            return (await self._ask(group, PROPOSER, messages, prompt))[0]
+        if group not in self._shared:
+            self._shared[group] = asyncio.create_task(self._ask(group, PROPOSER, messages, prompt))
+        found = await self._shared[group]
+        at = group.index(key)
+        if at >= len(found):
+            sent = f"{len(found)} of the {len(group)} completions that were asked for"
+            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model.name}: the server sent {sent}")
+        return found[at]
+
+    async def _ask(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
+        """One reply for each sample of the group, in the store by then; less than that if the server sent less."""
+        settings, first = self._session.settings, group[0]
+        seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
+        request = Request(messages, len(group), first.temperature, settings.max_tokens, seed, attempt)
+        async with self._slots:
+            await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
+            started = time.monotonic()
+            reply = await self._completed(request)
+        seconds = time.monotonic() - started
+        found = shares(reply) if len(group) > 1 else [reply]
+        parts = zip(group, found, strict=False)
+        rows = [row for key, part in parts for row in reply_rows(key, agent, prompt, request, part, seconds)]
+        await asyncio.wrap_future(self._session.store.put(rows))
+        return found
+
+    async def _completed(self, request: Request) -> Reply:
+        session = self._session
+        if not session.may_ask():
+            raise HaltedError
+        try:
+            reply = await session.model.complete(request)
+        except ExhaustedError as error:
+            raise UnjudgedError(None, str(error)) from error
+        except ProviderError as error:
+            session.failed(error)
+            raise UnjudgedError(Boundary.PROVIDER, str(error)) from error
+        session.count(reply.usage)
+        return reply
+
+
+def groups(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group]:
+    """Which samples share a request: those of one task and temperature whose numbers lie in one block of `size`.
+
+    The blocks are the same in a run that was resumed, and so is each request.
+    """
+    blocks: dict[tuple[str, float, int], list[SampleKey]] = {}
+    for key in keys:
+        blocks.setdefault((key.task, key.temperature, key.number // size), []).append(key)
+    return {key: tuple(block) for block in blocks.values() for key in block}
+
+
+def shares(reply: Reply) -> list[Reply]:
+    """One reply for each text. The first has the requests, the input and the cost; output is shared out by length.
+
+    >>> both = shares(Reply(("abc", "a"), Usage(1, 100, 9, 60, 0.5), "m", ("stop", "length")))
+    >>> [part.usage.output_tokens for part in both], both[1].usage.cost_usd, both[1].finish
+    ([7, 2], 0.0, ('length',))
+    """
+    whole, ends = reply.usage, _ends([len(text) for text in reply.texts], reply.usage.output_tokens)
+    nothing = Usage(cost_usd=None if whole.cost_usd is None else 0.0)
+    found = []
+    for at, text in enumerate(reply.texts):
+        usage = replace(whole if at == 0 else nothing, output_tokens=ends[at + 1] - ends[at])
+        found.append(Reply((text,), usage, reply.model, reply.finish[at : at + 1]))
+    return found
+
+
+def _ends(lengths: Sequence[int], total: int) -> list[int]:
+    """Where the part of each ends, from 0 to `total`; empty texts have an equal part if all are empty."""
+    weights = lengths if sum(lengths) else [1] * len(lengths)
+    ends = [0]
+    for at in range(1, len(weights) + 1):
+        ends.append(round(total * sum(weights[:at]) / sum(weights)))
+    return ends
