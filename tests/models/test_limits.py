@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from opsmith.errors import ProviderError
+from opsmith.config import resolve_settings
+from opsmith.errors import ProviderError, UsageError
 from opsmith.models import Request
 from opsmith.models.attempt import Failure, Sent
 from opsmith.models.limits import BREAK, PROBES, Gate, exhausted_s
@@ -130,6 +131,15 @@ def test_tokens_that_were_not_used_come_back() -> None:
             },
             90.0,
         ),
+        (
+            {
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "1999-01-01T00:01:40Z",
+                "date": "Fri, 01 Jan 1999 00:01:10 GMT",
+            },
+            30.0,
+        ),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "inf"}, None),
     ],
 )
 def test_rate_limit_headers_are_read_in_both_forms(headers: dict[str, str], seconds: float | None) -> None:
@@ -179,3 +189,62 @@ def test_different_failures_do_not_break_the_circuit() -> None:
 def test_being_told_to_slow_down_for_long_is_not_being_down() -> None:
     with OpenAIServer("ok", faults=[too_many()] * 60) as server:
         assert asked(server, 60, FakeTime()) == ["ok"] * 60
+
+
+def test_a_server_that_asks_for_a_day_is_believed_once_and_asked_nothing_more() -> None:
+    clock = FakeTime()
+    with OpenAIServer(too_many("86400")) as server:
+        found = asked(server, 200, clock)
+    assert all("the server asks to wait 86400 s" in text for text in found)
+    assert any("not sent again: the server asks for too long a wait" in text for text in found)
+    assert server.count <= 16
+    assert clock.slept == []
+
+
+def test_a_limit_that_is_reset_in_hours_closes_the_gate_for_ten_minutes_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = FakeTime()
+    made = gate(clock)
+    used_up = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "8h0m0s"}
+    told(made, clock, Sent("ok", headers=used_up), Sent("ok", headers=used_up))
+
+    async def go() -> float:
+        async with made.slot():
+            return clock.now
+
+    assert asyncio.run(go()) == pytest.approx(602.0)
+    assert [record.getMessage() for record in caplog.records if record.name == "opsmith.models"] == [
+        "the server asks to wait 28800 s: no request starts before 600 s have passed"
+    ]
+
+
+def test_the_deadlines_of_a_request_are_settings() -> None:
+    settings = Settings(model="openai/m", request_timeout=0.2, request_deadline=0.3)
+    with OpenAIServer(Fault(delay_s=5.0)) as server:
+
+        async def go() -> None:
+            model = get_model(settings.model_copy(update={"base_url": server.url}))
+            try:
+                await model.complete(ASKED)
+            finally:
+                await model.close()
+
+        with pytest.raises(ProviderError, match=r"no (usable )?answer"):
+            asyncio.run(go())
+        assert server.count <= 2
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"request_timeout": 0}, "--request-timeout: given 0; expected greater than 0"),
+        ({"request_timeout": 1000}, "--request-deadline: given 900.0; expected a number of seconds from request_time"),
+        ({"request_deadline": 10}, r"--request-deadline: given 10; expected .* from request_timeout \(300\) on"),
+        ({"request_deadline": float("nan")}, "--request-deadline: given nan"),
+        ({"request_deadline": float("inf")}, "--request-deadline: given inf"),
+    ],
+)
+def test_deadlines_that_cannot_be_kept_are_refused(values: dict[str, float], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        resolve_settings(None, values)

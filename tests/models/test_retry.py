@@ -97,12 +97,25 @@ def test_retry_after_is_honoured():
     assert clock.slept == [20.5, 0.5]
 
 
-@pytest.mark.parametrize("fault", [too_many("3600"), too_many("1e300")])
-def test_a_wait_beyond_the_deadline_ends_the_request_at_once(fault):
+@pytest.mark.parametrize(
+    ("asked", "shown", "deadline"), [("3600", "3600 s", 1e9), ("1e300", "1e+300 s", 1e9), ("500", "500 s", 400.0)]
+)
+def test_a_wait_of_more_than_ten_minutes_or_beyond_the_deadline_ends_the_request_at_once(asked, shown, deadline):
     clock = FakeTime()
-    with OpenAIServer(fault) as server, pytest.raises(ProviderError, match="asks to wait"):
-        ask("openai/m", server.url, retry=clock.retry())
+    with OpenAIServer(too_many(asked)) as server, pytest.raises(ProviderError) as caught:
+        ask("openai/m", server.url, retry=clock.retry(deadline_s=deadline, timeout_s=10.0))
     assert (server.count, clock.slept) == (1, [])
+    assert f"given HTTP 429: Rate limit reached (the server asks to wait {shown}), after 1 attempt" in str(caught.value)
+    assert ("start the same command again after that time" in str(caught.value)) == (deadline > 500)
+
+
+def test_a_servers_own_clock_says_how_long_its_date_is_away():
+    clock = FakeTime()
+    headers = {"date": "Sat, 01 Jan 2011 10:00:00 GMT", "retry-after": "Sat, 01 Jan 2011 10:00:20 GMT"}
+    with OpenAIServer("ok", faults=[Fault(429, {}, headers), Fault(429, {}, {**headers, "date": "?"})]) as server:
+        ask("openai/m", server.url, retry=clock.retry())
+    assert clock.slept[0] == 20.5, "our clock would say that this is long past"
+    assert clock.slept[1] == 0.5
 
 
 def test_the_deadline_ends_the_attempts():
@@ -141,6 +154,9 @@ def test_an_unreachable_server_is_named(name, server_type):
         ({"retry-after-ms": "soon", "retry-after": "9"}, 9.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:01 GMT"}, 0.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT", "date": "Thu, 01 Jan 1970 00:01:00 GMT"}, 40.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT", "date": "yesterday"}, 90.0),
+        ({"retry-after": "7", "date": "Thu, 01 Jan 2099 00:01:00 GMT"}, 7.0),
         ({"retry-after": "-5"}, 0.0),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
