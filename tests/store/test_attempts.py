@@ -67,6 +67,6 @@ def test_what_the_rounds_spent_is_what_the_run_spent(ran):
 
 def test_a_table_has_a_row_for_every_sample(ran):
     store, run = ran
-    table = stored.rows_of_run(store, run)
+    table = list(stored.rows_of_run(store, run))
     assert [row["sample"] for row in table] == [row.id for row in store.samples(run)]
     assert sum(row["output_tokens"] for row in table) == store.usage(run).output_tokens

@@ -63,7 +63,7 @@ def test_a_run_comes_back_as_it_was_written(store: Store) -> None:
     assert store.usage(RUN.id, GUARDIAN).requests == 1
     assert [kept.experience.task.text for kept in store.experiences(RUN.id)] == [TASK.text]
     assert store.rounds(RUN.id) == [(RoundInfo(0, 0, "none", (), (TASK.id,), 1), (TASK.id,))]
-    assert store.guardian_pairs(RUN.id) == [(False, True)]
+    assert store.guardian_pairs(RUN.id) == {(False, True): 1}
 
 
 def test_a_sample_is_shown_with_all_that_belongs_to_it(store: Store) -> None:

@@ -148,8 +148,8 @@ def pass_at_k_of(store: Store, run: str, k: int, number: int = 0) -> float | Non
 def guardian_effects(store: Store, run: str) -> dict[str, int]:
     """How many candidates the guardian repaired, corrupted, changed without either effect, and left alone."""
     counts = dict.fromkeys(Effect, 0)
-    for before, after in store.guardian_pairs(run):
-        counts[Effect.REPAIRED if after > before else Effect.CORRUPTED if before > after else Effect.CHANGED] += 1
+    for (before, after), samples in store.guardian_pairs(run).items():
+        counts[Effect.REPAIRED if after > before else Effect.CORRUPTED if before > after else Effect.CHANGED] += samples
     counts[Effect.LEFT_ALONE] = max(0, _shown_to_guardian(store, run) - sum(counts.values()))
     return {effect.value: count for effect, count in counts.items()}
 

@@ -12,7 +12,7 @@ from opsmith.report.curves import figures_of
 from opsmith.report.document import document
 from opsmith.report.figures import png, svg
 from opsmith.report.markdown import markdown
-from opsmith.report.rows import to_csv, write_parquet
+from opsmith.report.rows import to_csv, write_csv, write_parquet
 from opsmith.report.views import run_view
 from opsmith.store import Store
 
@@ -40,6 +40,9 @@ def write(store: Store, runs: Sequence[str], kind: str, where: Path | None = Non
     part = path.with_name(f"{path.name}.part")
     if kind == "parquet":
         write_parquet(store, runs, part)
+    elif kind == "csv":
+        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
+            write_csv(store, runs, out)
     else:
         part.write_text(text_of(store, runs, kind, groups), encoding="utf-8", errors="backslashreplace")
     os.replace(part, path)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from opsmith.errors import UsageError
 from opsmith.learn.result import group_of
@@ -20,6 +21,7 @@ COLUMNS = {
     "passed": bool, "candidate": str, "input_tokens": int, "output_tokens": int, "cached_tokens": int,
     "cost_usd": float, "program": str,
 }  # fmt: skip
+GROUP = 10_000  # rows that are held at once
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 
@@ -43,13 +45,18 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def to_csv(store: Store, runs: Sequence[str]) -> str:
+    """As `write_csv` writes it."""
+    out = io.StringIO()
+    write_csv(store, runs, out)
+    return out.getvalue()
+
+
+def write_csv(store: Store, runs: Sequence[str], out: IO[str]) -> None:
     """Without the programs; texts that a spreadsheet would compute begin with an apostrophe."""
     names = [name for name in COLUMNS if name != "program"]
-    out = io.StringIO()
     writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _harmless(row[name]) for name in names} for row in sample_rows(store, runs))
-    return out.getvalue()
 
 
 def write_parquet(store: Store, runs: Sequence[str], path: Path) -> None:
@@ -62,7 +69,10 @@ def write_parquet(store: Store, runs: Sequence[str], path: Path) -> None:
         raise UsageError(message) from error
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
-    parquet.write_table(arrow.Table.from_pylist(list(sample_rows(store, runs)), schema=schema), path)
+    found = sample_rows(store, runs)
+    with parquet.ParquetWriter(path, schema) as out:
+        while some := list(itertools.islice(found, GROUP)):
+            out.write_table(arrow.Table.from_pylist(some, schema=schema))
 
 
 def _harmless(value: Any) -> Any:

@@ -131,7 +131,7 @@ def run_view(store: Store, run: str) -> RunView:
     summary = store.summary(store.find_run(run))
     run = summary.info.id
     result, tallies, rounds = result_of(store, run), store.tallies(run), store.rounds(run)
-    spent = spent_by_round(store, run)
+    spent = spent_by_round(store, run, tallies)
     counts, first = solving_counts(result, tallies), _best(tallies, dict.fromkeys(result.per_task, 0))
     rows = _rounds(rounds, spent)
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}

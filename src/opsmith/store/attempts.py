@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,9 @@ from sqlalchemy import Select, case, func, select
 from opsmith.models import Message
 from opsmith.records import Outcome, Stage, Usage, verdict_from_json
 from opsmith.store import queries
-from opsmith.store.queries import Call, CandidateRow, Reader, SampleDetail
+from opsmith.store.queries import Call, CandidateRow, Reader, SampleDetail, Tally
 from opsmith.store.rows import PROPOSER, turn_of
-from opsmith.store.schema import candidate, failure, reply, request, text, verdict
+from opsmith.store.schema import candidate, failure, reply, reply_of, request, text, verdict
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ def failures(reader: Reader, run: str, task: str, limit: int = 5) -> list[tuple[
     return [(row.message, row.samples) for row in rows]
 
 
-def spent_by_round(reader: Reader, run: str) -> dict[int, Spent]:
-    """By round, of all its requests."""
+def spent_by_round(reader: Reader, run: str, tallies: Iterable[Tally] | None = None) -> dict[int, Spent]:
+    """By round, of all its requests. `tallies`: the run's, where they are known."""
     usage = _usage_by_round(reader, run)
     answered = select(request.c.round, func.count().label("samples")).where(_proposed(run)).group_by(request.c.round)
     samples = {row.round: row.samples for row in reader.ask(answered)}
     judged, right = Counter[int](), Counter[int]()
-    for tally in reader.tallies(run):
+    for tally in reader.tallies(run) if tallies is None else tallies:
         judged[tally.round] += tally.judged
         right[tally.round] += tally.right
     return {at: Spent(samples.get(at, 0), judged[at], right[at], found) for at, found in usage.items()}
@@ -108,20 +108,27 @@ def details(reader: Reader, samples: Collection[str]) -> dict[str, SampleDetail]
     }
 
 
-def rows_of_run(reader: Reader, run: str) -> list[dict[str, Any]]:
+def rows_of_run(reader: Reader, run: str) -> Iterator[dict[str, Any]]:
     """Every answered sample as plain values, by round, task, temperature and number; tokens are of all its requests."""
+    for number, task in reader.cells(run):
+        place = (request.c.run == run, request.c.round == number, request.c.task == task)
+        yield from (row._asdict() for row in reader.ask(_table(place)))
+
+
+def _table(place: Sequence[Any]) -> Select[Any]:
+    """The samples of a task in a round."""
     sums = [func.sum(reply.c[name]).label(name) for name in ("input_tokens", "output_tokens", "cached_tokens")]
     unknown = func.sum(case((reply.c.cost_usd.is_(None), 1), else_=0))
     cost = case((unknown > 0, None), else_=func.sum(reply.c.cost_usd)).label("cost_usd")
-    bill = select(request.c.sample, *sums, cost).join(reply, reply.c.request == request.c.id)
-    billed = bill.where(request.c.run == run).group_by(request.c.sample).subquery()
-    place = (request.c.round, request.c.task, request.c.temperature, request.c.number)
+    bill = select(request.c.sample, *sums, cost).join(reply, reply_of)
+    billed = bill.where(*place).group_by(request.c.sample).subquery()
+    order = (request.c.round, request.c.task, request.c.temperature, request.c.number)
     found = (verdict.c.stage, verdict.c.outcome, verdict.c.candidate, text.c.body.label("program"))
     own = (verdict.c.sample == request.c.id) & verdict.c.final
     joined = request.join(billed, billed.c.sample == request.c.id).outerjoin(verdict, own)
     joined = joined.outerjoin(text, text.c.hash == verdict.c.candidate)
-    query = select(request.c.id.label("sample"), *place, *found, *[c for c in billed.c if c.name != "sample"])
-    return [row._asdict() for row in reader.ask(query.select_from(joined).where(_proposed(run)).order_by(*place))]
+    query = select(request.c.id.label("sample"), *order, *found, *[c for c in billed.c if c.name != "sample"])
+    return query.select_from(joined).where(*place, request.c.agent == PROPOSER).order_by(*order)
 
 
 def _proposed(run: str) -> Any:
@@ -139,7 +146,7 @@ def _usage_by_round(reader: Reader, run: str) -> dict[int, Usage]:
     sums = [func.sum(reply.c[name]).label(name) for name in queries._TOKENS]
     unknown = func.sum(case((reply.c.cost_usd.is_(None), 1), else_=0)).label("unknown")
     query = select(request.c.round, *sums, func.sum(reply.c.cost_usd).label("cost"), unknown)
-    query = query.join(reply, reply.c.request == request.c.id).where(request.c.run == run)
+    query = query.join(reply, reply_of).where(request.c.run == run)
     rows = reader.ask(query.group_by(request.c.round).order_by(request.c.round))
     return {row.round: queries._usage(row, None if row.unknown else row.cost or 0.0) for row in rows}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from opsmith.store import schema
 from opsmith.store.database import Database
 from opsmith.store.patience import Patience, Stubborn
 from opsmith.store.rows import GUARDIAN, PROPOSER, RoundInfo, RunInfo, task_from_body, turn_of
-from opsmith.store.schema import candidate, failure, reply, request, run_end, session_end, text, verdict
+from opsmith.store.schema import candidate, failure, reply, reply_of, request, run_end, session_end, text, verdict
 
 
 @dataclass(frozen=True)
@@ -136,15 +137,15 @@ class Reader:
         return _run_info(rows[0]) if rows else None
 
     def summary(self, run: str) -> RunSummary:
-        row = self._rows(select(schema.run).where(schema.run.c.id == self.find_run(run)))[0]
+        known = self._rows(select(schema.run).where(schema.run.c.id == run))
+        row = known[0] if known else self._rows(select(schema.run).where(schema.run.c.id == self.find_run(run)))[0]
         ends = self._rows(select(session_end).where(session_end.c.run == run).order_by(session_end.c.id_number))
         end = self.end(run)
-        earned = {kept.experience.task.id for kept in self.experiences(run) if kept.sample is not None}
         return RunSummary(
             info=_run_info(row),
             started=row.at,
-            tasks=len(self.tasks(run)),
-            solved=len(earned),
+            tasks=self._count(schema.task, run),
+            solved=self._count(schema.experience, run, schema.experience.c.sample.is_not(None)),
             rounds=self._count(schema.round_end, run),
             samples=self.sample_count(run),
             usage=self.usage(run),
@@ -198,7 +199,7 @@ class Reader:
         query = select(*sums, func.coalesce(func.sum(reply.c.cost_usd), 0.0).label("cost"), unknown)
         query = query.where(reply.c.run == run)
         if agent is not None:
-            query = query.join(request, request.c.id == reply.c.request).where(_by(request, agent))
+            query = query.join(request, reply_of).where(request.c.run == run, _by(request, agent))
         row = self._rows(query)[0]
         return _usage(row, None if row.unknown else row.cost)
 
@@ -206,7 +207,7 @@ class Reader:
         """(samples that were answered, input and output tokens of all agents) in the rounds before round `number`."""
         answered = func.count().filter(request.c.agent == PROPOSER).label("answered")
         tokens = func.coalesce(func.sum(reply.c.input_tokens + reply.c.output_tokens), 0).label("tokens")
-        query = select(answered, tokens).select_from(request).join(reply, reply.c.request == request.c.id)
+        query = select(answered, tokens).select_from(request).join(reply, reply_of)
         row = self._rows(query.where(request.c.run == run, request.c.round < number))[0]
         return row.answered, row.tokens
 
@@ -259,24 +260,28 @@ class Reader:
         query = (
             select(request.c.task, tokens_of_prompt())
             .join(newest, (newest.c.task == request.c.task) & (newest.c.round == request.c.round))
-            .join(reply, reply.c.request == request.c.id)
+            .join(reply, reply_of)
             .where(_in_round(run, None))
             .group_by(request.c.task)
         )
         return {row.task: row.tokens for row in self._rows(query)}
 
-    def guardian_pairs(self, run: str) -> list[tuple[bool, bool]]:
-        """(proposal passed, rewrite passed) of every sample that the guardian rewrote."""
+    def guardian_pairs(self, run: str) -> Counter[tuple[bool, bool]]:
+        """How many samples that the guardian rewrote had (a proposal that passed, a rewrite that passed)."""
         before = verdict.alias("before")
+        pair = (before.c.outcome.label("before"), verdict.c.outcome.label("after"))
         query = (
-            select(before.c.outcome.label("before"), verdict.c.outcome.label("after"))
+            select(*pair, func.count().label("samples"))
             .select_from(candidate)
             .join(verdict, (verdict.c.sample == candidate.c.sample) & (verdict.c.candidate == candidate.c.id))
             .join(before, (before.c.sample == candidate.c.sample) & (before.c.candidate == candidate.c.parent))
-            .where(candidate.c.run == run)
+            .where(candidate.c.run == run, candidate.c.agent != PROPOSER)
+            .group_by(*pair)
         )
-        passed = Outcome.PASSED.value
-        return [(row.before == passed, row.after == passed) for row in self._rows(query)]
+        passed, found = Outcome.PASSED.value, Counter[tuple[bool, bool]]()
+        for row in self._rows(query):
+            found[row.before == passed, row.after == passed] += row.samples
+        return found
 
     def unaffine(self, run: str) -> int:
         """The candidates that failed the resource check: what a static guardian is shown."""
@@ -292,9 +297,17 @@ class Reader:
         rows = self._rows(query.where(failure.c.run == run, failure.c.round == number).order_by(failure.c.id_number))
         return [(row.task, row.charged_to, row.message) for row in rows]
 
-    def samples(self, run: str) -> Iterator[SampleRow]:
-        """Every answered sample of a run, by round, task, temperature and number."""
-        yield from map(_sample_row, self._rows(_samples().where(request.c.run == run)))
+    def cells(self, run: str) -> list[tuple[int, str]]:
+        """(round, task) of the answered samples, in order: what large questions are asked by, so that no answer is."""
+        query = select(request.c.round, request.c.task).where(_in_round(run, None)).distinct()
+        return [(row.round, row.task) for row in self._rows(query.order_by(request.c.round, request.c.task))]
+
+    def samples(self, run: str, task: str | None = None) -> Iterator[SampleRow]:
+        """Every answered sample of a run, or of one of its tasks, by round, task, temperature and number."""
+        for number, name in self.cells(run):
+            if task in (None, name):
+                place = (request.c.run == run, request.c.round == number, request.c.task == name)
+                yield from map(_sample_row, self._rows(_samples().where(*place)))
 
     def sample(self, run: str, name: str) -> SampleDetail:
         """One sample by its id or the beginning of it, with requests, replies, candidates and verdicts."""

@@ -201,7 +201,8 @@ experience = _table(
 _place = (request.c.round, request.c.task, request.c.temperature, request.c.number)
 _bill = (reply.c.requests, reply.c.input_tokens, reply.c.output_tokens, reply.c.cached_tokens, reply.c.cost_usd)
 Index("request_by_place", request.c.run, *_place, request.c.agent)  # the order of a run's list of samples
-Index("reply_by_bill", reply.c.run, *_bill)  # so that a sum over a run reads nothing else
+Index("reply_by_request", reply.c.run, reply.c.request, *_bill)  # so that sums over replies read nothing else
+reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  # a join by that index
 Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)

@@ -23,6 +23,7 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 WAIT_S = 10.0  # for another process's transaction
+CACHE_KIB = 32 * 1024  # of a connection, at most; rows lie in the order of hashes, so each touches pages of its own
 
 _REMEDIES = (
     ("locked", True, f"another program holds it; end that one, {AGAIN}"),
@@ -104,6 +105,7 @@ def _pragmas(connection: sqlite3.Connection, _: Any) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     cursor.close()
 
 
