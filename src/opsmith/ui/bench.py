@@ -4,23 +4,22 @@ samples go on coming, as they do while a run goes on.
 
 from __future__ import annotations
 
-import random
 import statistics
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import uvicorn
 
 from opsmith.benchmarks import load_tasks
-from opsmith.models import Message, Reply, Request
-from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Usage, Verdict
-from opsmith.store import Row, Store, rows
+from opsmith.records import Task
+from opsmith.store import Store
+from opsmith.store.filling import ROUNDS, Filled, arriving, each_of, fill
 from opsmith.store.pages import Place
-from opsmith.store.rows import GUARDIAN, PROPOSER, Judged, RoundInfo, RunInfo, SampleKey
+from opsmith.store.rows import GUARDIAN, RunInfo
 from opsmith.ui.app import make_app
 from opsmith.ui.asked import write_place
 from opsmith.ui.guard import Access
@@ -28,8 +27,6 @@ from opsmith.ui.render import run_url
 from opsmith.ui.serve import Server, listening
 
 RUN = RunInfo("bench-s0-0", "0", "bench", False, "step", 0, {"agents": "agent", "guardian": "static"}, {})
-ROUNDS = 4
-TEMPERATURES = (0.4, 0.7, 1.0)
 PER_SECOND = 50  # samples that come while pages are asked for
 
 
@@ -46,24 +43,28 @@ class Timed:
 def time_pages(store: Store, samples: int, times: int, say: Callable[[str], None]) -> list[Timed]:
     """Fill a store that is empty with one run, and time every page `times` times."""
     tasks = load_tasks(())
-    each = max(1, samples // (ROUNDS * len(tasks) * len(TEMPERATURES)))
-    say(f"writing {each * ROUNDS * len(tasks) * len(TEMPERATURES):,} samples")
-    keys = _fill(store, tasks, each)
-    with _served(store, say) as address, _arriving(store, tasks, each):
-        return [_timed(name, address + path, times) for name, path in _pages(keys)]
+    say(f"writing {samples:,} samples")
+    return pages_of(store, fill(store, RUN, tasks, each_of(samples, len(tasks))), times, say)
 
 
-def _pages(keys: Sequence[SampleKey]) -> list[tuple[str, str]]:
+def pages_of(store: Store, filled: Filled, times: int, say: Callable[[str], None]) -> list[Timed]:
+    """Time every page of a run that was filled."""
+    task = next(task for task in store.tasks(filled.run) if task.id == filled.last.task)
+    with _served(store, say) as address, _arriving(store, filled, task):
+        return [_timed(name, address + path, times) for name, path in _pages(filled)]
+
+
+def _pages(filled: Filled) -> list[tuple[str, str]]:
     """Every kind of page; filters that pass many samples, few of them, and none."""
-    middle, last = keys[len(keys) // 2], keys[-1]
+    run, middle, last = filled.run, filled.middle, filled.last
     place = write_place(Place(middle.round, middle.task, middle.temperature, middle.number))
 
     def list_of(**query: object) -> str:
-        return run_url(RUN.id, "samples", **query)
+        return run_url(run, "samples", **query)
 
     return [
         ("runs", "/"),
-        ("run", run_url(RUN.id)),
+        ("run", run_url(run)),
         ("samples", list_of()),
         ("samples, in the middle", list_of(after=place)),
         ("samples, backwards", list_of(before=place)),
@@ -72,10 +73,10 @@ def _pages(keys: Sequence[SampleKey]) -> list[tuple[str, str]]:
         ("samples of the guardian", list_of(agent=GUARDIAN, round=ROUNDS - 1)),
         ("samples that nobody made", list_of(agent="nobody")),
         ("samples by id", list_of(id=middle.id[:3], outcome="passed")),
-        ("sample", run_url(RUN.id, "samples", middle.id)),
-        ("task", run_url(RUN.id, "tasks", middle.task)),
-        ("attempts", run_url(RUN.id, "attempts", middle.task)),
-        ("results, without their numbers", run_url(RUN.id, "results")),
+        ("sample", run_url(run, "samples", middle.id)),
+        ("task", run_url(run, "tasks", middle.task)),
+        ("attempts", run_url(run, "attempts", middle.task)),
+        ("results, without their numbers", run_url(run, "results")),
     ]
 
 
@@ -106,17 +107,15 @@ def _served(store: Store, say: Callable[[str], None]) -> Iterator[str]:
 
 
 @contextmanager
-def _arriving(store: Store, tasks: Sequence[Task], number: int) -> Iterator[None]:
-    """Samples come to the last round, from the number that the others have on."""
+def _arriving(store: Store, filled: Filled, task: Task) -> Iterator[None]:
+    """Samples come to the last round."""
     ended = threading.Event()
 
     def write() -> None:
-        prompt = rows.prompt_rows(_messages(tasks[0], ROUNDS - 1))[0]
-        at = number
-        while not ended.wait(1 / PER_SECOND):
-            key = SampleKey(RUN.id, ROUNDS - 1, tasks[0].id, TEMPERATURES[0], at)
-            store.put(_sample(key, prompt, random.Random(at)))
-            at += 1
+        for batch in arriving(filled, task):
+            if ended.wait(1 / PER_SECOND):
+                return
+            store.put(batch)
 
     thread = threading.Thread(target=write)
     thread.start()
@@ -125,44 +124,3 @@ def _arriving(store: Store, tasks: Sequence[Task], number: int) -> Iterator[None
     finally:
         ended.set()
         thread.join()
-
-
-def _fill(store: Store, tasks: Sequence[Task], each: int) -> list[SampleKey]:
-    """`each` samples of every task at every temperature of every round; the last round goes on."""
-    rng = random.Random(0)
-    keys: list[SampleKey] = []
-    store.put(rows.run_rows(RUN, tasks))
-    for number in range(ROUNDS):
-        names = tuple(task.id for task in tasks)
-        store.put([rows.round_row(RUN.id, RoundInfo(number, number, "H", (), names, 2 * each * len(names)))])
-        for task in tasks:
-            prompt, texts = rows.prompt_rows(_messages(task, number))
-            store.put(texts)
-            made = [SampleKey(RUN.id, number, task.id, warm, at) for warm in TEMPERATURES for at in range(each)]
-            for key in made:
-                store.put(_sample(key, prompt, rng))
-            keys += made
-        store.flush()
-        if number < ROUNDS - 1:
-            store.put([rows.round_end_row(RUN.id, number, [])])
-    return keys
-
-
-def _messages(task: Task, number: int) -> tuple[Message, ...]:
-    return Message("system", "what the language is " * 900), Message("user", f"round {number}\n{task.text}")
-
-
-def _sample(key: SampleKey, prompt: str, rng: random.Random) -> list[Row]:
-    """A reply with a verdict; what fails the resource check has a second one, of the guardian."""
-    source = f"E{rng.randrange(200)} = step.Repeat(n=N).apply(E1)\n" * 8 + "return E2\n"
-    reply = Reply((f"```yaml\nimpl: |\n  {source}```",), Usage(1, 5000, 120, 0, 0.001), "bench", ("stop",))
-    stage = rng.choice(list(Stage))
-    passed = stage is Stage.MATCH and rng.random() < 0.3
-    found = Diagnostic("TYPE", "Repeat", f"rank {rng.randrange(50)}", "another rank", "something else")
-    outcome = Outcome.PASSED if passed else Outcome.REFUSED
-    verdict = Verdict(Candidate(source).id, stage, outcome, Boundary.CANDIDATE, () if passed else (found,), trials=4)
-    judged = [Judged(source, verdict)]
-    if stage is Stage.AFFINE:
-        judged.append(Judged(source + "# copied\n", verdict, GUARDIAN, Candidate(source).id))
-    asked = Request((), 1, key.temperature, 1024, 0)
-    return [*rows.reply_rows(key, PROPOSER, prompt, asked, reply, 0.5), *rows.judged_rows(key, judged)]
