@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, TrustTasks
+from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, make_store
 
 if TYPE_CHECKING:
     from opsmith.evaluation.experiment import Experiment
     from opsmith.evaluation.plan import Asked
+    from opsmith.store import Store
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,6 +34,7 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     seed: Annotated[list[int] | None, typer.Option(metavar="S", help="May be given several times.")] = None,
     out: Out = Path("runs"),
+    url: StoreUrl = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
@@ -54,7 +58,7 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     found = find(name)
     if dry_run:
         return _forecast(found, asked, as_json)
-    raise typer.Exit(_run(found, asked, out, results, max_cost, as_json))
+    raise typer.Exit(_run(found, asked, partial(make_store, out, url), results, max_cost, as_json))
 
 
 def _list(as_json: bool) -> None:
@@ -90,15 +94,19 @@ def _forecast(found: tuple[Experiment, ...], asked: Asked, as_json: bool) -> Non
 
 
 def _run(
-    found: tuple[Experiment, ...], asked: Asked, out: Path, results: Path, max_cost: float | None, as_json: bool
+    found: tuple[Experiment, ...],
+    asked: Asked,
+    place: Callable[[], Store],
+    results: Path,
+    max_cost: float | None,
+    as_json: bool,
 ) -> int:
     from opsmith.evaluation.conduct import Conducted, conduct
     from opsmith.report.live import watch
     from opsmith.report.tables import output
-    from opsmith.store import Store
 
     made: list[Conducted] = []
-    with Store.open(out) as store, watch(output(stderr=True)) as on_event:
+    with place() as store, watch(output(stderr=True)) as on_event:
         for one in found:
             left = None if max_cost is None else max_cost - sum(item.cost for item in made)
             made.append(conduct(one, asked, store, results, left, on_event))

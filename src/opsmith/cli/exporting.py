@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, TrustTasks, open_store
+from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def export(
+def export(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     run: RunName,
     library: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write its operators there, as a Python package.")
@@ -39,6 +39,7 @@ def export(
         bool, typer.Option("--all", help="Data sets: every right reply, not one of each isomorphic group.")
     ] = False,
     out: Out = Path("runs"),
+    url: StoreUrl = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +53,7 @@ def export(
         raise UsageError("export: --name belongs to --library")
     if every and dataset is None:
         raise UsageError("export: --all belongs to --dataset")
-    with open_store(out) as store:
+    with open_store(out, url) as store:
         if dataset is not None:
             _dataset(store, run, dataset, every, as_json)
         elif library is not None:
@@ -85,7 +86,13 @@ def _dataset(store: Store, run: str, folder: Path, every: bool, as_json: bool) -
             print(f"{folder}: {kind}: {', '.join(f'{split} {count}' for split, count in splits.items())}")
 
 
-def reverify(run: RunName, out: Out = Path("runs"), trust_tasks: TrustTasks = False, as_json: AsJson = False) -> None:
+def reverify(
+    run: RunName,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
     """Judge a run's programs again, by the verifier of today.
 
     The verdicts of then stay; the new ones are kept beside them, and a second call judges only what is missing.
@@ -97,7 +104,7 @@ def reverify(run: RunName, out: Out = Path("runs"), trust_tasks: TrustTasks = Fa
     from opsmith.report.tables import output
     from opsmith.verification.pool import Pool
 
-    with open_store(out) as store, Pool(trust_tasks=trust_tasks) as pool:
+    with open_store(out, url) as store, Pool(trust_tasks=trust_tasks) as pool:
         found = judge_again(store, run, pool.verify_all, lambda text: print(text, file=sys.stderr, flush=True))
     if as_json:
         print(json.dumps(json_of(found), indent=1))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, open_store
+from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,11 +42,11 @@ def models() -> None:
     output().print(models_table(list_models()))
 
 
-def runs(out: Out = Path("runs")) -> None:
+def runs(out: Out = Path("runs"), url: StoreUrl = None) -> None:
     """List the runs of a store."""
     from opsmith.report.tables import output, runs_table
 
-    with open_store(out) as store:
+    with open_store(out, url) as store:
         output().print(runs_table(store.runs()))
 
 
@@ -54,6 +54,7 @@ def show(
     run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
     sample: Annotated[str | None, typer.Argument(help="A sample's id, or a task's to list its samples.")] = None,
     out: Out = Path("runs"),
+    url: StoreUrl = None,
 ) -> None:
     """Show a run or a sample.
 
@@ -64,7 +65,7 @@ def show(
     from opsmith.report.tables import output
 
     console = output()
-    with open_store(out) as store:
+    with open_store(out, url) as store:
         run = store.find_run(run)
         if sample is None:
             result = result_of(store, run)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, open_store
+from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.cli.text import STDIN
 from opsmith.errors import UsageError
 
@@ -32,6 +32,7 @@ def report(
     ] = None,
     groups: Annotated[int, typer.Option(metavar="N", min=1, help="Groups of attempts shown of each task.")] = 12,
     out: Out = Path("runs"),
+    url: StoreUrl = None,
 ) -> None:
     """Write what came of runs.
 
@@ -41,7 +42,7 @@ def report(
     from opsmith.report.files import default_path, text_of, write
 
     wanted = _formats(kinds, output)
-    with open_store(out) as store:
+    with open_store(out, url) as store:
         found = list(dict.fromkeys(store.find_run(run) for run in runs))
         for kind in wanted:
             if output == STDIN:
@@ -54,13 +55,13 @@ def report(
                 print(path)
 
 
-def compare(one: Run, other: Run, out: Out = Path("runs"), as_json: AsJson = False) -> None:
+def compare(one: Run, other: Run, out: Out = Path("runs"), url: StoreUrl = None, as_json: AsJson = False) -> None:
     """Compare two runs of a store, task by task."""
     from opsmith.report.comparison import comparison_lines, differing_tasks, runs_side_by_side
     from opsmith.report.paired import compare as compare_runs
     from opsmith.report.tables import output
 
-    with open_store(out) as store:
+    with open_store(out, url) as store:
         found = compare_runs(store, one, other)
     if as_json:
         print(json.dumps(found.as_json()))

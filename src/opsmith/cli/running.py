@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, TrustTasks, open_store
+from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, make_store, open_store
 from opsmith.errors import OpsmithError
 
 if TYPE_CHECKING:
     from opsmith.store import Store
 
-NOT_SETTINGS = frozenset({"experiment", "out", "track", "no_report", "as_json", "dry_run"})
+NOT_SETTINGS = frozenset({"experiment", "out", "url", "track", "no_report", "as_json", "dry_run"})
+
+
+Place = Callable[[], "Store"]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -45,6 +50,7 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     tokens_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="S")] = None,
     out: Out = Path("runs"),
+    url: StoreUrl = None,
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")] = None,
     completions: Annotated[int | None, typer.Option(metavar="N", help="Samples per request; saves input.")] = None,
@@ -70,8 +76,9 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     """
     given = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
     if dry_run:
-        raise typer.Exit(_forecast(experiment, _as_settings(given), out, as_json))
-    raise typer.Exit(_run(experiment, _as_settings(given), out, track, as_json, not no_report))
+        raise typer.Exit(_forecast(experiment, _as_settings(given), partial(open_store, out, url), as_json))
+    place = partial(make_store, out, url)
+    raise typer.Exit(_run(experiment, _as_settings(given), place, track, as_json, not no_report))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +90,7 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(
-    experiment: Path | None, options: dict[str, Any], out: Path, track: str | None, as_json: bool, with_report: bool
+    experiment: Path | None, options: dict[str, Any], place: Place, track: str | None, as_json: bool, with_report: bool
 ) -> int:
     from opsmith.api import improve
     from opsmith.benchmarks import load_tasks
@@ -92,12 +99,11 @@ def _run(
     from opsmith.report import closing
     from opsmith.report.live import watch
     from opsmith.report.tables import output
-    from opsmith.store import Store
 
     settings = resolve_settings(experiment, options)
     check(track)
     tasks = load_tasks(settings.tasks)
-    with Store.open(out) as store, watch(output(stderr=True)) as show, tracking(track, store, show) as on_event:
+    with place() as store, watch(output(stderr=True)) as show, tracking(track, store, show) as on_event:
         result = improve(tasks, settings.model, settings, store, on_event=on_event)
         report = _report(store, result.run) if with_report and result.end != "interrupted" else None
         on_event.files = (Path(report),) if report is not None else ()
@@ -112,7 +118,7 @@ def _run(
     return 130 if result.end == "interrupted" else 0
 
 
-def _forecast(experiment: Path | None, options: dict[str, Any], out: Path, as_json: bool) -> int:
+def _forecast(experiment: Path | None, options: dict[str, Any], place: Place, as_json: bool) -> int:
     from opsmith.benchmarks import load_tasks
     from opsmith.config import resolve_settings
     from opsmith.evaluation.forecast import ASSUMED, of_run
@@ -124,7 +130,7 @@ def _forecast(experiment: Path | None, options: dict[str, Any], out: Path, as_js
     other = settings.budget_from or settings.tokens_from
     measure = None
     if other is not None:
-        with open_store(out) as store:
+        with place() as store:
             measure = store.usage(store.find_run(other))
     found = of_run("run", settings, load_tasks(settings.tasks), measure)
     if as_json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import Out, open_store
+from opsmith.cli.options import Out, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def ui(
             metavar="T", envvar="OPSMITH_UI_TOKEN", help="What a browser must bring; default: made if needed."
         ),
     ] = None,
+    url: StoreUrl = None,
 ) -> None:
     """Look at runs in a browser, live, until Ctrl-C.
 
@@ -43,24 +44,24 @@ def ui(
     """
     with needs_extra():
         from opsmith.ui.serve import serve
-    with open_store(folder) as store:
+    with open_store(folder, url) as store:
         serve(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def pause(run: Run, out: Out = Path("runs")) -> None:
+def pause(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
     """Let a run wait: requests in flight are finished, no new one starts."""
-    _wish(run, out, "pause")
+    _wish(run, out, url, "pause")
 
 
-def resume(run: Run, out: Out = Path("runs")) -> None:
+def resume(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
     """Let a paused run go on."""
-    _wish(run, out, "resume")
+    _wish(run, out, url, "resume")
 
 
-def _wish(name: str, out: Path, wish: Wish) -> None:
+def _wish(name: str, out: Path, url: str | None, wish: Wish) -> None:
     from opsmith.learn.pause import tell
 
-    with open_store(out) as store:
+    with open_store(out, url) as store:
         run = store.find_run(name)
         tell(store, run, wish)
         held = store.is_held(run)

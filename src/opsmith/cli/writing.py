@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Impl, Out, TrustTasks, open_store
+from opsmith.cli.options import AsJson, Impl, Out, StoreUrl, TrustTasks, open_store
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
 
@@ -31,6 +31,7 @@ def prompt(
         str | None, typer.Option("--from", metavar="RUN", help="Show all experiences of this run as demonstrations.")
     ] = None,
     out: Out = Path("runs"),
+    url: StoreUrl = None,
     bare: Annotated[bool, typer.Option("--bare", help="In bare Python, without structural IR.")] = False,
 ) -> None:
     """Print what a model would be sent."""
@@ -42,7 +43,7 @@ def prompt(
     wanted = load_task(task)
     shown = []
     if from_run is not None:
-        with open_store(out) as store:
+        with open_store(out, url) as store:
             shown = [kept.experience for kept in store.experiences(store.find_run(from_run))]
     demonstrations = [item for stratum in stratify(shown, 1) for item in stratum]  # hardest first
     style = "bare" if bare else "structural"

@@ -25,7 +25,7 @@ _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 _SECRET_LOOK = re.compile(
     r"\b(?:sk|pk|tgp)[-_][A-Za-z0-9_\-*.]{8,}"  # as providers print it, stars in the middle
     r"|(?<=Bearer )[^\s\"',;]+"
-    r"|(?<=://)[^\s/@\"']*:[^\s/@\"']+(?=@)",  # user:password of an address: a proxy's, a database's
+    r"|(?<=://)(?!USER:PASSWORD@)[^\s/@\"']*:[^\s/@\"']+(?=@)",  # user:password of an address (but not in our own help)
     re.IGNORECASE,
 )
 

@@ -181,7 +181,7 @@ class PostgreSQL:
 def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # a port that is no number
         parsed = None
     if parsed is None or parsed.drivername not in SCHEMES or not parsed.database:
         raise UsageError("--store: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE; given something else")
