@@ -1,5 +1,7 @@
 """How is the text of an agent's reply got? From the store or from the model, and it is stored before anybody reads it.
 
+Where the provider keeps prompts, the first request of a task goes ahead, and the others find its prompt there: all
+samples of a task share it in a round. The very first one goes ahead of all: they share the system prompt.
 `settings.completions` samples of one task and temperature are asked for by one request of the proposer. Each of them
 has rows of its own, all committed together, so that whatever follows (judging, resuming, counting) is per sample.
 """
@@ -11,9 +13,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import ProviderError
 from opsmith.learn.session import Session
-from opsmith.models import ExhaustedError, Message, Reply, Request
+from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, Request
 from opsmith.records import Boundary, Usage
 from opsmith.store.rows import PROPOSER, SampleKey, reply_rows
 
@@ -50,6 +53,7 @@ class Asking:
         self._slots = asyncio.Semaphore(max(1, at_once))
         self._groups = groups([key for key in todo if key.id not in replies], session.settings.completions)
         self._shared: dict[Group, asyncio.Task[list[Reply]]] = {}
+        self._ahead: dict[str, asyncio.Event] = {}  # by task: whether its first request has its answer
 
     async def text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
@@ -64,15 +68,31 @@ class Asking:
         """A sample's part of what is asked for its whole group, once."""
         group = self._groups[key]
         if len(group) == 1:
-            return (await self._ask(group, PROPOSER, messages, prompt))[0]
+            return (await self._in_turn(group, messages, prompt))[0]
         if group not in self._shared:
-            self._shared[group] = asyncio.create_task(self._ask(group, PROPOSER, messages, prompt))
+            self._shared[group] = asyncio.create_task(self._in_turn(group, messages, prompt))
         found = await self._shared[group]
         at = group.index(key)
         if at >= len(found):
             sent = f"{len(found)} of the {len(group)} completions that were asked for"
             raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model.name}: the server sent {sent}")
         return found[at]
+
+    async def _in_turn(self, group: Group, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
+        """The proposer's request for a group, after the first one of its task where that saves money."""
+        task = group[0].task
+        if task in self._ahead:
+            await self._ahead[task].wait()
+        elif keeps(self._session.model, messages):
+            very_first = next(iter(self._ahead.values()), None)
+            self._ahead[task] = asyncio.Event()
+            try:
+                if very_first is not None:
+                    await very_first.wait()
+                return await self._ask(group, PROPOSER, messages, prompt)
+            finally:
+                self._ahead[task].set()
+        return await self._ask(group, PROPOSER, messages, prompt)
 
     async def _ask(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """One reply for each sample of the group, in the store by then; less than that if the server sent less."""
@@ -103,6 +123,25 @@ class Asking:
             raise UnjudgedError(Boundary.PROVIDER, str(error)) from error
         session.count(reply.usage)
         return reply
+
+
+def keeps(model: ChatModel, messages: Sequence[Message]) -> bool:
+    """Whether the model's provider keeps this prompt."""
+    if not isinstance(model, Caching) or model.caches_from is None:
+        return False
+    return sum(estimate_tokens(message.content) for message in messages) >= model.caches_from
+
+
+def firsts_early(keys: Sequence[SampleKey], places: int) -> list[SampleKey]:
+    """The samples, the first one of each task moved up: the rest of its task need not wait for it when they come.
+
+    >>> keys = [SampleKey("r", 0, task, 1.0, number) for task in "ab" for number in range(3)]
+    >>> [key.task for key in firsts_early(keys, 2)]
+    ['a', 'a', 'b', 'a', 'b', 'b']
+    """
+    first = {task: at for at, task in reversed(list(enumerate(key.task for key in keys)))}
+    order = sorted(range(len(keys)), key=lambda at: at - places if first[keys[at].task] == at else at)
+    return [keys[at] for at in order]
 
 
 def groups(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group]:

@@ -16,7 +16,7 @@ from opsmith.agents.guardian import Guarded
 from opsmith.agents.prompt import Prompt
 from opsmith.agents.reply import read_reply
 from opsmith.errors import VerifierError
-from opsmith.learn.ask import Asking, HaltedError, UnjudgedError
+from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early
 from opsmith.learn.events import SampleJudged
 from opsmith.learn.session import Session
 from opsmith.models import Batched, Message
@@ -51,9 +51,9 @@ async def sample_round(
     at_once = len(todo) if isinstance(session.model, Batched) else session.settings.concurrency
     asking = Asking(session, todo, replies, _attempts(session, keys), at_once)
     sampling = _Sampling(session, tasks, prompts, asking)
-    left = iter(todo)
     # twice as many as may ask at once: while one's candidate is judged, another's request is under way
     size = min(len(todo), 2 * at_once * session.settings.completions)
+    left = iter(firsts_early(todo, size))
     workers = [asyncio.create_task(sampling.work(left)) for _ in range(size)]
     try:
         await asyncio.gather(*workers)

@@ -56,6 +56,13 @@ class ChatModel(Protocol):
     async def close(self) -> None: ...
 
 
+@runtime_checkable
+class Caching(Protocol):
+    """What a chat model adds whose provider keeps prompts: one that was answered before is cheaper to read again."""
+
+    caches_from: int | None  # the shortest prompt, in tokens, that is kept; None: at this address nothing is known
+
+
 class Ledger(Protocol):
     """Which request lies in which batch; kept by whoever keeps the run. What was noted is committed on return."""
 

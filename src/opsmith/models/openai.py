@@ -21,6 +21,8 @@ from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
 INSTEAD = {"max_tokens": "max_completion_tokens", "temperature": None, "seed": None, "n": None}
+CACHING = ("openai", "deepseek")  # keep prompts without being asked
+CACHES_FROM = 1024  # tokens: OpenAI's; DeepSeek keeps shorter ones
 
 
 class _Message(BaseModel):
@@ -50,6 +52,7 @@ class OpenAIModel:
         sdk = load("openai")
         self.name = endpoint.name
         self.context_window = context_window(endpoint.provider, endpoint.model)
+        self.caches_from = CACHES_FROM if endpoint.provider in CACHING else None
         self._endpoint = endpoint
         self.channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
         self.client = sdk.AsyncOpenAI(

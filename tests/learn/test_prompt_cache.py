@@ -1,0 +1,72 @@
+"""What a round's input costs at a provider that keeps prompts, measured on a server that models its cache."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from models.servers import AnthropicServer, Fault
+from tiny_run import InProcess
+
+from opsmith.agents.prompt import estimate_tokens
+from opsmith.benchmarks import load_tasks
+from opsmith.learn import ask
+from opsmith.learn.loop import improve
+from opsmith.models.table import get_model
+from opsmith.settings import Settings
+from opsmith.store import Store
+
+LATENCY_S = 0.1
+SETTINGS = Settings(
+    model="anthropic/m", samples=24, temperatures=(1.0,), max_rounds=1, agents="single", concurrency=8, completions=1
+)
+
+
+class Cache:
+    """The protocol's rules: what is marked is kept once its request has begun to be answered, from 1024 tokens on."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, float] = {}  # until when it is not there yet
+        self.written: list[str] = []
+        self.units = 0.0  # of input tokens, by the provider's prices for writing and reading
+
+    def __call__(self, body: dict[str, Any]) -> Fault:
+        [system] = body["system"]
+        [turn] = body["messages"]
+        assert (body["cache_control"], system["cache_control"]) == ({"type": "ephemeral"}, {"type": "ephemeral"})
+        marks = [system["text"], system["text"] + turn["content"]]
+        now = time.monotonic()
+        read = max([mark for mark in marks if self.kept.get(mark, now + 1) <= now], key=len, default="")
+        for mark in marks:
+            if len(mark) > len(read) and estimate_tokens(mark) >= 1024:
+                self.written.append(mark)
+                self.kept.setdefault(mark, now + LATENCY_S)
+        cached, whole = estimate_tokens(read), estimate_tokens(marks[-1])
+        self.units += 0.1 * cached + 1.25 * (whole - cached)
+        usage = {"input_tokens": 0, "cache_read_input_tokens": cached, "cache_creation_input_tokens": whole - cached}
+        content = [{"type": "text", "text": "I cannot."}]
+        reply = {"model": "m", "content": content, "stop_reason": "end_turn", "usage": usage | {"output_tokens": 3}}
+        return Fault(200, reply, delay_s=LATENCY_S)
+
+
+def spent(folder: Path) -> Cache:
+    cache, tasks = Cache(), load_tasks(["index_0", "bmm_0", "rope_0"])
+    with AnthropicServer(cache) as server, Store.open(folder) as store:
+        settings = SETTINGS.model_copy(update={"base_url": server.url})
+        result = improve(tasks, get_model(settings), settings, store, judge=InProcess())
+        assert result.usage.requests == server.count == 72
+        assert result.usage.cached_tokens > 0
+    return cache
+
+
+def test_each_prompt_is_written_to_the_cache_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = time.monotonic()
+    ahead = spent(tmp_path / "a")
+    seconds = time.monotonic() - began
+    assert len(ahead.written) == len(set(ahead.written)) == 1 + 3, "the system prompt, and each task's whole one"
+    assert seconds < 72 / 8 * LATENCY_S + 4, "only the first task is waited for"
+    monkeypatch.setattr(ask, "keeps", lambda model, messages: False)
+    together = spent(tmp_path / "b")
+    print(f"input, in units of one token: {ahead.units:.0f} with the first ahead, {together.units:.0f} all at once")
+    assert len(together.written) >= 8
+    assert ahead.units < 0.6 * together.units
