@@ -1,0 +1,165 @@
+"""What turns bytes into behaviour (pickles, `exec`, shells, unsafe YAML) occurs in the sources where listed, and why."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "opsmith"
+
+PICKLES = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "jsonpickle"}
+PROCESSES = {"multiprocessing", "concurrent.futures.ProcessPoolExecutor", "runpy"}
+CALLS = {
+    *("eval", "exec", "compile", "__import__", "import_module", "importlib.import_module"),
+    *("os.system", "os.popen", "asyncio.create_subprocess_shell", "runpy.run_path"),
+    *("yaml.unsafe_load", "yaml.full_load", "yaml.unsafe_load_all", "yaml.full_load_all", "yaml.UnsafeLoader"),
+}
+SAFE_LOADERS = ("SafeLoader", "CSafeLoader")
+
+ALLOWED = {  # (file, what): why it is no way in
+    ("targets/step/execution/authored.py", "exec"): "a task's author's code; in confined worker processes only",
+    ("targets/step/execution/authored.py", "eval"): "the same",
+    ("targets/step/execution/authored.py", "compile"): "the same; compiling runs nothing",
+    ("__init__.py", "import_module"): "names of a table of ours",
+    ("bridges/trackers.py", "import_module"): "a name of ours",
+    ("models/sdk.py", "import_module"): "names of ours",
+    ("targets/step/__init__.py", "import_module"): "names of ours",
+    ("targets/__init__.py", "import_module"): "`target: module:attribute`: what the user has installed, not the stdlib",
+    ("scaffold/functions.py", "importlib.import_module"): "the module that the user names on the command line",
+    ("scaffold/functions.py", "exec_module"): "the file that the user names on the command line",
+    ("step/testing.py", "runpy"): "in a generated script: the user's own test runs the user's own file",
+    ("step/testing.py", "runpy.run_path"): "the same",
+    ("growth/measure.py", "multiprocessing"): "a benchmark's child process of ours, on this machine",
+    ("growth/measure.py", "concurrent.futures.ProcessPoolExecutor"): "the same",
+}
+
+
+def dotted(node: ast.expr) -> str:
+    """`a.b.c` as it stands there; "" for what is no name."""
+    if isinstance(node, ast.Attribute):
+        return f"{inner}.{node.attr}" if (inner := dotted(node.value)) else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def imports(node: ast.AST) -> Iterator[str]:
+    names = []
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    for name in names:
+        if name in PROCESSES or name.partition(".")[0] in PICKLES | PROCESSES:
+            yield name if name in PROCESSES else name.partition(".")[0]
+
+
+def calls(node: ast.AST) -> Iterator[str]:
+    if not isinstance(node, ast.Call):
+        return
+    name = dotted(node.func)
+    words = {word.arg: word.value for word in node.keywords}
+    if name in CALLS:
+        yield name
+    if name.endswith("torch.load") and not _is(words.get("weights_only"), True):
+        yield "torch.load"
+    if name in {"numpy.load", "np.load"} and not _is(words.get("allow_pickle", ast.Constant(False)), False):
+        yield "numpy.load"
+    if name in {"yaml.load", "yaml.load_all", "yaml.parse", "yaml.compose"} and not _loads_safely(node, words):
+        yield name
+    if "shell" in words and not _is(words["shell"], False):
+        yield "a shell"
+    for ending in ("read_pickle", "exec_module"):
+        if name.endswith(ending):
+            yield ending
+
+
+def _is(node: ast.expr | None, value: bool) -> bool:
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def _loads_safely(node: ast.Call, words: dict[str | None, ast.expr]) -> bool:
+    """The loader is a safe one, or a constant `_LOADER` of the module, which `test_loaders_are_safe` looks at."""
+    loader = words.get("Loader") or (node.args[1] if len(node.args) > 1 else None)
+    if loader is None:
+        return False
+    names = _loaders_in(loader)
+    return dotted(loader) == "_LOADER" or (bool(names) and set(names) <= set(SAFE_LOADERS))
+
+
+def _loaders_in(node: ast.AST) -> list[str]:
+    """Every name or text in an expression that ends in Loader."""
+    names = [child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute)]
+    names += [child.id for child in ast.walk(node) if isinstance(child, ast.Name)]
+    names += [child.value for child in ast.walk(node) if isinstance(child, ast.Constant) and type(child.value) is str]
+    return [name for name in names if name.endswith("Loader")]
+
+
+def found_in(text: str) -> set[str]:
+    return {what for node in ast.walk(ast.parse(text)) for what in (*imports(node), *calls(node))}
+
+
+def test_the_sources_do_it_only_where_listed() -> None:
+    found = {
+        (path.relative_to(SOURCES).as_posix(), what)
+        for path in SOURCES.rglob("*.py")
+        for what in found_in(path.read_text(encoding="utf-8"))
+    }
+    assert found - ALLOWED.keys() == set(), "new: list it with its reason, or do without"
+    assert {place for place in ALLOWED.keys() - found if (SOURCES / place[0]).exists()} == set(), "gone: take it off"
+
+
+def test_loaders_are_safe() -> None:
+    """Each `_LOADER` of a module is one of PyYAML's safe ones; so is every loader that the tests use."""
+    for path in [*SOURCES.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
+        if path == Path(__file__):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(dotted(target) == "_LOADER" for target in targets):
+                    assert set(_loaders_in(node.value)) <= set(SAFE_LOADERS), path
+        assert not {what for what in found_in(path.read_text(encoding="utf-8")) if what.startswith("yaml.")}, path
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("import pickle", "pickle"),
+        ("from pickle import loads", "pickle"),
+        ("import torch\ntorch.load(f)", "torch.load"),
+        ("torch.load(f, weights_only=False)", "torch.load"),
+        ("numpy.load(f, allow_pickle=True)", "numpy.load"),
+        ("yaml.load(t)", "yaml.load"),
+        ("yaml.load(t, Loader=yaml.Loader)", "yaml.load"),
+        ("yaml.load(t, yaml.FullLoader)", "yaml.load"),
+        ("yaml.unsafe_load(t)", "yaml.unsafe_load"),
+        ("subprocess.run(c, shell=True)", "a shell"),
+        ("subprocess.run(c, shell=wanted)", "a shell"),
+        ("os.system(c)", "os.system"),
+        ("eval(t)", "eval"),
+        ("from concurrent.futures import ProcessPoolExecutor", "concurrent.futures.ProcessPoolExecutor"),
+    ],
+)
+def test_the_search_finds_what_it_is_for(text: str, what: str) -> None:
+    assert found_in(text) == {what}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "re.compile(t)",
+        "yaml.safe_load(t)",
+        "yaml.load(t, Loader=yaml.SafeLoader)",
+        "torch.load(f, weights_only=True)",
+        "numpy.load(f)",
+        "ast.literal_eval(t)",
+        "subprocess.run([c], shell=False)",
+        "model.eval()",
+    ],
+)
+def test_the_search_leaves_the_rest_alone(text: str) -> None:
+    assert found_in(text) == set()
