@@ -36,3 +36,16 @@ def test_bench_ui_times_every_kind_of_page(opsmith):
     rows = {row.pop("page"): row for row in json.loads(done.out)}
     assert {"runs", "run", "samples", "sample", "task", "attempts"} <= set(rows)
     assert all(0 < row["median"] <= row["worst"] for row in rows.values())
+
+
+def test_bench_store_asks_every_question_of_each_size(opsmith):
+    done = opsmith("bench", "store", "--samples", "200", "--runs", "2", "--times", "1", "--json")
+    assert done.code == 0, done.err
+    (found,) = json.loads(done.out)
+    assert found["runs"] == 2
+    assert found["samples"] > 200
+    assert {"resume, to the first request", "report, html", "ui: last page"} <= {
+        q["question"] for q in found["questions"]
+    }
+    assert all(q["median"] > 0 and q["memory_mib"] >= 0 for q in found["questions"])
+    assert {page["page"] for page in found["pages"]} >= {"runs", "run", "samples"}

@@ -13,7 +13,7 @@ from opsmith.cli.mutating import mutation
 from opsmith.cli.options import AsJson, TrustTasks
 
 bench = typer.Typer(
-    help="Measure verdicts: how long they take, whether they can be fooled.",
+    help="Measure verdicts, runs, pages and stores.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 @bench.callback()
 def _bench() -> None:
-    """Measure verdicts: how long they take, whether they can be fooled."""
+    """Measure verdicts, runs, pages and stores: how long they take, whether they can be fooled."""
 
 
 @bench.command()
@@ -115,6 +115,44 @@ def run(
         print(json.dumps(found))
     else:
         output().print(overhead_table(found))
+
+
+@bench.command()
+def store(
+    samples: Annotated[
+        list[int] | None, typer.Option(min=200, help="In a store; give several. Default: 1,000 and 10,000.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Over which they are spread; the last is asked for.")] = 1,
+    times: Annotated[int, typer.Option(min=1, help="Each question is asked, unless it takes long.")] = 5,
+    url: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="A PostgreSQL server, in a temporary database; default: SQLite."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Time what is asked of stores of several sizes.
+
+    Temporary stores are filled with what a run would leave, then every question of the program is asked in a process of
+    its own, and every page of `opsmith ui` over HTTP. A million samples take some 5 GB and half an hour.
+    """
+    import sys
+    from dataclasses import asdict
+
+    from opsmith.cli.serving import needs_extra
+    from opsmith.report.tables import output
+
+    with needs_extra():
+        from opsmith.growth.measure import measure
+    from opsmith.growth.table import growth_tables
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr)
+
+    found = [measure(size, runs, times, say, url) for size in samples or (1000, 10_000)]
+    if as_json:
+        print(json.dumps([asdict(one) for one in found]))
+    else:
+        output().print(*growth_tables(found))
 
 
 bench.command()(mutation)

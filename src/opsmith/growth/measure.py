@@ -20,6 +20,7 @@ from opsmith.growth.places import temporary
 from opsmith.growth.questions import QUESTIONS, info_of, settings_of
 from opsmith.store import Store
 from opsmith.store.filling import Filled, each_of, fill
+from opsmith.ui.bench import Timed, pages_of
 
 ENOUGH_S = 10.0  # after which a question is not asked again
 MIB = 1024  # ru_maxrss counts KiB
@@ -48,6 +49,7 @@ class Measured:
     fill_memory_mib: float  # at the peak so far, of the process that filled it
     bytes: int
     questions: tuple[Asked, ...]
+    pages: tuple[Timed, ...]  # of `opsmith ui`, while samples come
 
     @property
     def per_second(self) -> float:
@@ -69,7 +71,9 @@ def measure(samples: int, runs: int, times: int, say: Say, server: str | None = 
         took, cpu = time.perf_counter() - began, time.process_time() - spent
         size, peak = place.settle(), _peak_mib()
         asked = tuple(asked_apart(place.where, filled[-1], name, times, say) for name in QUESTIONS)
-    return Measured(sum(run.samples for run in filled), runs, took, cpu, peak, size, asked)
+        with Store.open(place.where) as store:
+            pages = tuple(pages_of(store, filled[-1], times, say))
+    return Measured(sum(run.samples for run in filled), runs, took, cpu, peak, size, asked, pages)
 
 
 def filled_store(where: str, samples: int, runs: int, say: Say) -> Sequence[Filled]:
