@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
 from opsmith.records import Experience, Task, Verdict
-from opsmith.targets import get_target
 from opsmith.verification import verifier
 from opsmith.verification.pool import Pool
 
@@ -64,23 +63,22 @@ def improve(
 ) -> RunResult:
     """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name.
 
-    Without a store the run is kept in a temporary one. `on_event` is told of everything that happens.
+    Without a store the run is kept in a temporary one. `on_event` is told of everything that happens. Where the work is
+    done, `settings.executor` says.
     """
-    from opsmith.learn import loop  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
+    from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
+    from opsmith.learn import loop  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415
 
     settings = settings or Settings()
     found = [task for given in tasks for task in (load_tasks([given]) if isinstance(given, str) else [given])]
     if isinstance(model, str):
         settings = settings.model_copy(update={"model": model})
-        model = _model(settings, found)
-    return loop.improve(found, model, settings, store, on_event=on_event, experiences=experiences)
-
-
-def _model(settings: Settings, tasks: Sequence[Task]) -> ChatModel:
-    from opsmith.models.table import get_model  # noqa: PLC0415
-
-    return get_model(settings, get_target(tasks[0].target) if tasks else None)
+    with get_executor(settings, found) as executor:
+        chosen = executor.model() if isinstance(model, str) else model
+        return loop.improve(
+            found, chosen, settings, store, judge=executor.judge, on_event=on_event, experiences=experiences
+        )
 
 
 @cache

@@ -37,7 +37,9 @@ class Settings(BaseModel):
     batch: bool = False  # hand requests in to the provider's batch API: half the price, hours of waiting
     requests_per_minute: int | None = Field(default=None, ge=1)  # a provider's limit; None: as it answers
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model
+    workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model, on each machine
+    executor: Literal["local", "ray"] = "local"  # where the embedded model samples and candidates are judged
+    ray_address: str | None = None  # of the cluster's head, or auto; None: a Ray on this machine, for the run
     trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
     from_run: str | None = None  # a finished run whose experiences are where this one starts
     budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)

@@ -12,8 +12,8 @@ from learn.tiny_run import TinyModel
 from models.servers import OpenAIServer
 
 from opsmith.agents.prompt import compose
+from opsmith.api import improve
 from opsmith.benchmarks import load_tasks, resolve
-from opsmith.learn.loop import improve
 from opsmith.records import Experience
 from opsmith.settings import Settings
 from opsmith.store import Store

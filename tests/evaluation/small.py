@@ -17,7 +17,7 @@ import pytest
 from opsmith.evaluation.catalogue import find, known
 from opsmith.evaluation.conduct import Conducted, conduct
 from opsmith.evaluation.plan import Asked, plan
-from opsmith.learn import loop
+from opsmith.executors import local
 from opsmith.models import embedded
 from opsmith.models.sampling import Session
 from opsmith.store import Store
@@ -69,5 +69,6 @@ def small(folder: Path) -> Iterator[Small]:
     with pytest.MonkeyPatch.context() as patch, Pool(2) as pool, Store.open(folder / "runs") as store:
         patch.setattr(embedded, "is_known_elsewhere", lambda target: False)
         patch.setattr(embedded, "Session", session)
-        patch.setattr(loop, "Pool", lambda *_, **__: contextlib.nullcontext(pool))
+        patch.setattr(local, "Pool", lambda *_, **__: pool)
+        patch.setattr(local.LocalExecutor, "__exit__", lambda *_: None)
         yield Small(folder / "results", store)

@@ -6,10 +6,10 @@ import pytest
 from harmful import RIGHT, SMALL, step_task, tiny_python
 
 import opsmith.api
+from opsmith.api import improve
 from opsmith.cli import app
 from opsmith.config import read_config
 from opsmith.errors import TaskError, UsageError
-from opsmith.learn.loop import improve
 from opsmith.settings import Settings
 from opsmith.verification import sandbox
 from opsmith.verification.pool import Pool

@@ -36,6 +36,15 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     out: Out = Path("runs"),
     url: StoreUrl = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
+    executor: Annotated[
+        str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")
+    ] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
     trust_tasks: TrustTasks = False,
@@ -54,7 +63,8 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     if max_cost is not None and not max_cost > 0:
         raise UsageError(f"--max-cost: given {max_cost}; expected more than 0")
     names = tuple(filter(None, tasks.split(","))) if tasks is not None else ()
-    asked = Asked(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url)
+    where = {"executor": executor, "ray_address": ray_address, "workers": workers}
+    asked = Asked(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url, where)
     found = find(name)
     if dry_run:
         return _forecast(found, asked, as_json)

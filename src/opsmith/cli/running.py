@@ -64,6 +64,15 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     batch: Annotated[
         bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
     ] = None,
+    executor: Annotated[
+        str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")
+    ] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,

@@ -6,10 +6,11 @@ what the command line gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from opsmith.config import resolve_settings
 from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
 from opsmith.settings import Settings
@@ -25,6 +26,7 @@ class Asked:
     seeds: tuple[int, ...] = ()
     trust_tasks: bool = False
     base_url: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)  # settings of where the work is done; None: not given
 
 
 @dataclass(frozen=True)
@@ -86,4 +88,4 @@ def _settings(experiment: Experiment, arm: Arm, series: str, seed: int, asked: A
         if asked.samples < 1:
             raise UsageError(f"--samples: given {asked.samples}; expected at least 1")
         stated["samples"] = asked.samples
-    return Settings(**stated)
+    return resolve_settings(None, stated | {name: given for name, given in asked.where.items() if given is not None})

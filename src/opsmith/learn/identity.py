@@ -27,7 +27,7 @@ from opsmith.targets import Target
 
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
-    *("workers", "max_cost", "trust_tasks"),
+    *("workers", "executor", "ray_address", "max_cost", "trust_tasks"),
 }
 _SINCE = {"completions": 1}  # settings that came later: as they are here, runs keep the names that they had without
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget

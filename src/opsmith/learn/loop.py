@@ -46,7 +46,6 @@ from opsmith.store.rows import (
     run_end_row,
 )
 from opsmith.store.spending import known_usd
-from opsmith.verification.pool import Pool
 from opsmith.verification.verifier import canonical
 
 _AUTHOR = Boundary.TASK.value
@@ -59,22 +58,18 @@ def improve(
     settings: Settings,
     store: Store | None = None,
     *,
-    judge: Judge | None = None,
+    judge: Judge,
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
 ) -> RunResult:
     """Run adaptive self-improvement on `tasks` and return what came of it; see `improve_async`.
 
-    Without a store the run is kept in a temporary one; without a judge, in `settings.workers` processes of its own.
-    The model's connections are closed at the end.
+    Without a store the run is kept in a temporary one. The model's connections are closed at the end.
     """
     with contextlib.ExitStack() as stack:
         if store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opsmith-"))
             store = stack.enter_context(Store.open(Path(folder)))
-        if judge is None:
-            judge = pool = stack.enter_context(Pool(settings.workers, trust_tasks=settings.trust_tasks))
-            pool.admit(tasks)
         return asyncio.run(_interruptible(tasks, model, settings, store, judge, on_event, experiences))
 
 

@@ -29,6 +29,7 @@ from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.targets import get_target
+from opsmith.verification.pool import Pool
 
 PROGRAMS = 64  # different answers for a task; of more requests, some are answered alike
 MIB = 1024  # ru_maxrss counts KiB
@@ -46,9 +47,9 @@ def measure(tasks: Sequence[Task], requests: int, concurrency: int, latency_s: f
     with _server(answers, latency_s) as url, tempfile.TemporaryDirectory(prefix="opsmith-") as folder:
         settings = settings.model_copy(update={"base_url": url})
         model = get_model(settings)
-        with Store.open(Path(folder)) as store:
+        with Store.open(Path(folder)) as store, Pool(settings.workers) as pool:
             began, spent = time.monotonic(), _cpu_s()
-            result = improve(tasks, model, settings, store, on_event=grown)
+            result = improve(tasks, model, settings, store, judge=pool, on_event=grown)
             wall, cpu = time.monotonic() - began, _cpu_s() - spent
     asked = samples * len(tasks)
     ideal = math.ceil(asked / concurrency) * latency_s

@@ -53,6 +53,7 @@ class Family:
     make: Callable[[Order], ChatModel]
     server: Server | None = None  # None: no server, no key
     batches: bool = False  # it has a batch API that `desks` speaks
+    spreads: bool = False  # it computes each reply from the request alone, so that many machines may share the work
     completions: bool = False  # one request may ask for several completions
 
 
@@ -206,7 +207,9 @@ def _checked_url(url: str) -> str:
 
 
 FAMILIES: dict[str, Family] = {
-    "embedded": Family("", "the program sampler of the target language: offline, free, no language model", _embedded),
+    "embedded": Family(
+        "", "the program sampler of the target language: offline, free, no language model", _embedded, spreads=True
+    ),
     "search": Family("", "best-first search over the target's typed moves: offline, free, no language model", _search),
     "openai/": Family(
         "NAME",

@@ -1,0 +1,50 @@
+"""Where are samples drawn and candidates judged? On this machine, or on the machines of a Ray cluster.
+
+An executor gives a run its model and its judge, and closes what it opened. What comes out of a run is the same with
+each: a reply depends on its request alone, a verdict on its task and program, and all that is stored is stored by the
+process that runs the loop. Nothing but this package knows that there are several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from opsmith.errors import UsageError
+from opsmith.learn.judge import Judge
+from opsmith.models import ChatModel
+from opsmith.records import Task
+from opsmith.settings import Settings
+
+
+class Executor(Protocol):
+    """A context manager. To enter it raises UsageError when it cannot be had, or when it may not judge the tasks."""
+
+    @property
+    def judge(self) -> Judge:
+        """Its verdicts; inside the context only."""
+        ...
+
+    def model(self) -> ChatModel:
+        """The model that the settings name. Raises UsageError."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None
+    ) -> None: ...
+
+
+def get_executor(settings: Settings, tasks: Sequence[Task]) -> Executor:
+    """The executor that `settings.executor` names, for a run on these tasks; opened by entering it."""
+    if settings.executor == "ray":
+        from opsmith.executors.on_ray import RayExecutor  # noqa: PLC0415  (an extra, and slow to import)
+
+        return RayExecutor(settings, tasks)
+    from opsmith.executors.local import LocalExecutor  # noqa: PLC0415  (as above: one of the two is needed)
+
+    if settings.ray_address is not None:
+        raise UsageError("--ray-address: given with the local executor; expected none; try: --executor ray beside it")
+    return LocalExecutor(settings, tasks)

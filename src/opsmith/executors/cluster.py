@@ -1,0 +1,143 @@
+"""How is a Ray cluster joined, quietly, and left again? By its address, or one of this machine's own for one run.
+
+Ray pickles its own plumbing and runs whatever its peers send: the machines of a cluster trust each other wholly, and
+its ports must not be open to others (Ray's documents say the same). Ours puts nothing but JSON texts into it (`wire`).
+A cluster of our own is started without the environment's keys; one that is there already has its own environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from opsmith.errors import UsageError
+
+ANSWER_S = 5.0  # for an address to answer
+OBJECTS = 80 * 2**20  # bytes of shared memory: our messages are small, and Ray takes no less than 75 MB
+SOCKET_ROOM = 30  # characters of a folder: sockets lie some 75 below it, and a socket's path has at most 107
+
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # HTTP/2, then no settings
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+
+
+def import_ray() -> ModuleType:
+    """Raises UsageError when the extra is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
+    try:
+        import ray  # noqa: PLC0415  (an extra, and slow to import)
+    except ImportError as error:
+        message = f"--executor ray: Ray cannot be imported ({error}); try: pip install 'opsmith[ray]'"
+        raise UsageError(message) from error
+    return ray
+
+
+@contextlib.contextmanager
+def joined(address: str | None) -> Iterator[str]:
+    """Inside, this process is a driver of the cluster there ("auto": the one that runs here; None: one of our own).
+
+    Gives the cluster's name for messages. A Ray that this process had joined before is used and left as it is. Raises
+    UsageError when there is no cluster.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield "the one that this process has joined"
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with _hushed(), _own(ray) if address is None else _theirs(ray, address) as name:
+            yield name
+    finally:
+        ray.shutdown()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)  # Ray had put its own there
+
+
+@contextlib.contextmanager
+def _own(ray: ModuleType) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="opsmith-", dir=_short(), ignore_cleanup_errors=True) as folder:
+        try:
+            with _without_keys():
+                ray.init(
+                    address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=folder, **_QUIET
+                )
+            yield "one of this machine's own"
+        finally:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _theirs(ray: ModuleType, address: str) -> Iterator[str]:
+    if address != "auto":
+        _check_answers(address)
+    try:
+        ray.init(address=address, **_QUIET)
+    except (ConnectionError, ValueError, RuntimeError, OSError, AssertionError) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise UsageError(
+            f"--ray-address: given {address}; expected a cluster that this machine is part of ({first}); "
+            "try: `ray start --address=HOST:PORT` here first, with the same Ray and Python"
+        ) from error
+    yield f"at {address}"
+
+
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Ray prints its thoughts on lost nodes to our stdout, whatever it is told; inside, they go to the debug log."""
+    from ray._private import worker  # noqa: PLC0415  (with `ray`)
+
+    def log(data: dict[str, Any], **_: Any) -> None:
+        logging.getLogger("opsmith.ray").debug("Ray says: %s", "\n".join(map(str, data.get("lines", ()))))
+
+    before = worker.print_to_stdstream
+    worker.print_to_stdstream = log
+    try:
+        yield
+    finally:
+        worker.print_to_stdstream = before
+
+
+def _check_answers(address: str) -> None:
+    """Raises UsageError unless something at the address speaks as Ray's head does; Ray itself tries for minutes."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 2**16 or "/" in address or "@" in address:
+        raise UsageError(f"--ray-address: given {address!r}; expected auto or HOST:PORT; try: auto")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S) as connection:
+            connection.settimeout(ANSWER_S)
+            connection.sendall(_GREETING)
+            answer = connection.recv(9)
+        problem = "" if answer[3:4] == b"\x04" else "what answers there is no Ray"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        raise UsageError(
+            f"--ray-address: given {address}; expected the head of a Ray cluster ({problem}); "
+            "try: `ray start --head` there, or --executor ray without an address"
+        )
+
+
+@contextlib.contextmanager
+def _without_keys() -> Iterator[None]:
+    """The environment without what looks like a key: Ray's processes inherit it from the one that starts them."""
+    hidden = [name for name in os.environ if _SECRET.search(name) and not name.startswith("RAY_")]
+    kept = {name: os.environ.pop(name) for name in hidden}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def _short() -> str | None:
+    """A folder for temporary files whose path leaves room for those of sockets; None: the usual one."""
+    return "/tmp" if len(tempfile.gettempdir()) > SOCKET_ROOM and Path("/tmp").is_dir() else None

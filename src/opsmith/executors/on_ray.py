@@ -1,0 +1,108 @@
+"""The executor of many machines: a fleet of members on a Ray cluster judges, and samples where the model computes.
+
+The embedded model's requests are independent computations, so the machines share them (`Family.spreads`). A search
+finds a task's programs one after another, which several machines would only repeat: it stays in one process here.
+Models on a provider's server are asked from here too: rate limits, the circuit breaker and the money are facts of the
+whole account and need one gate, and a request costs this process a few milliseconds.
+
+Only the driver writes to the store, so that the machines share no file system and no database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from opsmith.errors import ProviderError, UsageError, VerifierError
+from opsmith.executors.cluster import import_ray, joined
+from opsmith.executors.fleet import Fleet, LostError
+from opsmith.executors.member import MEMBERS_BUSINESS
+from opsmith.executors.wire import found_in, pack, read
+from opsmith.models import ChatModel, Reply, Request
+from opsmith.models.table import find_family, get_model
+from opsmith.records import Task, Verdict, to_json
+from opsmith.settings import Settings
+from opsmith.targets import get_target, is_known_elsewhere
+from opsmith.verification.answers import read_verdict
+
+
+class RayExecutor:
+    """`settings.workers` is the most that work on one machine; `settings.ray_address` None: a cluster of its own."""
+
+    def __init__(self, settings: Settings, tasks: Sequence[Task]) -> None:
+        self._settings = settings
+        self._tasks = tasks
+        self._fleet: Fleet | None = None
+        self._open = contextlib.ExitStack()
+
+    @property
+    def judge(self) -> FleetJudge:
+        assert self._fleet is not None
+        return FleetJudge(self._fleet)
+
+    def model(self) -> ChatModel:
+        assert self._fleet is not None
+        model = get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
+        return FleetModel(model, self._fleet) if find_family(self._settings.model)[1].spreads else model
+
+    def __enter__(self) -> Self:
+        for name in {task.target for task in self._tasks}:
+            _check_target(name)
+        with contextlib.ExitStack() as stack:
+            where = stack.enter_context(joined(self._settings.ray_address))
+            self._fleet = stack.enter_context(Fleet(import_ray(), self._order(), self._settings.workers, where))
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self._open.close()
+
+    def _order(self) -> bytes:
+        """What a member is told; no key is among the settings, and none of them that could hold one is its business."""
+        settings = self._settings.model_dump(mode="json", include=MEMBERS_BUSINESS)
+        return pack({"settings": settings, "tasks": to_json(self._tasks)})
+
+
+class FleetJudge:
+    """Verdicts of whichever machine has room."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    async def judge(self, task: Task, source: str) -> Verdict:
+        """Raises VerifierError when no machine could judge it, UsageError when one may not."""
+        try:
+            answer = await self._fleet.ask("judge", pack({"task": to_json(task), "source": source}))
+            return read_verdict(found_in(answer), source)
+        except (LostError, ValueError, TypeError, LookupError) as error:
+            raise VerifierError(f"verifier: task {task.id}: no verdict from the cluster: {error}") from error
+
+
+class FleetModel:
+    """A model that computes, on whichever machine has room. `local` is the same model here, and is never asked."""
+
+    def __init__(self, local: ChatModel, fleet: Fleet) -> None:
+        self.name = local.name
+        self.context_window = local.context_window
+        self.is_language_model = local.is_language_model
+        self._fleet = fleet
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises ProviderError like the model itself, and when no machine could answer."""
+        try:
+            return read(Reply, found_in(await self._fleet.ask("complete", pack(request))))
+        except (LostError, ValueError) as error:
+            raise ProviderError(f"model {self.name!r}: no reply from the cluster: {error}", retryable=True) from error
+
+    async def close(self) -> None:
+        """Its processes are the members', which the executor ends."""
+
+
+def _check_target(name: str) -> None:
+    if not is_known_elsewhere(get_target(name)):
+        raise UsageError(
+            f"target {name!r}: known in this process only; expected one that other machines find; "
+            "try: module:attribute, or an entry point of the group opsmith.targets"
+        )
