@@ -23,6 +23,7 @@ from opsmith.cli import (
     reporting,
     running,
     serving,
+    spending,
     starting,
     writing,
 )
@@ -77,7 +78,8 @@ def _options(
 
 
 COMMANDS = (
-    inspecting, judging, checking, running, experimenting, reporting, serving, exporting, writing, starting, measuring,
+    inspecting, spending, judging, checking, running, experimenting, reporting, serving, exporting, writing, starting,
+    measuring,
 )  # fmt: skip
 for module in COMMANDS:
     module.add_to(app)

@@ -20,6 +20,7 @@ from opsmith.agents.prompt import base_prompt
 from opsmith.learn.budget import Budget
 from opsmith.models import ChatModel
 from opsmith.models.keys import without_secrets
+from opsmith.models.price import PRICE_LIST
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
@@ -74,7 +75,7 @@ def plain(settings: Settings) -> dict[str, Any]:
 
 def surroundings() -> dict[str, str | None]:
     """Versions that should not matter, but may."""
-    names = ("opsmith", "torch", "numpy", "sqlalchemy", "openai", "anthropic")
+    names = ("opsmith", "torch", "numpy", "sqlalchemy", "openai", "anthropic", PRICE_LIST)
     here = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, "system": platform.system()}
     return {**here, **{name: _version(name) for name in names}}
 

@@ -1,6 +1,7 @@
 """What does a request cost? USD for the tokens of one reply, by the price list of the package `genai-prices`.
 
-The list ships with the package (an offline, dated copy): nothing is fetched. Unknown stays unknown: a server of the
+The list ships with the package (an offline copy of that version; a price may hold from a date on, and the day of the
+request counts): nothing is fetched. Unknown stays unknown: a server of the
 user's own, a model that is not listed, or a missing package give None, never 0 and never an error.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from opsmith.records import Usage
+
+PRICE_LIST = "genai-prices"  # the package; each session of a run notes its version
 
 
 def cost_usd(provider: str | None, models: tuple[str, ...], usage: Usage, cache_written: int = 0) -> float | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import case, func, select
 
+from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage
+from opsmith.store import schema
 from opsmith.store.queries import Reader, tokens_of_prompt
 from opsmith.store.rows import PROPOSER
 from opsmith.store.schema import reply, request
@@ -44,6 +48,26 @@ def uncounted(reader: Reader, run: str) -> int:
     none = (reply.c.requests > 0) & (reply.c.input_tokens == 0)
     query = select(func.coalesce(func.sum(reply.c.requests), 0).label("requests")).where(reply.c.run == run, none)
     return int(reader.ask(query)[0].requests)
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """What the prices of a run were taken from, since when."""
+
+    version: str | None  # of the package; None: it was not there, or this opsmith did not note it yet
+    since: float  # the first session's begin, in seconds since 1970
+
+
+def price_lists(reader: Reader, run: str) -> list[PriceList]:
+    """One for each time that the version changed between two sessions."""
+    told = schema.session
+    query = select(told.c.versions, told.c.at).where(told.c.run == run).order_by(told.c.id_number)
+    found: list[PriceList] = []
+    for row in reader.ask(query):
+        version = json.loads(row.versions).get(PRICE_LIST)
+        if not found or found[-1].version != version:
+            found.append(PriceList(version, row.at))
+    return found
 
 
 def prompt_tokens_by_round(reader: Reader, run: str) -> dict[int, dict[str, int]]:
