@@ -15,6 +15,7 @@ from opsmith.report.markdown import markdown
 from opsmith.report.rows import to_csv, write_csv, write_parquet
 from opsmith.report.views import run_view
 from opsmith.store import Store
+from opsmith.store.database import file_name
 
 TEXTS: dict[str, Callable[[Store, Sequence[str]], str]] = {"html": document, "md": markdown, "csv": to_csv}
 PICTURES = ("svg", "png")
@@ -52,7 +53,7 @@ def write(store: Store, runs: Sequence[str], kind: str, where: Path | None = Non
 def default_path(store: Store, runs: Sequence[str], kind: str) -> Path:
     """`reports/RUN.html` beside the store; figures in a folder of their own."""
     more = f"-and-{len(runs) - 1}-more" if len(runs) > 1 else ""
-    name = f"{runs[0]}{more}" + ("-figures" if kind in PICTURES else f".{kind}")
+    name = f"{file_name(runs[0])}{more}" + ("-figures" if kind in PICTURES else f".{kind}")
     return store.folder / "reports" / name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from opsmith.errors import StoreError
 from opsmith.store.patience import PassingError
 
 Row = tuple[Table, dict[str, Any]]
+LONGEST_NAME = 120  # characters of a run's id in a file's name
 
 
 class Database(Protocol):
@@ -58,6 +60,16 @@ def explained(name: str, cause: str, remedies: Remedies) -> StoreError:
     passes, remedy = next(known, (False, "run the same command again"))
     line = " ".join(cause.split())
     return (PassingError if passes else StoreError)(f"store {name}: {line}; {remedy}")
+
+
+def file_name(run: str) -> str:
+    """A run's id as a part of a file's name. Ids that this program gives stay as they are; a store of somebody else may
+    hold `../../x`.
+
+    >>> file_name("gpt-4o-s0-1f2e3d4c5b"), file_name("../../x")
+    ('gpt-4o-s0-1f2e3d4c5b', 'x')
+    """
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", run)[:LONGEST_NAME].lstrip(".-") or "run"
 
 
 def busy(name: str, run: str) -> StoreError:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
 
 from opsmith.errors import StoreError
-from opsmith.store.database import AGAIN, busy, explained
+from opsmith.store.database import AGAIN, busy, explained, file_name
 
 try:
     import fcntl
@@ -23,6 +23,7 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 WAIT_S = 10.0  # for another process's transaction
+LONGEST_VALUE = 2**28  # bytes of one text; a longer one is refused, read or written
 CACHE_KIB = 32 * 1024  # of a connection, at most; rows lie in the order of hashes, so each touches pages of its own
 
 _REMEDIES = (
@@ -31,6 +32,7 @@ _REMEDIES = (
     ("readonly", False, "it cannot be written; give write permission or choose another --out"),
     ("unable to open", False, "the folder does not exist or cannot be written; choose another --out"),
     ("not a database", False, "this file is not an opsmith store; choose another --out"),
+    ("too big", False, f"a text of more than {LONGEST_VALUE >> 20} MiB; a store that this program made holds none"),
     ("disk I/O", True, f"the disk refused; check it, {AGAIN}"),
 )
 
@@ -43,7 +45,7 @@ class SQLite:
     def __init__(self, file: Path) -> None:
         self.name = str(file)
         self.engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": WAIT_S})
-        event.listen(self.engine, "connect", _pragmas)
+        event.listen(self.engine, "connect", lambda connection, _: _opened(connection, self.name))
         self._watching = threading.Lock()
         self._watch: sqlite3.Connection | None = None  # used for nothing but `version`, so that it sees all changes
 
@@ -98,15 +100,30 @@ class SQLite:
                 self._watch.close()
 
     def _lock_file(self, run: str) -> Path:
-        return Path(f"{self.name}.{run}.lock")
+        return Path(f"{self.name}.{file_name(run)}.lock")
 
 
-def _pragmas(connection: sqlite3.Connection, _: Any) -> None:
+def _opened(connection: sqlite3.Connection, name: str) -> None:
+    """A file may come from somebody else: what it holds is data, and nothing in it runs."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     cursor = connection.cursor()
+    cursor.execute("PRAGMA trusted_schema=OFF")
+    cursor.execute("PRAGMA cell_size_check=ON")
+    _refuse_what_runs(cursor, name)
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     cursor.close()
+
+
+def _refuse_what_runs(cursor: sqlite3.Cursor, name: str) -> None:
+    """Raises StoreError for a trigger, view or virtual table, of which this program makes none."""
+    query = "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%'"
+    found = cursor.execute(query).fetchone()
+    if found is not None:
+        kind = "virtual table" if found[0] == "table" else found[0]
+        given = f"given a {kind} {str(found[1])[:80]!r}; expected tables alone"
+        raise StoreError(f"store {name}: {given}: no store, or one that was tampered with; choose another --out")
 
 
 def _locked(path: Path, problem: StoreError) -> IO[str]:

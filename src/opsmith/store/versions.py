@@ -57,7 +57,8 @@ def _make(connection: Connection) -> None:
 
 def _written(connection: Connection) -> int:
     query = select(schema.meta.c.value).where(schema.meta.c.name == "schema")
-    return int(connection.execute(query).scalar() or 0)
+    found = str(connection.execute(query).scalar() or 0)
+    return int(found) if found.isascii() and found.isdigit() else 0
 
 
 def _tables(connection: Connection) -> set[str]:

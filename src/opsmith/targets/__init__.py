@@ -8,6 +8,7 @@ processes only.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
 from pathlib import Path
@@ -138,6 +139,8 @@ def get_target(name: str) -> Target:
 def _by_path(name: str) -> Target:
     """The target that a `module:attribute` names, anywhere on the import path."""
     module, _, attribute = name.partition(":")
+    if module.partition(".")[0] in sys.stdlib_module_names:  # the name may come from somebody's task file or store
+        raise UsageError(f"target {name!r}: given a module of Python's own; expected one that holds a target")
     try:
         found: Target = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
