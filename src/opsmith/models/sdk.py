@@ -18,6 +18,7 @@ from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import ProviderError, UsageError
 from opsmith.models import MOST_TOKENS, Reply, Request
 from opsmith.models.attempt import Failure, Sent, retry_after_s
+from opsmith.models.bodies import bounded
 from opsmith.models.keys import redact, without_secrets
 from opsmith.models.limits import Gate, Limits
 from opsmith.models.retry import Retry, log
@@ -62,7 +63,7 @@ def load(package: str) -> Any:
 
 def client_of(sdk: Any) -> Any:
     """An SDK's HTTP client. It follows no redirect, which would take the prompt to wherever it leads."""
-    return sdk.DefaultAioHttpClient(follow_redirects=False)
+    return sdk.DefaultAioHttpClient(follow_redirects=False, event_hooks={"response": [bounded]})
 
 
 class Refusals:

@@ -29,10 +29,17 @@ class Workers:
         self._all: list[Process] = []
 
     async def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """A worker's answer. Raises ProviderError when it dies or cannot be started."""
+        """A worker's answer. Where one dies, a new one is asked, once: an answer depends on nothing but the question.
+
+        Raises ProviderError when that one dies as well, or none can be started.
+        """
         async with self._free:
             process = self._idle.pop() if self._idle else await self._start()
-            found = await self._exchange(process, asked)
+            try:
+                found = await self._exchange(process, asked)
+            except ProviderError:
+                process = await self._start()
+                found = await self._exchange(process, asked)
             self._idle.append(process)  # a worker that was cancelled in mid-answer is never used again
             return found
 
