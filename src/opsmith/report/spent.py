@@ -10,6 +10,7 @@ from rich.table import Table
 
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage, printable
+from opsmith.report.closing import not_a_model
 from opsmith.report.tables import table
 from opsmith.store.queries import Reader
 from opsmith.store.rows import turn_of
@@ -24,6 +25,7 @@ class Spent:
 
     run: str
     model: str
+    is_language_model: bool
     total: Usage
     known_usd: float  # of the replies whose cost is known
     uncounted: int  # requests whose replies came without token counts
@@ -37,7 +39,7 @@ def spent_of(reader: Reader, run: str, wanted: Sequence[str] = BY) -> Spent:
     assert info is not None
     parts: dict[str, dict[str, Usage]] = {name: _part(reader, run, name) for name in BY if name in wanted}
     known, missing, prices = known_usd(reader, run), uncounted(reader, run), tuple(price_lists(reader, run))
-    return Spent(run, info.model, reader.usage(run), known, missing, prices, parts)
+    return Spent(run, info.model, info.is_language_model, reader.usage(run), known, missing, prices, parts)
 
 
 def spent_table(spent: Spent, by: str) -> Table:
@@ -54,7 +56,8 @@ def spent_table(spent: Spent, by: str) -> Table:
 def spent_lines(spent: Spent) -> Iterator[str]:
     """What one must know to read the tables rightly."""
     yield f"run     {spent.run}"
-    yield f"model   {printable(spent.model)}"
+    mark = "" if spent.is_language_model else f"  ({not_a_model(spent.model)})"
+    yield f"model   {printable(spent.model)}{mark}"
     yield f"prices  {'; '.join(map(_price_list, spent.prices))}"
     if spent.total.cost_usd is None and spent.known_usd:
         yield f"cost    unknown of some replies; all others cost ${spent.known_usd:.4f}"
