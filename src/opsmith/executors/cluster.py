@@ -96,7 +96,7 @@ def _hushed() -> Iterator[None]:
     """Ray prints its thoughts on lost nodes to our stdout, whatever it is told; inside, they go to the debug log."""
     from ray._private import worker  # noqa: PLC0415  (with `ray`)
 
-    def log(data: dict[str, Any], **_: Any) -> None:
+    def log(data: Any, ignore_prefix: bool) -> None:
         logging.getLogger("opsmith.ray").debug("Ray says: %s", "\n".join(map(str, data.get("lines", ()))))
 
     before = worker.print_to_stdstream

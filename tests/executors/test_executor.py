@@ -1,0 +1,100 @@
+"""Which executor a run gets; what cannot be had is one message, in seconds."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import socket
+import sys
+import threading
+import time
+
+import pytest
+from tiny_target import TINY, register, tiny_task
+
+from opsmith.benchmarks import load_tasks
+from opsmith.errors import UsageError
+from opsmith.executors import get_executor
+from opsmith.executors.cluster import _without_keys
+from opsmith.executors.local import LocalExecutor
+from opsmith.learn.identity import run_info
+from opsmith.models.embedded import EmbeddedModel
+from opsmith.settings import Settings
+from opsmith.targets import get_target
+
+TASKS = load_tasks(["bmm_0"])
+
+
+def entered(address, **more):
+    with get_executor(Settings(executor="ray", ray_address=address, **more), TASKS):
+        pytest.fail("there is no cluster")
+
+
+def test_the_default_is_this_machine():
+    executor = get_executor(Settings(), TASKS)
+    assert isinstance(executor, LocalExecutor)
+    assert isinstance(executor.model(), EmbeddedModel)
+
+
+def test_an_address_without_ray_is_refused():
+    with pytest.raises(UsageError, match="--ray-address: given with the local executor; expected none; try"):
+        get_executor(Settings(ray_address="auto"), TASKS)
+
+
+def test_the_extra_is_named_when_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"try: pip install 'opsmith\[ray\]'"):
+        entered(None)
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "ray://127.0.0.1:10001", "127.0.0.1:0", "127.0.0.1:99999", ":6379", ""]
+)
+def test_an_address_that_is_none_is_refused(address):
+    pytest.importorskip("ray", reason="the ray extra is not installed")
+    with pytest.raises(UsageError, match="expected auto or HOST:PORT"):
+        entered(address)
+
+
+def test_a_port_that_nobody_listens_to_is_said_at_once():
+    pytest.importorskip("ray", reason="the ray extra is not installed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(UsageError, match=f"given {address}; expected the head of a Ray cluster .*refused"):
+            entered(address)
+    assert time.monotonic() - began < 15
+
+
+def test_a_server_of_another_kind_is_no_cluster():
+    pytest.importorskip("ray", reason="the ray extra is not installed")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(UsageError, match="what answers there is no Ray"):
+            entered(f"127.0.0.1:{server.server_port}")
+        server.shutdown()
+
+
+def test_a_target_of_this_process_alone_is_refused(monkeypatch):
+    pytest.importorskip("ray", reason="the ray extra is not installed")
+    register()
+    settings = Settings(executor="ray")
+    with pytest.raises(UsageError, match=f"target '{TINY.name}': known in this process only"):
+        get_executor(settings, [tiny_task("sum_0", "x y +")]).__enter__()
+
+
+def test_the_executor_is_no_part_of_a_runs_name():
+    target = get_target("step")
+    model = EmbeddedModel(target)
+    settings = [Settings(), Settings(executor="ray", ray_address="head:6379", workers=7)]
+    assert len({run_info(TASKS, (), None, model, target, one).id for one in settings}) == 1
+
+
+def test_keys_are_hidden_while_rays_processes_start(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "of the cluster")
+    with _without_keys():
+        assert "OPENAI_API_KEY" not in os.environ
+        assert os.environ["RAY_AUTH_TOKEN"] == "of the cluster"
+    assert os.environ["OPENAI_API_KEY"] == "sk-1"

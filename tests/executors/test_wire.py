@@ -1,0 +1,71 @@
+"""What goes between machines comes out as it went in, and anything else is refused with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from opsmith.errors import OpsmithError, ProviderError, TaskError, UsageError, VerifierError
+from opsmith.executors.wire import found_in, pack, read, refusal, unpack
+from opsmith.models import ExhaustedError, Message, Reply, Request
+from opsmith.records import Task, Usage
+
+REQUEST = Request((Message("system", "a\u2028b"), Message("user", "task: é")), 2, 0.4, 64, 2**62, 3)
+REPLY = Reply(("one", ""), Usage(1, 20, 3, 0, 0.1 + 0.2), "embedded", ("stop", "length"))
+UNPRICED = Reply(("one",), Usage(1, 20, 3, 0, None))
+TASK = Task("sum_0", "step", "inputs: {}\n", None, "sum", "a/b.yaml", "inputs: {}\n")
+
+
+@pytest.mark.parametrize("record", [REQUEST, REPLY, UNPRICED, TASK])
+def test_a_record_comes_out_as_it_went_in(record):
+    assert read(type(record), unpack(pack(record))) == record
+
+
+def test_any_text_comes_through():
+    odd = "\ud800 \x00 \U0001f600"
+    assert unpack(pack({"source": odd})) == {"source": odd}
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        (Reply, {"texts": ["a", 1], "usage": {}}, "Reply texts.1"),
+        (Reply, {"texts": ["a"]}, "Reply usage"),
+        (Reply, {"texts": ["a"], "usage": {"requests": "many"}}, "Reply usage.requests"),
+        (Request, {"messages": [{"role": "root", "content": ""}]}, "Request messages.0.role"),
+        (Task, ["sum_0"], "Task"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_its_place(kind, data, words):
+    with pytest.raises(ValueError, match=words):
+        read(kind, data)
+
+
+@pytest.mark.parametrize("data", [b"[1]", b"", b"{", b"\x80\x04N."])
+def test_what_is_no_mapping_is_refused(data):
+    with pytest.raises(ValueError, match=r".*"):
+        unpack(data)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "again"),
+    [
+        (UsageError("no"), UsageError, False),
+        (TaskError("wrong file"), TaskError, False),
+        (VerifierError("worker gone"), VerifierError, True),
+        (ProviderError("worker gone", retryable=True), ProviderError, True),
+        (ExhaustedError("no more"), ProviderError, False),
+        (OpsmithError("what"), VerifierError, True),
+    ],
+)
+def test_an_error_keeps_its_class_and_message(error, kind, again):
+    answer = unpack(pack(refusal(error)))
+    assert answer["again"] is again
+    with pytest.raises(kind) as caught:
+        found_in(answer)
+    assert str(caught.value) == str(error)
+    assert getattr(caught.value, "retryable", again) is again
+
+
+def test_an_error_of_nobody_is_ours():
+    with pytest.raises(VerifierError, match="KeyError: 'lost'"):
+        found_in(refusal(KeyError("lost")))
