@@ -6,10 +6,11 @@ from opsmith.agents.prompt import compose
 from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
 from opsmith.evaluation.catalogue import find
-from opsmith.evaluation.forecast import Forecast, forecast, price
+from opsmith.evaluation.forecast import Forecast, forecast, of_run, price
 from opsmith.evaluation.plan import Asked, plan
 from opsmith.models.price import cost_usd
 from opsmith.records import Usage
+from opsmith.settings import Settings
 from opsmith.targets import get_target
 
 GPT = "openai/gpt-4o-2024-11-20"
@@ -79,3 +80,25 @@ def test_an_unknown_price_is_not_guessed(model: str, base_url: str | None, known
 def test_a_name_that_is_no_models_is_not_free(model: str) -> None:
     with pytest.raises(UsageError, match=f"model '{model}': no such model; known: embedded, search, openai/NAME"):
         price(model, None, 10, 1000, 100)
+
+
+def _run(**values: object) -> Usage:
+    settings = Settings(model=GPT, samples=10, temperatures=(0.4, 1.0), **values)  # type: ignore[arg-type]
+    return of_run("run", settings, load_tasks(TASKS)).first
+
+
+def test_a_request_for_several_completions_reads_its_prompt_once() -> None:
+    one, four = _run(agents="single"), _run(agents="single", completions=4)
+    assert (one.requests, four.requests) == (3 * 2 * 10, 3 * 2 * 3)
+    assert four.input_tokens * 10 == one.input_tokens * 3
+    assert four.output_tokens == one.output_tokens
+    assert one.cost_usd is not None
+    assert four.cost_usd == pytest.approx(one.cost_usd - (one.input_tokens - four.input_tokens) * 2.5e-6)
+    guarded = _run(guardian="llm", completions=4)
+    assert guarded.requests == 3 * 2 * (3 + 10), "the guardian is asked about each"
+
+
+def test_a_batch_costs_half() -> None:
+    whole = _run(agents="single").cost_usd
+    assert whole is not None
+    assert _run(agents="single", batch=True).cost_usd == pytest.approx(whole / 2)

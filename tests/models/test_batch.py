@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import ProviderError
-from opsmith.learn.loop import improve
+from opsmith.learn.loop import improve, improve_async
 from opsmith.models import Ledger, Reply
 from opsmith.models.anthropic import AnthropicModel
 from opsmith.models.batch import BatchModel, Pace
@@ -168,3 +168,46 @@ def test_a_whole_run_through_batches_keeps_them_in_its_store(tmp_path: Path) -> 
         assert len(StoreLedger(store).batches(model.name)) == 24
     assert result.solved == 1
     assert result.usage.requests == 24
+
+
+@pytest.mark.parametrize("generous", [True, False], ids=["sends n", "ignores n"])
+def test_a_batched_request_for_several_completions_is_one_entry_and_asked_for_the_rest(generous: bool) -> None:
+    with OpenAIBatchServer("impl: x" if generous else ["impl: x"]) as server:
+
+        async def go() -> list[Reply]:
+            model = model_of(server)
+            try:
+                calls = [model.complete(replace(ASKED, n=3, seed=10 * at)) for at in range(4)]
+                return list(await asyncio.wait_for(asyncio.gather(*calls), 20))
+            finally:
+                await model.close()
+
+        replies = asyncio.run(go())
+    assert [reply.texts for reply in replies] == [("impl: x",) * 3] * 4
+    assert [len(batch) for batch in server.batches] == ([4] if generous else [4, 4, 4])
+    assert {entry["body"]["n"] for entry in server.batches[0]} == {3}
+    prompts = 1 if generous else 3
+    whole = (40 * 2.5 + 60 * 1.25) * prompts + 3 * 10 * 10
+    assert all(reply.usage.cost_usd == pytest.approx(whole / 2e6) for reply in replies)
+
+
+def test_a_run_with_several_completions_and_batches_finds_its_batch_again(tmp_path: Path) -> None:
+    from learn.tiny_run import TASKS, InProcess
+
+    settings = Settings(
+        samples=6, temperatures=(0.4, 1.0), agents="single", batch=True, max_rounds=1, completions=4, max_cost=100.0
+    )
+    with OpenAIBatchServer("impl: x y +") as server, Store.open(tmp_path) as store:
+        server.looks = 10**6
+
+        async def stopped() -> None:
+            work = improve_async(TASKS[:2], model_of(server), settings, store, InProcess())
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(work, 2.0)
+
+        asyncio.run(stopped())
+        server.looks = 1
+        result = improve(TASKS[:2], model_of(server), settings, store, judge=InProcess())
+        assert [len(batch) for batch in server.batches] == [2 * 2 * 2], "blocks of 4 and 2 samples, handed in once"
+        assert store.sample_count(result.run) == 2 * 2 * 6
+        assert result.usage.requests == 8

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from opsmith.agents.prompt import MESSAGE_TOKENS, Prompt, compose, estimate_tokens
 from opsmith.evaluation.plan import Planned
+from opsmith.models.batch import DISCOUNT
 from opsmith.models.price import cost_usd
 from opsmith.models.table import find_family
 from opsmith.records import Task, Usage
@@ -19,6 +20,7 @@ from opsmith.targets import get_target
 
 ASSUMED = (
     "Tokens are characters / 4; every reply is as long as max_tokens allows; no prompt cache is assumed.",
+    "A request for several completions reads its prompt once; --batch costs half.",
     "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
     "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
     "as long as a reply. Runs end far earlier.",
@@ -101,15 +103,35 @@ def _spent(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) 
     total = Usage(cost_usd=0.0)
     for one in rounds:
         asked = prompt + one.demonstrations * shown
-        samples = one.tasks * settings.samples * len(settings.temperatures)
-        for tokens in _requests(settings, tasks[0], asked):
-            usd = price(settings.model, settings.base_url, samples, tokens, settings.max_tokens)
-            total += Usage(samples, samples * tokens, samples * settings.max_tokens, 0, usd)
+        cells = one.tasks * len(settings.temperatures)
+        for number, tokens in enumerate(_requests(settings, tasks[0], asked)):
+            for size, count in _sizes(settings.samples, 1 if number else settings.completions):
+                total += _bill(settings, cells * count, tokens, size * settings.max_tokens)
     return total
 
 
+def _bill(settings: Settings, requests: int, read: int, written: int) -> Usage:
+    """Of as many equal requests, each of so many input and output tokens."""
+    usd = price(settings.model, settings.base_url, requests, read, written)
+    if usd is not None and settings.batch:
+        usd *= DISCOUNT
+    return Usage(requests, requests * read, requests * written, 0, usd)
+
+
+def _sizes(samples: int, completions: int) -> Iterator[tuple[int, int]]:
+    """(completions of a request, how many such requests) that make so many samples.
+
+    >>> list(_sizes(64, 1)), list(_sizes(64, 10))
+    ([(1, 64)], [(10, 6), (4, 1)])
+    """
+    if samples >= completions:
+        yield completions, samples // completions
+    if samples % completions:
+        yield samples % completions, 1
+
+
 def _requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
-    """The input tokens of each request that one sample may make."""
+    """The input tokens of each request that one sample may make; the first is the proposer's."""
     guardian = get_target(task.target).guardian_prompt() if settings.guardian == "llm" else None
     for turn in range(settings.repair + 1):
         yield prompt + turn * 2 * (settings.max_tokens + MESSAGE_TOKENS)
