@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
+SITE := 'import site; print(site.getsitepackages()[0])'
 
 .PHONY: run test check docs bridges clean
 
@@ -25,9 +26,11 @@ check: .venv/.installed
 docs: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Bridges to other systems are tested with the real packages, each in an environment of its own: their pins disagree.
-.venv-bridges/%/.installed: pyproject.toml tests/bridges/constraints-%.txt
+# Bridges to other systems are tested with the real packages, each in an environment of its own, since their pins
+# disagree: it has what differs from .venv, whose packages (torch is a gigabyte) follow on its path.
+.venv-bridges/%/.installed: .venv/.installed tests/bridges/constraints-%.txt
 	$(PYTHON) -m venv .venv-bridges/$*
+	$(BIN)/python -c $(SITE) > "$$(.venv-bridges/$*/bin/python -c $(SITE))/zz-opsmith.pth"
 	.venv-bridges/$*/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c tests/bridges/constraints-$*.txt -e '.[$*]' pytest aiohttp $(MORE)
 	touch $@
