@@ -102,3 +102,10 @@ def test_a_batch_costs_half() -> None:
     whole = _run(agents="single").cost_usd
     assert whole is not None
     assert _run(agents="single", batch=True).cost_usd == pytest.approx(whole / 2)
+
+
+@pytest.mark.parametrize("values", [{"completions": 2}, {"batch": True}])
+def test_what_the_model_cannot_do_is_no_forecast(values: dict[str, object]) -> None:
+    settings = Settings(model="deepseek/deepseek-chat", **values)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="deepseek/deepseek-chat"):
+        of_run("run", settings, load_tasks(TASKS))

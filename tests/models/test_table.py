@@ -147,3 +147,11 @@ def test_many_requests_run_at_once_and_each_gets_its_own_answer(name, server_typ
     with server_type(lambda body: str(body["max_tokens"])) as server:
         assert asyncio.run(go(server.url)) == [str(number) for number in range(1, 101)]
     assert server.count == 100
+
+
+@pytest.mark.parametrize("name", ["embedded", "search", "anthropic/m", "deepseek/m"])
+def test_several_completions_are_refused_where_a_request_brings_one(name):
+    with pytest.raises(
+        UsageError, match=f"--completions: given 2 with model '{name}'.*expected openai/NAME, together/"
+    ):
+        get_model(Settings(model=name, completions=2))

@@ -13,7 +13,7 @@ from opsmith.agents.prompt import MESSAGE_TOKENS, Prompt, compose, estimate_toke
 from opsmith.evaluation.plan import Planned
 from opsmith.models.batch import DISCOUNT
 from opsmith.models.price import cost_usd
-from opsmith.models.table import find_family
+from opsmith.models.table import family_of, find_family
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
 from opsmith.targets import get_target
@@ -57,7 +57,11 @@ def forecast(planned: Sequence[Planned], tasks: Sequence[Task]) -> tuple[Forecas
 
 
 def of_run(name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None) -> Forecast:
-    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much."""
+    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much.
+
+    Raises UsageError where the model cannot do what the settings ask for.
+    """
+    family_of(settings)
     first = _spent(settings, tasks, [_Round(len(tasks), 0)])
     rounds = list(_rounds(settings, len(tasks)))
     count, most = (len(rounds), _spent(settings, tasks, rounds)) if measure is None else (None, measure)

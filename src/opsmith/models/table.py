@@ -69,6 +69,12 @@ class ModelInfo:
 
 def get_model(settings: Settings, target: Target | None = None, retry: Retry | None = None) -> ChatModel:
     """The model that `settings.model` names; the embedded one needs the `target`. Raises UsageError."""
+    prefix, family = family_of(settings)
+    return family.make(Order(settings, settings.model.removeprefix(prefix), family.server, target, retry))
+
+
+def family_of(settings: Settings) -> tuple[str, Family]:
+    """The family of the settings' model, which can do what they ask for, and its prefix. Raises UsageError."""
     prefix, family = find_family(settings.model)
     if settings.completions > 1 and not family.completions:
         offer = ", ".join(name + other.rest for name, other in FAMILIES.items() if other.completions)
@@ -82,7 +88,7 @@ def get_model(settings: Settings, target: Target | None = None, retry: Retry | N
             f"--batch: given with model {settings.model!r}, of which no batch API is known; expected {speak}; "
             f"try: leave it out"
         )
-    return family.make(Order(settings, settings.model.removeprefix(prefix), family.server, target, retry))
+    return prefix, family
 
 
 def find_family(name: str) -> tuple[str, Family]:
