@@ -110,25 +110,35 @@ def details(reader: Reader, samples: Collection[str]) -> dict[str, SampleDetail]
 
 def rows_of_run(reader: Reader, run: str) -> Iterator[dict[str, Any]]:
     """Every answered sample as plain values, by round, task, temperature and number; tokens are of all its requests."""
-    for number, task in reader.cells(run):
-        place = (request.c.run == run, request.c.round == number, request.c.task == task)
-        yield from (row._asdict() for row in reader.ask(_table(place)))
-
-
-def _table(place: Sequence[Any]) -> Select[Any]:
-    """The samples of a task in a round."""
-    sums = [func.sum(reply.c[name]).label(name) for name in ("input_tokens", "output_tokens", "cached_tokens")]
-    unknown = func.sum(case((reply.c.cost_usd.is_(None), 1), else_=0))
-    cost = case((unknown > 0, None), else_=func.sum(reply.c.cost_usd)).label("cost_usd")
-    bill = select(request.c.sample, *sums, cost).join(reply, reply_of)
-    billed = bill.where(*place).group_by(request.c.sample).subquery()
     order = (request.c.round, request.c.task, request.c.temperature, request.c.number)
     found = (verdict.c.stage, verdict.c.outcome, verdict.c.candidate, text.c.body.label("program"))
     own = (verdict.c.sample == request.c.id) & verdict.c.final
-    joined = request.join(billed, billed.c.sample == request.c.id).outerjoin(verdict, own)
-    joined = joined.outerjoin(text, text.c.hash == verdict.c.candidate)
-    query = select(request.c.id.label("sample"), *order, *found, *[c for c in billed.c if c.name != "sample"])
-    return query.select_from(joined).where(*place, request.c.agent == PROPOSER).order_by(*order)
+    joined = request.outerjoin(verdict, own).outerjoin(text, text.c.hash == verdict.c.candidate)
+    query = select(request.c.id.label("sample"), *order, *found).select_from(joined).order_by(*order)
+    for number, task in reader.cells(run):
+        place = (request.c.run == run, request.c.round == number, request.c.task == task)
+        rows = reader.ask(query.where(*place, request.c.agent == PROPOSER))
+        bills = _bills(reader, run, place)  # after the rows: a run that goes on adds to both
+        yield from (row._asdict() | bills[row.sample] for row in rows)
+
+
+def _bills(reader: Reader, run: str, place: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """Tokens and cost by sample. Not a join: SQLite would read the bills of the whole run for each of its parts."""
+    others = select(request.c.id, request.c.sample).where(*place, request.c.agent != PROPOSER)
+    serves = {row.id: row.sample for row in reader.ask(others)}
+    names = ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")
+    asked = reply.c.request.in_(select(request.c.id).where(*place))
+    found: dict[str, dict[str, Any]] = {}
+    for row in reader.ask(select(reply.c.request, *(reply.c[name] for name in names)).where(reply.c.run == run, asked)):
+        sample = serves.get(row.request, row.request)
+        one: dict[str, Any] = dict(zip(names, row[1:], strict=True))
+        earlier = found.get(sample)
+        found[sample] = one if earlier is None else {name: _sum(earlier[name], one[name]) for name in names}
+    return found
+
+
+def _sum(one: Any, other: Any) -> Any:
+    return None if one is None or other is None else one + other
 
 
 def _proposed(run: str) -> Any:
