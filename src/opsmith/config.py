@@ -8,7 +8,6 @@ names the option.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from opsmith.errors import TaskError, UsageError
+from opsmith.outside import read_toml
 from opsmith.settings import Settings
 
 OPTIONS = {"temperatures": "--temperature", "from_run": "--from"}  # where it is not the field's name with dashes
@@ -41,13 +41,9 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
 
 def read_config(file: Path) -> dict[str, Any]:
     """The keys of a settings file, checked one by one against `Settings`."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        stated = tomllib.loads(text)
-    except FileNotFoundError as error:
-        raise UsageError(f"{file}: no such settings file; try: experiments/main.toml") from error
-    except (OSError, ValueError) as error:  # TOML errors say line and column
-        raise TaskError(f"{file}: not a readable TOML file: {error}") from error
+    if not file.exists():
+        raise UsageError(f"{file}: no such settings file; try: experiments/main.toml")
+    text, stated = read_toml(file)
     for key in stated:
         if key in NOT_IN_FILES:
             raise TaskError(f"{_place(file, text, key)}: {key}: given in a file; expected {NOT_IN_FILES[key]}")

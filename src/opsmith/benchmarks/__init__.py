@@ -14,13 +14,13 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from opsmith.errors import OpsmithError, TaskError, UsageError
+from opsmith.outside import read_text
 from opsmith.records import Task
 from opsmith.targets import Target, get_target
 
 SUITES = ("step26", "step_extra")  # folders beside this file
 DEFAULT_SUITE = "step26"  # the 26 tasks of the paper
 DEFAULT_TARGET = "step"
-MAX_BYTES = 2**20  # of one task file
 
 _TARGET_LINE = re.compile(r"""^target:[ \t]*(["']?)([^"'#\s]+)\1[ \t]*(#.*)?$""", re.MULTILINE)
 
@@ -50,24 +50,12 @@ def resolve(names: Sequence[str] = ()) -> tuple[Path, ...]:
 
 def read_task_file(path: Path) -> Task:
     """One file as a Task. Raises TaskError with line and column where the file is wrong."""
-    text = _text(path)
+    text = read_text(path)
     stated = _TARGET_LINE.search(text)
     name = stated[2] if stated else DEFAULT_TARGET
     rest = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
     task = _target(name, path).read_task(rest, path.stem, str(path))
     return replace(task, target=name)  # the name that found it here finds it in every process
-
-
-def _text(path: Path) -> str:
-    """A regular file of sensible size as text: a pipe may never end, and a device neither."""
-    try:
-        if not path.is_file():
-            raise TaskError(f"{path}: cannot be read: it is no regular file; try: check the path and its links")
-        if (size := path.stat().st_size) > MAX_BYTES:
-            raise TaskError(f"{path}: given {size} bytes; expected at most {MAX_BYTES}; try: keep data out of it")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"{path}: cannot be read: {error}") from error
 
 
 def _target(name: str, path: Path) -> Target:

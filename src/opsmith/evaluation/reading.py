@@ -6,7 +6,6 @@ In a `[[arm]]`, a `[[model]]` and `[embedded]`, every key that is not one of the
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,19 +16,16 @@ from pydantic import BaseModel, ValidationError
 from opsmith.errors import TaskError, UsageError
 from opsmith.evaluation.analyses import ANALYSES
 from opsmith.evaluation.experiment import Arm, Embedded, Experiment, Series
+from opsmith.outside import read_toml
 
 _TABLES: dict[str, type[BaseModel]] = {"arm": Arm, "model": Series, "embedded": Embedded}
 
 
 def read_experiment(file: Path) -> Experiment:
     """Raises TaskError for a file that is no experiment, UsageError when there is no such file."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except FileNotFoundError as error:
-        raise UsageError(f"{file}: no such experiment file; `opsmith experiment` lists the names") from error
-    except (OSError, ValueError) as error:  # TOML errors say line and column
-        raise TaskError(f"{file}: not a readable TOML file: {error}") from error
+    if not file.exists():
+        raise UsageError(f"{file}: no such experiment file; `opsmith experiment` lists the names")
+    text, data = read_toml(file)
     if "analysis" not in data:
         what = f"settings of a run; try: opsmith run {file}" if "arm" not in data else "one, e.g. analysis = 'methods'"
         raise TaskError(f"{file}: no experiment: given no `analysis`; expected {what}")
@@ -51,8 +47,8 @@ def read_experiment(file: Path) -> Experiment:
 def is_experiment(file: Path) -> bool:
     """Whether a TOML file is one of these, and not the settings of a run; a broken one is taken for one."""
     try:
-        return "analysis" in tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return "analysis" in read_toml(file)[1]
+    except TaskError:
         return True
 
 
