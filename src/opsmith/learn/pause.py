@@ -14,21 +14,22 @@ from opsmith.store import Store
 from opsmith.store.rows import Wish, control_row
 
 LOOK_S = 0.5
+_PAUSED = "paused: no new request starts before `opsmith resume {run}`"
 
 
 async def obey(session: Session) -> None:
     """Keep `session.running` as the store says, until cancelled; nothing starts either while nothing can be stored."""
     session.running.set()
+    paused = False
     while True:
-        waits = bool(session.store.trouble)  # it has said so itself; it would not answer either
-        paused = waits or await asyncio.to_thread(session.store.is_paused, session.run)
-        if paused and session.running.is_set():
+        if session.store.trouble:  # it says so itself, and would not answer
             session.running.clear()
-            if not waits:
-                session.on_event(Warned(f"paused: no new request starts before `opsmith resume {session.run}`"))
-        elif not paused and not session.running.is_set():
-            session.running.set()
-            session.on_event(Warned("resumed"))
+        else:
+            wished = await asyncio.to_thread(session.store.is_paused, session.run)
+            if wished != paused:
+                session.on_event(Warned(_PAUSED.format(run=session.run) if wished else "resumed"))
+            paused = wished
+            (session.running.clear if paused else session.running.set)()
         await asyncio.sleep(LOOK_S)
 
 

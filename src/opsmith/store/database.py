@@ -50,16 +50,17 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
-Remedies = Sequence[tuple[str, bool, str]]  # (words of the message, whether it may pass, what to try)
+Remedies = Sequence[tuple[str, str, str]]  # (words of the message, what to wait for or "", what to try)
 AGAIN = "then run the same command again"
 
 
 def explained(name: str, cause: str, remedies: Remedies) -> StoreError:
     """The first remedy whose words stand in `cause`."""
-    known = ((passes, text) for words, passes, text in remedies if words in cause)
-    passes, remedy = next(known, (False, "run the same command again"))
-    line = " ".join(cause.split())
-    return (PassingError if passes else StoreError)(f"store {name}: {line}; {remedy}")
+    known = ((waits_for, text) for words, waits_for, text in remedies if words in cause)
+    waits_for, remedy = next(known, ("", "run the same command again"))
+    trouble = f"store {name}: {' '.join(cause.split())}"
+    message = f"{trouble}; {remedy}"
+    return PassingError(message, trouble, waits_for) if waits_for else StoreError(message)
 
 
 def file_name(run: str) -> str:

@@ -23,15 +23,22 @@ log = logging.getLogger("opsmith.store")
 
 
 class PassingError(StoreError):
-    """The store cannot be read or written now; waiting may help."""
+    """The store cannot be read or written now; waiting may help. `trouble` says what happened, without a remedy."""
+
+    def __init__(self, message: str, trouble: str, waits_for: str) -> None:
+        super().__init__(message)
+        self.trouble = trouble
+        self.waits_for = waits_for
 
 
 class Patience:
-    """Shared by all that read or write one store. Thread-safe, and safe in a signal handler."""
+    """Shared by all that read or write one store. Thread-safe; `hurry` is safe in a signal handler."""
 
     def __init__(self) -> None:
         self._until = 0.0  # monotonic seconds
         self._ended = threading.Event()
+        self._talking = threading.Lock()
+        self._waiting: set[object] = set()
 
     @contextlib.contextmanager
     def without_end(self) -> Iterator[None]:
@@ -55,9 +62,22 @@ class Patience:
     def lasts(self) -> bool:
         return time.monotonic() < self._until
 
-    def wait(self) -> None:
-        """A moment, or until the store closes."""
+    def wait(self, who: object, error: PassingError) -> None:
+        """A moment, or until the store closes. What is waited for is said once for all who wait at a time."""
+        with self._talking:
+            if not self._waiting:
+                ends = "and then goes on by itself; Ctrl-C ends it"
+                log.warning("%s: the run waits for %s, %s", error.trouble, error.waits_for, ends)
+            self._waiting.add(who)
         self._ended.wait(LOOK_S)
+
+    def is_over(self, who: object) -> None:
+        """Who waited has what it waited for."""
+        with self._talking:
+            if who in self._waiting:
+                self._waiting.remove(who)
+                if not self._waiting:
+                    log.warning("the store can be used again: the run goes on")
 
 
 class Stubborn:
@@ -75,18 +95,10 @@ class Stubborn:
             except PassingError as error:
                 if not self._patience.lasts:
                     raise
-                self._met(error)
+                self.trouble = error.trouble
+                self._patience.wait(self, error)
             else:
-                self._is_over()
+                if self.trouble:
+                    self.trouble = ""
+                    self._patience.is_over(self)
                 return found
-
-    def _met(self, error: PassingError) -> None:
-        if not self.trouble:
-            log.warning("%s. The run waits; Ctrl-C ends it", error)
-        self.trouble = str(error)
-        self._patience.wait()
-
-    def _is_over(self) -> None:
-        if self.trouble:
-            log.warning("the store can be used again: the run goes on")
-            self.trouble = ""

@@ -36,24 +36,25 @@ _CONNECTION = {
 }
 _AWAY = f"the database server is away; start it, {AGAIN}: nothing that was received is lost"
 _REMEDIES = (
-    ("password authentication failed", False, "check the user and the password of --store"),
-    ("no password supplied", False, "give a password in --store, PGPASSWORD or ~/.pgpass"),
-    ("no pg_hba.conf entry", False, "allow this host in the server's pg_hba.conf"),
-    ("permission denied", False, f"grant the user CREATE on the database, or ask for a schema {SCHEMA!r}"),
-    ("could not translate host name", False, "check the host name of --store"),
-    ("failed to resolve host", False, "check the host name of --store"),
-    ("does not exist", False, "create it (createdb NAME), or check --store"),
+    ("password authentication failed", "", "check the user and the password of --store"),
+    ("no password supplied", "", "give a password in --store, PGPASSWORD or ~/.pgpass"),
+    ("no pg_hba.conf entry", "", "allow this host in the server's pg_hba.conf"),
+    ("permission denied", "", f"grant the user CREATE on the database, or ask for a schema {SCHEMA!r}"),
+    ("could not translate host name", "", "check the host name of --store"),
+    ("failed to resolve host", "", "check the host name of --store"),
+    ("does not exist", "", "create it (createdb NAME), or check --store"),
 )
+_SERVER = "the database server"
 # by SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html
 _PASSING = {
-    "53100": f"the server's disk is full; make room there, {AGAIN}: nothing that was received is lost",
-    "53200": f"the server has no memory left; look at it, {AGAIN}",
-    "53300": f"the server takes no more connections; end some, {AGAIN}",
-    "57P01": _AWAY,
-    "57P02": _AWAY,
-    "57P03": _AWAY,
-    "40001": "two transactions met; run the same command again",
-    "40P01": "two transactions met; run the same command again",
+    "53100": ("room on the server's disk", f"make room there, {AGAIN}: nothing that was received is lost"),
+    "53200": ("memory on the server", f"the server has no memory left; look at it, {AGAIN}"),
+    "53300": ("a free connection", f"the server takes no more connections; end some, {AGAIN}"),
+    "57P01": (_SERVER, _AWAY),
+    "57P02": (_SERVER, _AWAY),
+    "57P03": (_SERVER, _AWAY),
+    "40001": ("its turn", "two transactions met; run the same command again"),
+    "40P01": ("its turn", "two transactions met; run the same command again"),
 }
 
 
@@ -129,10 +130,10 @@ class PostgreSQL:
         state = getattr(cause, "sqlstate", None)
         words = str(cause)
         if state in _PASSING:
-            return explained(self.name, words, [("", True, _PASSING[state])])
+            return explained(self.name, words, [("", *_PASSING[state])])
         lost = getattr(error, "connection_invalidated", False) or type(cause).__name__ == "OperationalError"
-        rest = [("", lost and (state is None or state.startswith("08")), _AWAY)] if lost else []
-        return explained(self.name, words, [*_REMEDIES, *rest])
+        is_away = lost and (state is None or state.startswith("08"))
+        return explained(self.name, words, [*_REMEDIES, *([("", _SERVER, _AWAY)] if is_away else [])])
 
     def close(self) -> None:
         with self._guard:

@@ -27,13 +27,13 @@ LONGEST_VALUE = 2**28  # bytes of one text; a longer one is refused, read or wri
 CACHE_KIB = 32 * 1024  # of a connection, at most; rows lie in the order of hashes, so each touches pages of its own
 
 _REMEDIES = (
-    ("locked", True, f"another program holds it; end that one, {AGAIN}"),
-    ("full", True, f"the disk is full; make room, {AGAIN}: nothing that was received is lost"),
-    ("readonly", False, "it cannot be written; give write permission or choose another --out"),
-    ("unable to open", False, "the folder does not exist or cannot be written; choose another --out"),
-    ("not a database", False, "this file is not an opsmith store; choose another --out"),
-    ("too big", False, f"a text of more than {LONGEST_VALUE >> 20} MiB; a store that this program made holds none"),
-    ("disk I/O", True, f"the disk refused; check it, {AGAIN}"),
+    ("locked", "the program that holds it", f"another program holds it; end that one, {AGAIN}"),
+    ("full", "room on the disk", f"the disk is full; make room, {AGAIN}: nothing that was received is lost"),
+    ("readonly", "", "it cannot be written; give write permission or choose another --out"),
+    ("unable to open", "", "the folder does not exist or cannot be written; choose another --out"),
+    ("not a database", "", "this file is not an opsmith store; choose another --out"),
+    ("too big", "", f"a text of more than {LONGEST_VALUE >> 20} MiB; a store that this program made holds none"),
+    ("disk I/O", "the disk", f"the disk refused; check it, {AGAIN}"),
 )
 
 
