@@ -6,6 +6,7 @@ caller's to judge.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from typing import Any
 from opsmith.errors import TaskError
 
 MAX_BYTES = 2**20  # of one file
+MOST_PARTS = 20  # of one dotted key: the parser's time grows with their square
+
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:{_PART}){{{MOST_PARTS}}}""")
 
 
 def read_text(path: Path) -> str:
@@ -30,6 +35,8 @@ def read_text(path: Path) -> str:
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     """A TOML file as its text and what it says. Raises TaskError."""
     text = read_text(path)
+    if _LONG_KEY.search(text):
+        raise TaskError(f"{path}: not a readable TOML file: a key of more than {MOST_PARTS} parts; try: a flat file")
     try:
         return text, tomllib.loads(text)
     except RecursionError:  # the parser calls itself for every bracket

@@ -21,6 +21,8 @@ TEXTS = {
     "lists 100000 deep": "a = " + "[" * 100_000,
     "tables 100000 deep": "a = " + "{a = " * 100_000,
     "a key of 50000 parts": "a." * 50_000 + "b = 1",
+    "a quoted key of 50000 parts": "'a' . \"b\"." * 25_000 + "b = 1",
+    "one word of a million letters": "a" * 1_000_000,
     "no TOML": "\0",
 }
 
