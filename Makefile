@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test check docs bridges clean
+.PHONY: run test chaos check docs bridges audit clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -43,5 +43,14 @@ bridges: $(BRIDGES:%=.venv-bridges/%/.installed)
 	.venv-bridges/verifiers/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_verifiers.py
 	.venv-bridges/mlflow/bin/python -m pytest $(PYTEST_FLAGS) tests/bridges/test_mlflow.py tests/bridges/test_datasets.py
 
+# Known vulnerabilities of what is pinned, dated; before a release. Needs the network: it says so when it got no answer.
+.venv-audit/.installed:
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check 'pip-audit>=2.7'
+	touch $@
+
+audit: .venv-audit/.installed
+	.venv-audit/bin/python .ci/audit.py constraints.txt tests/bridges/constraints-*.txt
+
 clean:
-	rm -rf .venv .venv-bridges build dist site src/*.egg-info
+	rm -rf .venv .venv-bridges .venv-audit build dist site src/*.egg-info
