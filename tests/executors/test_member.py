@@ -85,10 +85,13 @@ def test_what_differs_is_said_with_both_versions():
     assert "numpy none" in differences(ours, {name: ours[name] for name in ours if name != "numpy"})
 
 
-def test_a_changed_file_is_another_version(tmp_path):
-    (tmp_path / "a.py").write_text("1")
-    before = _digest(tmp_path)
-    (tmp_path / "note.txt").write_text("no program")
-    assert _digest(tmp_path) == before
-    (tmp_path / "a.py").write_text("2")
-    assert _digest(tmp_path) != before
+def test_a_changed_file_of_a_part_that_counts_is_another_version(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name in ("one.py", "deep/two.yaml", "deep/note.txt", "other.py"):
+        (tmp_path / name).write_text("1")
+    before = _digest(tmp_path, ["one.py", "deep"])
+    for name, counts in (("other.py", False), ("deep/note.txt", False), ("deep/two.yaml", True), ("one.py", True)):
+        (tmp_path / name).write_text("2")
+        after = _digest(tmp_path, ["one.py", "deep"])
+        assert (after != before) is counts
+        before = after
