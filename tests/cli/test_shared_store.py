@@ -4,6 +4,7 @@ import sys
 import time
 from pathlib import Path
 
+import psycopg
 import pytest
 from models.servers import OpenAIServer, refused
 from postgres import PASSWORD
@@ -12,6 +13,7 @@ from test_run_command import answer
 from typer.main import get_command
 
 from opsmith.cli import app
+from opsmith.errors import StoreError
 from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.feed import LOOK_S
@@ -58,7 +60,7 @@ def server():
 
 
 @pytest.fixture
-def run(call, server, tasks, warm):
+def run(call, server, tasks):
     """The id of a run of both tiny tasks."""
     told = call(
         *("run", "--model", "openai/any", "--base-url", server.url, "--tasks", tasks, "--samples", 8),
@@ -92,7 +94,7 @@ def test_the_same_command_goes_on_where_the_run_is(call, run, server, tasks):
     assert (again.code, again.lines[-1]["run"], server.count) == (0, run, before)
 
 
-def test_a_wish_to_pause_is_told_whether_some_process_works_on_the_run(call, tasks, warm):
+def test_a_wish_to_pause_is_told_whether_some_process_works_on_the_run(call, tasks):
     with OpenAIServer(refused("no such key", status=401)) as server:
         stopped = call("run", "--model", "openai/any", "--base-url", server.url, "--tasks", tasks, "--samples", 2)
     assert stopped.code == 3
@@ -128,7 +130,7 @@ def _wish(run):
     return control_row(run, "pause")
 
 
-def test_an_experiment_keeps_its_runs_there_and_its_results_in_a_folder(call, server, tasks, warm):
+def test_an_experiment_keeps_its_runs_there_and_its_results_in_a_folder(call, server, tasks):
     Path("one.toml").write_text(EXPERIMENT.format(tasks=tasks))
     done = call("experiment", "one.toml", "--base-url", server.url, "--results", "made")
     assert done.code == 0, done.err
@@ -176,3 +178,16 @@ def test_a_missing_driver_is_said_with_the_command_that_installs_it(opsmith, mon
     done = opsmith("runs", "--store", "postgresql://a@127.0.0.1:9/x")
     assert done.code == 2
     assert "pip install 'opsmith[postgres]'" in done.err
+
+
+def test_a_user_who_may_only_read_reads_and_changes_nothing(call, run, opsmith):
+    reader = f"reader_{call.url.rpartition('/')[2]}"
+    with psycopg.connect(call.url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {reader} LOGIN PASSWORD '{PASSWORD}'")
+        connection.execute(f"GRANT USAGE ON SCHEMA opsmith TO {reader}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA opsmith TO {reader}")
+    url = call.url.replace("//opsmith:", f"//{reader}:")
+    assert run in opsmith("runs", "--store", url).out
+    assert opsmith("report", run, "--store", url, "--format", "md").code == 0
+    with Store.open(url) as store, pytest.raises(StoreError, match="permission denied"):
+        store.put([_wish(run)]).result(timeout=10)

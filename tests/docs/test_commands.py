@@ -17,13 +17,15 @@ from opsmith.models import Message
 from opsmith.models.sampling import fenced
 
 SERVER = "http://127.0.0.1:8000"  # in the pages; the tests put a server of their own there,
-UI_PORT = "8741"  # and a port that is free there
+UI_PORT = "8741"  # and a port that is free there,
+DATABASE = "postgresql://team:a-password@db.example:5432/opsmith"  # and an empty database
 
 # Pages that go on where the one before them ended share a folder.
 CHAINS = {
     "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
     "work of one's own": ["own-task.md", "own-language.md"],
     "models on servers": ["paid-models.md"],
+    "a shared store": ["shared-store.md"],
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
 }
@@ -51,13 +53,17 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_the_commands_of_the_pages_work_in_order(chain: str, tmp_path: Path, server: OpenAIServer) -> None:
-    port = str(free_port())
+def test_the_commands_of_the_pages_work_in_order(
+    chain: str, tmp_path: Path, server: OpenAIServer, request: pytest.FixtureRequest
+) -> None:
+    here = {SERVER: server.url.removesuffix("/v1"), UI_PORT: str(free_port())}
+    if any(DATABASE in (DOCS / name).read_text(encoding="utf-8") for name in CHAINS[chain]):
+        here[DATABASE] = request.getfixturevalue("postgres").new_database()
     with Shell(tmp_path) as shell:
         for name in CHAINS[chain]:
             for block in read_blocks(DOCS / name):
                 if block.runs and not block.exempt:
-                    run_block(block, name, shell, {SERVER: server.url.removesuffix("/v1"), UI_PORT: port})
+                    run_block(block, name, shell, here)
 
 
 def run_block(block: Block, page: str, shell: Shell, here: dict[str, str]) -> None:
