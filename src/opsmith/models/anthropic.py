@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from opsmith.models import Reply, Request
 from opsmith.models.price import cost_usd
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
+from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
 from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
@@ -106,7 +106,7 @@ class AnthropicModel:
         written = count(stated.get("cache_creation_input_tokens")) or 0
         rest, output = count(stated.get("input_tokens")), count(stated.get("output_tokens"))
         if rest is None or output is None:
-            self.channel.uncounted()
+            self.channel.say(UNCOUNTED)
             return Usage(1, (rest or 0) + cached + written, output or 0, cached, cost_usd=None)
         usage = Usage(1, rest + cached + written, output, cached)
         cost = cost_usd(self._endpoint.provider, (model, self._endpoint.model), usage, written)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from opsmith.models import Reply, Request
 from opsmith.models.price import cost_usd
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
+from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
 from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
@@ -61,9 +61,11 @@ class OpenAIModel:
 
     async def complete(self, request: Request) -> Reply:
         async def ask(first: int, wanted: int) -> Reply:
-            return await self.channel.ask(
-                self._create, self.parameters(request, first, wanted), self.read, size(request, wanted)
-            )
+            parameters = self.parameters(request, first, wanted)
+            reply = await self.channel.ask(self._create, parameters, self.read, size(request, wanted))
+            if len(reply.texts) < wanted and "n" in self.channel.fit(parameters):
+                self.channel.say("fewer completions come than a request asks for; further requests ask for the rest")
+            return reply
 
         return await collect(request.n, ask)
 
@@ -101,7 +103,7 @@ class OpenAIModel:
         stated = stated or {}  # some servers send none
         tokens, output = count(stated.get("prompt_tokens")), count(stated.get("completion_tokens"))
         if tokens is None or output is None:
-            self.channel.uncounted()
+            self.channel.say(UNCOUNTED)
             return Usage(1, tokens or 0, output or 0, cost_usd=None)
         details = stated.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else stated.get("prompt_cache_hit_tokens")

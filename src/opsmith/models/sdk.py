@@ -32,6 +32,8 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 
+UNCOUNTED = "given no token counts; they count as 0, and the cost is unknown"
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -122,7 +124,7 @@ class Channel:
         self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep)
         self._instead = instead
         self._refusals = Refusals(endpoint.name, instead)
-        self._said = False  # that token counts are missing
+        self._said: set[str] = set()
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
         # ValueError: a body that is no reply; RecursionError: one nested beyond reason
@@ -176,11 +178,11 @@ class Channel:
             raise Failure(self._clean(_words(body)))
         return self._without_key(read(body))
 
-    def uncounted(self) -> None:
-        """A reply came without token counts: said once, and never guessed."""
-        if not self._said:
-            self._said = True
-            log.warning("%s: given no token counts; they count as 0, and the cost is unknown", self._endpoint.name)
+    def say(self, what: str) -> None:
+        """Warn of what the server does, once."""
+        if what not in self._said:
+            self._said.add(what)
+            log.warning("%s: %s", self._endpoint.name, what)
 
     def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters without those that the model refuses."""
