@@ -25,6 +25,7 @@ CHAINS = {
     "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
     "work of one's own": ["own-task.md", "own-language.md"],
     "models on servers": ["paid-models.md"],
+    "the rules for servers": ["providers.md"],
     "a shared store": ["shared-store.md"],
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
