@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import signal
 import socket
 import tempfile
@@ -20,13 +19,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from opsmith.environment import secret_names
 from opsmith.errors import UsageError
 
 ANSWER_S = 5.0  # for an address to answer
 OBJECTS = 80 * 2**20  # bytes of shared memory: our messages are small, and Ray takes no less than 75 MB
-SOCKET_ROOM = 30  # characters of a folder: sockets lie some 75 below it, and a socket's path has at most 107
+SOCKET_ROOM = 20  # characters of a folder: sockets lie some 85 below it, and a socket's path has at most 107
 
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # HTTP/2, then no settings
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 
@@ -65,7 +64,7 @@ def joined(address: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _own(ray: ModuleType) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="opsmith-", dir=_short(), ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_short(), ignore_cleanup_errors=True) as folder:
         try:
             with _without_keys():
                 ray.init(
@@ -130,7 +129,7 @@ def _check_answers(address: str) -> None:
 @contextlib.contextmanager
 def _without_keys() -> Iterator[None]:
     """The environment without what looks like a key: Ray's processes inherit it from the one that starts them."""
-    hidden = [name for name in os.environ if _SECRET.search(name) and not name.startswith("RAY_")]
+    hidden = [name for name in secret_names(os.environ) if not name.startswith("RAY_")]
     kept = {name: os.environ.pop(name) for name in hidden}
     try:
         yield

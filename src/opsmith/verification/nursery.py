@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import socket
 import struct
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from opsmith.environment import secret_names
 from opsmith.errors import VerifierError
 from opsmith.records import Task, to_json
 from opsmith.verification.channel import NUMBER, UNCONFINED, Channel
@@ -30,8 +30,6 @@ _OURS = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # thousands of page faults in a trial at `large`
     "TORCHINDUCTOR_CACHE_DIR": "/",  # any folder: torch's compiler, when imported, makes it unless it is there
 }
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_LOGIN = re.compile(r"://[^/\s]*:[^/\s]*@")  # an address with a password: a proxy's, a database's
 
 
 @dataclass
@@ -174,5 +172,6 @@ def _popen(control: int) -> subprocess.Popen[bytes]:
 
 def _environment() -> dict[str, str]:
     """The caller's import path and environment, less its keys, which are no business of authors' code."""
-    kept = {name: value for name, value in os.environ.items() if not (_SECRET.search(name) or _LOGIN.search(value))}
+    secret = secret_names(os.environ)
+    kept = {name: value for name, value in os.environ.items() if name not in secret}
     return kept | _OURS | {"PYTHONPATH": os.pathsep.join(sys.path)}
