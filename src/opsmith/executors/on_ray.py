@@ -24,7 +24,7 @@ from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.table import find_family, get_model
 from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
-from opsmith.targets import get_target, is_known_elsewhere
+from opsmith.targets import BUILT_IN, TARGETS, get_target
 from opsmith.verification.answers import read_verdict
 
 
@@ -101,7 +101,7 @@ class FleetModel:
 
 
 def _check_target(name: str) -> None:
-    if not is_known_elsewhere(get_target(name)):
+    if name in TARGETS and name not in BUILT_IN:
         raise UsageError(
             f"target {name!r}: known in this process only; expected one that other machines find; "
             "try: module:attribute, or an entry point of the group opsmith.targets"
