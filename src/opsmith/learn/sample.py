@@ -34,6 +34,10 @@ from opsmith.store.rows import (
 )
 from opsmith.targets.bare import Bare
 
+KEPT = (
+    10_000  # verdicts for programs that come again; samples of a task come together, so older ones are of other tasks
+)
+
 
 async def sample_round(
     session: Session, keys: Sequence[SampleKey], tasks: dict[str, Task], prompts: dict[str, Prompt]
@@ -164,12 +168,15 @@ class _Sampling:
         return name
 
     async def _verdict(self, task: Task, source: str) -> Verdict:
-        """Equal programs for a task are judged once a round."""
+        """Equal programs for a task are judged once, as long as their verdict is kept."""
         name = task.id, source
-        if name not in self.verdicts:
-            self.verdicts[name] = asyncio.create_task(self.session.judge.judge(task, source))
+        judging = self.verdicts.get(name)
+        if judging is None:
+            judging = self.verdicts[name] = asyncio.create_task(self.session.judge.judge(task, source))
+            if len(self.verdicts) > KEPT:
+                del self.verdicts[next(iter(self.verdicts))]
         try:
-            verdict = await self.verdicts[name]
+            verdict = await judging
         except VerifierError as error:
             raise UnjudgedError(Boundary.OURS, str(error)) from error
         if verdict.outcome is Outcome.UNJUDGED:
