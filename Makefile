@@ -18,6 +18,10 @@ run: .venv/.installed
 test: .venv/.installed
 	$(BIN)/python -m pytest -n 2 $(PYTEST_FLAGS)
 
+# Runs under faults: processes are killed, disks filled, servers taken away. Minutes, most of them waiting.
+chaos: .venv/.installed
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(PYTEST_FLAGS) tests/chaos
+
 check: .venv/.installed
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
