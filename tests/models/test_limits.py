@@ -140,6 +140,15 @@ def test_tokens_that_were_not_used_come_back() -> None:
             30.0,
         ),
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "inf"}, None),
+        (
+            {
+                "x-ratelimit-remaining-requests": "0",
+                "x-ratelimit-reset-requests": "1300000090000",
+                "date": "Sun, 13 Mar 2011 07:06:40 GMT",
+            },
+            90.0,
+        ),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1300000090"}, 1300000080.0),
     ],
 )
 def test_rate_limit_headers_are_read_in_both_forms(headers: dict[str, str], seconds: float | None) -> None:

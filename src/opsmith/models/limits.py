@@ -37,6 +37,7 @@ WINDOW = 16  # replies whose median latency is compared
 SAID_S = 30.0  # a longer wait is said on the log
 BURST_S = 6.0  # of a per-minute limit that may be used at once
 
+_DATES = 1e9  # seconds: a larger number is no duration but a time since 1970
 log = logging.getLogger("opsmith.models")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
@@ -230,13 +231,16 @@ def exhausted_s(headers: Mapping[str, str], now: Callable[[], float] = time.time
 
 
 def _seconds(text: str, now: float) -> float | None:
-    """`6m0s`, `20ms`, `1.5` or a date of RFC 3339, in seconds from now; None: none of these."""
+    """`6m0s`, `20ms`, `1.5`, a date of RFC 3339, or s or ms since 1970, in seconds from now; None: none of these."""
     match = _DURATION.fullmatch(text.strip())
     if text.strip() and match:
         hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
         return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
     with contextlib.suppress(ValueError):
-        return max(0.0, float(text)) if isfinite(float(text)) else None
+        number = float(text)
+        if number > _DATES:
+            number = (number / 1000 if number > 1000 * _DATES else number) - now
+        return max(0.0, number) if isfinite(number) else None
     with contextlib.suppress(ValueError, OverflowError):
         return max(0.0, datetime.fromisoformat(text.strip()).timestamp() - now)
     return None
