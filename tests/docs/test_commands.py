@@ -27,6 +27,7 @@ CHAINS = {
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
     "a shared store": ["shared-store.md"],
+    "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
 }
@@ -36,6 +37,7 @@ NOT_RUN = {
     "experiments.md": 1,
     "bridges.md": 3,
     "export.md": 1,
+    "many-machines.md": 1,
 }  # blocks that say so, and why
 
 

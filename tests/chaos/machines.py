@@ -1,0 +1,48 @@
+"""A Ray cluster of several node processes on this machine, which are joined to it and killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+OBJECTS = 80 * 2**20  # bytes of shared memory of a node
+
+
+class Machines:
+    """A head without processors, and the nodes that have joined it."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self._nodes: list[Any] = []
+        self.address: str = cluster.address
+
+    def join(self) -> None:
+        """One more machine, of one processor."""
+        self._nodes.append(self._cluster.add_node(num_cpus=1, object_store_memory=OBJECTS))
+
+    def lose(self) -> None:
+        """`kill -9` of the oldest machine's processes."""
+        self._cluster.remove_node(self._nodes.pop(0), allow_graceful=False)
+
+    def be(self, count: int) -> Machines:
+        """As many machines as that."""
+        while len(self._nodes) > count:
+            self.lose()
+        while len(self._nodes) < count:
+            self.join()
+        return self
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[Machines]:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "object_store_memory": OBJECTS, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        yield Machines(made)
+    finally:
+        made.shutdown()
