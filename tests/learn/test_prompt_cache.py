@@ -1,17 +1,21 @@
 """What a round's input costs at a provider that keeps prompts, measured on a server that models its cache."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from models.servers import AnthropicServer, Fault
-from tiny_run import InProcess
+from tiny_run import TASKS, InProcess, TinyModel
 
 from opsmith.agents.prompt import estimate_tokens
 from opsmith.benchmarks import load_tasks
+from opsmith.errors import ProviderError
 from opsmith.learn import ask
+from opsmith.learn.events import SampleJudged
 from opsmith.learn.loop import improve
+from opsmith.models import Reply, Request
 from opsmith.models.table import get_model
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -67,3 +71,33 @@ def test_each_prompt_is_written_to_the_cache_once(tmp_path: Path, monkeypatch: p
     print(f"input, in units of one token: {ahead.units:.0f} with the first ahead, {together.units:.0f} all at once")
     assert len(together.written) > 4
     assert ahead.units < together.units
+
+
+class Hanging(TinyModel):
+    """A provider that keeps prompts and never answers the first request."""
+
+    caches_from: int | None = 0
+
+    async def complete(self, request: Request) -> Reply:
+        if not self.asked:
+            self.asked.append(request)
+            await asyncio.sleep(2.0)
+            raise ProviderError("no answer within 2 s")
+        return await super().complete(request)
+
+
+def test_nobody_waits_for_ever_for_the_one_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "PATIENCE_S", 0.1)
+    settings = SETTINGS.model_copy(update={"model": "tiny", "completions": 5})
+    model, seen = Hanging(), []
+    with Store.open(tmp_path) as store:
+        result = improve(
+            TASKS[:2],
+            model,
+            settings,
+            store,
+            judge=InProcess(),
+            on_event=lambda event: seen.append(event) if isinstance(event, SampleJudged) else None,
+        )
+        assert store.sample_count(result.run) == 2 * 24 - 5
+    assert [event.problem != "" for event in seen] == [False] * 43 + [True] * 5, "the one ahead came last"

@@ -9,6 +9,7 @@ has rows of its own, all committed together, so that whatever follows (judging, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, R
 from opsmith.records import Boundary, Usage
 from opsmith.store.rows import PROPOSER, SampleKey, reply_rows
 
+PATIENCE_S = 60.0  # for the request that goes ahead
 Group = tuple[SampleKey, ...]
 
 
@@ -52,7 +54,7 @@ class Asking:
         self._attempts = attempts
         self._slots = asyncio.Semaphore(max(1, at_once))
         self._groups = groups([key for key in todo if key.id not in replies], session.settings.completions)
-        self._shared: dict[Group, asyncio.Task[list[Reply]]] = {}
+        self._shared: dict[Group, asyncio.Task[int]] = {}
         self._ahead: dict[str, asyncio.Event] = {}  # by task: whether its first request has its answer
 
     async def text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
@@ -70,25 +72,31 @@ class Asking:
         if len(group) == 1:
             return (await self._in_turn(group, messages, prompt))[0]
         if group not in self._shared:
-            self._shared[group] = asyncio.create_task(self._in_turn(group, messages, prompt))
-        found = await self._shared[group]
-        at = group.index(key)
-        if at >= len(found):
-            sent = f"{len(found)} of the {len(group)} completions that were asked for"
+            self._shared[group] = asyncio.create_task(self._fetch(group, messages, prompt))
+        came = await self._shared[group]
+        reply = self._replies.pop(key.id, None)
+        if reply is None:
+            sent = f"{came} of the {len(group)} completions that were asked for"
             raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model.name}: the server sent {sent}")
-        return found[at]
+        return reply
+
+    async def _fetch(self, group: Group, messages: tuple[Message, ...], prompt: str) -> int:
+        """Ask for a group, and lay the replies where each sample takes its own; how many came."""
+        found = await self._in_turn(group, messages, prompt)
+        self._replies |= {key.id: reply for key, reply in zip(group, found, strict=False)}
+        return len(found)
 
     async def _in_turn(self, group: Group, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
         task = group[0].task
         if task in self._ahead:
-            await self._ahead[task].wait()
+            await _passed(self._ahead[task])
         elif keeps(self._session.model, messages):
             very_first = next(iter(self._ahead.values()), None)
             self._ahead[task] = asyncio.Event()
             try:
                 if very_first is not None:
-                    await very_first.wait()
+                    await _passed(very_first)
                 return await self._ask(group, PROPOSER, messages, prompt)
             finally:
                 self._ahead[task].set()
@@ -123,6 +131,13 @@ class Asking:
             raise UnjudgedError(Boundary.PROVIDER, str(error)) from error
         session.count(reply.usage)
         return reply
+
+
+async def _passed(ahead: asyncio.Event) -> None:
+    """The request ahead has its answer, or takes too long for it."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            await ahead.wait()
 
 
 def keeps(model: ChatModel, messages: Sequence[Message]) -> bool:
