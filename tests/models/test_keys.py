@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import UsageError
-from opsmith.models.keys import MAX_ENV_BYTES, read_env_file, read_key, redact
+from opsmith.models.keys import MAX_ENV_BYTES, read_env_file, read_key, redact, without_secrets
 
 from .common import CANARY
 
@@ -59,6 +59,20 @@ def test_every_known_secret_is_removed_from_a_text(monkeypatch):
     Path(".env").write_text("TOGETHER_API_KEY=from-the-file\n")
     text = f"a {CANARY} b tok/en+123= c from-the-file d handed-over e sk-abc***wxyz1 f Bearer xyz g"
     assert redact(text, ["handed-over"]) == "a [key] b [key] c [key] d [key] e [key] f Bearer [key] g"
+
+
+def test_half_of_a_long_secret_is_removed_but_not_half_of_a_path(monkeypatch):
+    monkeypatch.setenv("MY_API_KEY", "abcdefghijklmnopqrstuvwx")
+    monkeypatch.setenv("MY_SSH_KEY", "/home/somebody/secrets/key.pem")
+    assert without_secrets("cut off: abcdefghijkl") == "cut off: [key]"
+    assert without_secrets("in an address: k=abcdefghijklmnopqrstuvwx&") == "in an address: k=[key]&"
+    assert without_secrets("/home/somebody/runs") == "/home/somebody/runs"
+
+
+def test_a_password_in_an_address_is_removed_from_a_message():
+    text = "proxy http://me:pa55word@proxy.example:3128 refused; postgresql://me:pa55@h/db, http://h:80/a@b"
+    assert redact(text) == "proxy http://[key]@proxy.example:3128 refused; postgresql://[key]@h/db, http://h:80/a@b"
+    assert redact("expected postgresql://USER:PASSWORD@HOST") == "expected postgresql://USER:PASSWORD@HOST"
 
 
 def test_short_values_do_not_blank_out_words(monkeypatch):

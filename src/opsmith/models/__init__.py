@@ -32,7 +32,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """`texts` has one entry per completion, exactly as received; `finish` says why each ended ("stop", "length")."""
+    """`texts` has one entry per completion, as received, less our own keys; `finish` says why each ended:
+    "stop", "length" ...
+    """
 
     texts: tuple[str, ...]
     usage: Usage

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
@@ -75,9 +75,19 @@ def without_secrets(text: str, keys: Iterable[str] = ()) -> str:
     >>> without_secrets("E0 sk-1234567890abcdef E1", ["sk-1234567890abcdef"])
     'E0 [key] E1'
     """
-    for shape in _shapes(keys):
-        text = text.replace(shape, "[key]")
-    return text
+    return blotter(keys)(text)
+
+
+def blotter(keys: Iterable[str] = ()) -> Callable[[str], str]:
+    """`without_secrets` for several texts: the secrets are looked up once."""
+    shapes = _shapes(keys)
+
+    def blotted(text: str) -> str:
+        for shape in shapes:
+            text = text.replace(shape, "[key]")
+        return text
+
+    return blotted
 
 
 def _shapes(keys: Iterable[str]) -> list[str]:
@@ -92,5 +102,5 @@ def _shapes_of(secret: str) -> Iterator[str]:
     for shape in (secret, quote(secret, safe="")):
         if len(shape) >= SHORTEST_SECRET:
             yield shape
-    if half >= SHORTEST_HALF:
+    if half >= SHORTEST_HALF and not secret.startswith(("/", "~", ".")):  # a path: its half is no secret
         yield from (secret[:half], secret[half:])

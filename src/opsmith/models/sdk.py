@@ -19,7 +19,7 @@ from opsmith.errors import ProviderError, UsageError
 from opsmith.models import MOST_TOKENS, Reply, Request
 from opsmith.models.attempt import Failure, Sent, retry_after_s
 from opsmith.models.bodies import bounded
-from opsmith.models.keys import redact, without_secrets
+from opsmith.models.keys import blotter, redact, without_secrets
 from opsmith.models.limits import Gate, Limits
 from opsmith.models.retry import Retry, log
 
@@ -233,10 +233,7 @@ class Channel:
 
     def _without_key(self, reply: Reply) -> Reply:
         """A reply as it may be stored and shown: a server that echoes our key is not the place where it gets out."""
-
-        def clean(text: str) -> str:
-            return without_secrets(text, [self._endpoint.key])
-
+        clean = blotter([self._endpoint.key])
         return replace(
             reply,
             texts=tuple(map(clean, reply.texts)),

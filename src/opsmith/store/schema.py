@@ -113,7 +113,7 @@ reply = _table(
     "reply",
     _key("request"),
     _text("run"),
-    _text("texts"),  # JSON, exactly as received
+    _text("texts"),  # JSON, as received, less our own keys
     _text("finish"),  # JSON
     _text("model"),
     _integer("requests"),
