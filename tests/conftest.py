@@ -71,3 +71,11 @@ def _new_place(request: pytest.FixtureRequest, folder: Path) -> Path | str:
         return folder / "opsmith.sqlite"
     url: str = request.getfixturevalue("postgres").new_database()
     return url
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a program keeps in the user's home goes to a folder of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield

@@ -117,6 +117,7 @@ async def improve_async(
     if store.end(info.id) is not None:
         return _told(store, info.id, emit)
     with store.lock(info.id), store.patient():
+        store.recover()
         begin(store, info, tasks, given, settings)
         solved = {item.task.digest for item in given}
         done = tuple(task.id for task in tasks if task.digest in solved)

@@ -20,6 +20,7 @@ from types import TracebackType
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from opsmith.store import unsaved
 from opsmith.store.database import Database, Row
 from opsmith.store.patience import Patience
 from opsmith.store.queries import Reader
@@ -68,6 +69,12 @@ class Store(Reader):
     def flush(self) -> None:
         """Wait until everything that was put is committed. Raises StoreError when something was not."""
         self.put([]).result()
+
+    def recover(self) -> None:
+        """Put what an earlier process received and could not store; see `unsaved`."""
+        for file, rows in unsaved.kept(self.path):
+            self.put(rows).result()
+            file.unlink(missing_ok=True)
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run, so that no second process works on it; given back when the process ends, however it does."""

@@ -1,8 +1,9 @@
 """How do rows get onto the disk? One thread, one transaction for all that waits (group commit).
 
 Rows of one `put` are committed together or not at all, and no later than those of any later `put`. Adding a row that
-is there changes nothing. What may pass is waited for with the store's patience; after any other error nothing more is
-written: every future, later ones too, raises StoreError.
+is there changes nothing. What may pass is waited for with the store's patience; after any other error, or when patience
+is over, nothing more is written: every future, later ones too, raises StoreError. Replies that patience did not suffice
+for are kept elsewhere (`unsaved`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from sqlalchemy import Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.errors import StoreError
+from opsmith.store import unsaved
 from opsmith.store.database import Database, Row
-from opsmith.store.patience import Patience, Stubborn
+from opsmith.store.patience import PassingError, Patience, Stubborn
 
 _Job = tuple[Sequence[Row], "Future[None]"]
 _BATCH = 2000  # puts in one transaction, at most
@@ -30,6 +32,7 @@ class Writer:
         self._writing = Stubborn(patience)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._error: StoreError | None = None
+        self._unsaved: list[Row] = []
         self._thread = threading.Thread(target=self._work, name="opsmith-store", daemon=True)
         self._thread.start()
 
@@ -53,6 +56,10 @@ class Writer:
         self._thread.join()
 
     def _work(self) -> None:
+        self._commit_all()
+        unsaved.keep(self._database.name, self._unsaved)
+
+    def _commit_all(self) -> None:
         while (job := self._jobs.get()) is not None:
             batch, last = [job], False
             while len(batch) < _BATCH and not last:
@@ -67,11 +74,14 @@ class Writer:
                 return
 
     def _commit(self, batch: list[_Job]) -> None:
+        rows = [row for rows, _ in batch for row in rows]
         if self._error is None:
             try:
-                self._writing.try_(lambda: self._write([row for rows, _ in batch for row in rows]))
+                self._writing.try_(lambda: self._write(rows))
             except StoreError as error:
                 self._error = error
+        if isinstance(self._error, PassingError):
+            self._unsaved += unsaved.paid(rows)
         for _, future in batch:
             if not future.set_running_or_notify_cancel():
                 continue
