@@ -30,7 +30,7 @@ def test_verdicts_survive_the_death_of_the_process_that_starts_workers(
 
 
 def test_samples_survive_the_death_of_the_embedded_models_workers(tmp_path: Path, commands: Commands) -> None:
-    options = ("--tasks", "index_0,index_1", "--samples", 16, "--temperature", "1.0", "--max-rounds", 1)
+    options = ("--tasks", "index_0", "--samples", 24, "--temperature", "1.0", "--max-rounds", 1)
     whole = commands.finish("whole", *options)["run"]
     run = commands.run("hit", *options)
     hits = hit(run, samplers, most=3)
