@@ -36,7 +36,12 @@ def run(folder: Path, temporary: Path, out: str, *options: object) -> subprocess
     command = [sys.executable, "-m", "opsmith", "run", "--model", "embedded", "--tasks", "sum_0.yaml", "--samples", 6,
                "--temperature", 0.7, "--max-rounds", 1, "--out", out, "--json", "--no-report", *options]  # fmt: skip
     path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(TESTS)]))
-    environment = os.environ | {"PYTHONPATH": path, "OPENAI_API_KEY": HELD, "TMPDIR": str(temporary)}
+    environment = os.environ | {
+        "PYTHONPATH": path,
+        "OPENAI_API_KEY": HELD,
+        "TMPDIR": str(temporary),
+        "HOME": str(folder),
+    }
     return subprocess.run(
         list(map(str, command)), env=environment, cwd=folder, text=True, capture_output=True, check=False
     )
@@ -55,3 +60,4 @@ def test_a_run_on_ray_is_the_local_one_and_leaves_nothing(tmp_path: Path, short:
     assert any("passed" in text for table, text in found[0] if table == "verdict")
     assert not {"ray", "(raylet)", HELD} & set(said.lower().split())
     assert list(short.iterdir()) == []
+    assert not (tmp_path / ".ray").exists()  # Ray's token for all later clusters

@@ -2,7 +2,8 @@
 
 Ray pickles its own plumbing and runs whatever its peers send: the machines of a cluster trust each other wholly, and
 its ports must not be open to others (Ray's documents say the same). Ours puts nothing but JSON texts into it (`wire`).
-A cluster of our own is started without the environment's keys; one that is there already has its own environment.
+A cluster of our own is started without the environment's keys, and asks for a token that only this process and its
+children know; one that is there already has its own environment, and a token if its owner wants one.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import secrets
 import signal
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -64,7 +67,8 @@ def joined(address: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _own(ray: ModuleType) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_short(), ignore_cleanup_errors=True) as folder:
+    temporary = tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_short(), ignore_cleanup_errors=True)
+    with temporary as folder, _with_token():
         try:
             with _without_keys():
                 ray.init(
@@ -81,11 +85,12 @@ def _theirs(ray: ModuleType, address: str) -> Iterator[str]:
         _check_answers(address)
     try:
         ray.init(address=address, **_QUIET)
-    except (ConnectionError, ValueError, RuntimeError, OSError, AssertionError) as error:
+    except (ray.exceptions.RayError, ValueError, RuntimeError, OSError, AssertionError) as error:
         first = str(error).strip().partition("\n")[0]
         raise UsageError(
             f"--ray-address: given {address}; expected a cluster that this machine is part of ({first}); "
-            "try: `ray start --address=HOST:PORT` here first, with the same Ray and Python"
+            "try: `ray start --address=HOST:PORT` here first, with the same Ray and Python; RAY_AUTH_MODE=token where "
+            "it asks for one"
         ) from error
     yield f"at {address}"
 
@@ -135,6 +140,27 @@ def _without_keys() -> Iterator[None]:
         yield
     finally:
         os.environ.update(kept)
+
+
+@contextlib.contextmanager
+def _with_token() -> Iterator[None]:
+    """The environment with a token of this process: Ray would put one for all later clusters into the user's home."""
+    before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
+    if before["RAY_AUTH_MODE"] is None:  # then Ray asks for tokens in a cluster of its own, and says so here
+        os.environ["RAY_AUTH_TOKEN"] = _token()
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+@cache
+def _token() -> str:
+    """One for all clusters of this process: Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 def _short() -> str | None:
