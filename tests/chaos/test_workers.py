@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -20,13 +21,32 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ne
 
 
 def test_verdicts_survive_the_death_of_their_workers(tmp_path: Path, commands: Commands, whole: Undisturbed) -> None:
-    disturb(tmp_path, commands, whole, lambda run: [pid for nursery in nurseries(run) for pid in children(nursery)], 6)
+    disturb(tmp_path, commands, whole, workers, 6)
 
 
 def test_verdicts_survive_the_death_of_the_process_that_starts_workers(
     tmp_path: Path, commands: Commands, whole: Undisturbed
 ) -> None:
     disturb(tmp_path, commands, whole, lambda run: [pid for pid in nurseries(run) if children(pid)], 3)
+
+
+def test_programs_whose_workers_do_not_live_are_unjudged_and_not_wrong(
+    tmp_path: Path, commands: Commands, whole: Undisturbed
+) -> None:
+    whole.server.reset(Plan(latency=Constant(0.2)))
+    run = commands.run("hit", *whole.options)
+    killed: set[int] = set()
+    wait_until(lambda: workers(run.process.pid) or not run.alive)
+    until = time.monotonic() + 3.0
+    while run.alive and time.monotonic() < until:
+        for pid in workers(run.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            killed.add(pid)
+    assert run.result()["run"] == whole.run
+    reasons = unjudged(tmp_path / "hit", whole.run, whole.contents)
+    tell(len(killed), reasons)
+    assert any("a worker process, twice" in reason for reason in reasons)
 
 
 def test_samples_survive_the_death_of_the_embedded_models_workers(tmp_path: Path, commands: Commands) -> None:
@@ -76,6 +96,11 @@ def tell(hits: int, reasons: list[str]) -> None:
 
 def nurseries(run: int) -> list[int]:
     return [pid for pid in children(run) if runs_module(pid, "opsmith.verification.forks")]
+
+
+def workers(run: int) -> list[int]:
+    """The verifier's workers, which are forks of the nursery."""
+    return [pid for nursery in nurseries(run) for pid in children(nursery)]
 
 
 def samplers(run: int) -> list[int]:
