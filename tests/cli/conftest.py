@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-import opsmith.api  # before `warm` patches the pool: this module keeps the real one
+import opsmith.api  # before `warm` patches the pool: these modules keep the real one
+import opsmith.executors.local
 from opsmith.cli import app
 from opsmith.verification.pool import Pool
 
