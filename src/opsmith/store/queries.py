@@ -321,11 +321,13 @@ class Reader:
         row = _sample_row(rows[0])
         query = select(failure.c.message).where(failure.c.sample == row.id).order_by(failure.c.id_number)
         messages = tuple(dict.fromkeys(found.message for found in self._rows(query)))
-        return SampleDetail(row, self._calls(row.id), self._candidates(row.id), messages)
+        return SampleDetail(row, self._calls(run, row), self._candidates(row.id), messages)
 
-    def _calls(self, sample: str) -> tuple[Call, ...]:
+    def _calls(self, run: str, of: SampleRow) -> tuple[Call, ...]:
+        cell = (request.c.run == run, request.c.round == of.round, request.c.task == of.task)  # what an index knows
+        place = (*cell, request.c.temperature == of.temperature, request.c.number == of.number)
         query = select(request, reply, text.c.body.label("parts")).join(reply, reply.c.request == request.c.id)
-        query = query.join(text, text.c.hash == request.c.prompt).where(request.c.sample == sample)
+        query = query.join(text, text.c.hash == request.c.prompt).where(*place)
         rows = sorted(self._rows(query), key=lambda row: turn_of(row.agent))
         calls = [(row, tuple(Message(role, self.text(name)) for role, name in json.loads(row.parts))) for row in rows]
         return tuple(Call(row.agent, messages, _reply(row), row.seed, row.max_tokens) for row, messages in calls)
