@@ -72,6 +72,6 @@ def show(
             console.print(closing.rounds_table(result), closing.solutions_table(store.experiences(run)))
             console.print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
         elif sample in {task.id for task in store.tasks(run)}:
-            console.print(closing.samples_table(row for row in store.samples(run) if row.task == sample))
+            console.print(closing.samples_table(store.samples(run, sample)))
         else:
             console.print(*closing.sample_text(store.sample(run, sample)), sep="\n", soft_wrap=True)
