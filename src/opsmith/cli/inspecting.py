@@ -42,12 +42,17 @@ def models() -> None:
     output().print(models_table(list_models()))
 
 
-def runs(out: Out = Path("runs"), url: StoreUrl = None) -> None:
+def runs(out: Out = Path("runs"), url: StoreUrl = None, as_json: AsJson = False) -> None:
     """List the runs of a store."""
+    from opsmith.records import to_json
     from opsmith.report.tables import output, runs_table
 
     with open_store(out, url) as store:
-        output().print(runs_table(store.runs()))
+        found = store.runs()
+    if as_json:
+        print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in found]))
+    else:
+        output().print(runs_table(found))
 
 
 def show(

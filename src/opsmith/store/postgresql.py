@@ -8,6 +8,7 @@ when the connection is lost, so is the lock, and the next connection takes it ag
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -72,6 +73,7 @@ class PostgreSQL:
             raise UsageError(
                 f"store {self.name}: given no package 'psycopg'; try: pip install 'opsmith[postgres]'"
             ) from error
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what its errors say again
         self._engine = engine
         self.engine: Engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._guard = threading.RLock()  # of the two below
