@@ -15,7 +15,7 @@ from tiny_target import TINY, register, tiny_task
 from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
 from opsmith.executors import get_executor
-from opsmith.executors.cluster import _without_keys
+from opsmith.executors.cluster import _check_answers, _hushed, _without_keys
 from opsmith.executors.local import LocalExecutor
 from opsmith.learn.identity import run_info
 from opsmith.models.embedded import EmbeddedModel
@@ -74,6 +74,21 @@ def test_a_server_of_another_kind_is_no_cluster():
         with pytest.raises(UsageError, match="what answers there is no Ray"):
             entered(f"127.0.0.1:{server.server_port}")
         server.shutdown()
+
+
+def test_where_ray_speaks_tls_whoever_accepts_is_enough(monkeypatch):
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # as a TLS server is to a greeting in plain text
+        _check_answers(f"127.0.0.1:{silent.getsockname()[1]}")
+
+
+def test_ray_is_not_told_the_command_line():
+    utils = pytest.importorskip("ray._private.utils", reason="the ray extra is not installed")
+    before = utils.get_entrypoint_name
+    assert "python" in before(), "Ray asks here"
+    with _hushed():
+        assert utils.get_entrypoint_name() == "opsmith"
+    assert utils.get_entrypoint_name is before
 
 
 def test_a_target_of_this_process_alone_is_refused(monkeypatch):

@@ -10,11 +10,14 @@ import pytest
 
 from opsmith.agents.prompt import compose
 from opsmith.benchmarks import load_tasks
+from opsmith.errors import ProviderError
 from opsmith.executors.local import LocalExecutor
 from opsmith.executors.member import Member
+from opsmith.executors.on_ray import FleetModel
 from opsmith.executors.versions import _digest, differences, versions
 from opsmith.executors.wire import found_in, pack, read, unpack
 from opsmith.models import Reply, Request
+from opsmith.models.embedded import EmbeddedModel
 from opsmith.records import to_json
 from opsmith.settings import Settings
 from opsmith.targets import get_target
@@ -27,8 +30,8 @@ PROGRAMS = [BMM.impl, "return E0"]
 REQUEST = Request(compose(BMM, (), get_target("step"), None, 0).messages, 2, 0.7, seed=5)
 
 
-def member(*tasks: Any) -> Member:
-    return Member(pack({"settings": {"workers": 1}, "tasks": to_json(tasks)}))
+def member(*tasks: Any, workers: int = 1, room: int = 1) -> Member:
+    return Member(pack({"settings": {"workers": workers}, "tasks": to_json(tasks)}), room)
 
 
 async def found(answer: Any) -> Any:
@@ -54,6 +57,13 @@ def test_it_judges_and_samples_as_one_machine_does():
     asyncio.run(both())
 
 
+@pytest.mark.parametrize(("workers", "room", "most"), [(4, 1, 1), (1, 4, 1), (4, 2, 2)])
+def test_it_has_no_more_workers_than_its_machine_has_room_for(workers, room, most):
+    there = member(workers=workers, room=room)
+    assert asyncio.run(found(there.begin()))["problem"] == ""
+    assert there._executor._settings.workers == there._executor.judge._workers == most
+
+
 def test_where_nothing_isolates_it_refuses_tasks_of_others(monkeypatch):
     monkeypatch.setattr(sandbox.Sandbox, "missing", property(lambda _: "the kernel offers no Landlock"))
     assert asyncio.run(found(member(BMM).begin()))["problem"] == ""
@@ -62,7 +72,7 @@ def test_where_nothing_isolates_it_refuses_tasks_of_others(monkeypatch):
 
 @pytest.mark.parametrize("order", [b"{}", b'{"settings": {"sampls": 1}, "tasks": []}'])
 def test_an_order_of_another_version_is_a_problem_beside_the_versions(order):
-    told = asyncio.run(found(Member(order).begin()))
+    told = asyncio.run(found(Member(order, 1).begin()))
     assert told["problem"]
     assert told["versions"] == versions()
 
@@ -76,6 +86,17 @@ def test_a_target_that_is_not_there_is_a_problem():
 def test_a_question_that_is_none_is_answered_with_an_error(asked):
     told = unpack(asyncio.run(member().judge(asked)))
     assert (told["kind"], told["again"]) == ("VerifierError", True)
+
+
+def test_a_member_that_fails_at_sampling_leaves_the_sample_to_be_asked_for_again():
+    class FleetOfOne:
+        async def ask(self, what: str, asked: bytes) -> dict[str, Any]:
+            return unpack(await getattr(member(), what)(asked))  # it has not begun, so its own code fails
+
+    model = FleetModel(EmbeddedModel(get_target("step")), FleetOfOne())
+    with pytest.raises(ProviderError, match="no reply from the cluster: AssertionError") as caught:
+        asyncio.run(model.complete(REQUEST))
+    assert caught.value.retryable
 
 
 def test_what_differs_is_said_with_both_versions():

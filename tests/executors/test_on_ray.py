@@ -47,6 +47,17 @@ def run(folder: Path, temporary: Path, out: str, *options: object) -> subprocess
     )
 
 
+def test_a_ray_that_does_not_start_in_time_is_one_message(
+    tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sum_0.yaml").write_text(TASK)
+    monkeypatch.setenv("RAY_gcs_server_port_wait_time_s", "0")
+    done = run(tmp_path, short, "ray", "--executor", "ray")
+    assert done.returncode == 2
+    assert "expected a Ray of this machine's own (Timed out" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_run_on_ray_is_the_local_one_and_leaves_nothing(tmp_path: Path, short: Path) -> None:
     (tmp_path / "sum_0.yaml").write_text(TASK)
     found, said = [], ""

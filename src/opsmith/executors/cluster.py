@@ -30,6 +30,15 @@ OBJECTS = 80 * 2**20  # bytes of shared memory: our messages are small, and Ray 
 SOCKET_ROOM = 20  # characters of a folder: sockets lie some 85 below it, and a socket's path has at most 107
 
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # HTTP/2, then no settings
+_NO_START = (
+    "--executor ray: given no address; expected a Ray of this machine's own ({}); "
+    "try: again when the machine is less busy, or --executor local"
+)
+_NO_PART = (
+    "expected a cluster that this machine is part of ({}); "
+    "try: `ray start --address=HOST:PORT` here first, with the same Ray and Python; RAY_AUTH_MODE=token where "
+    "it asks for one"
+)
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 
@@ -70,7 +79,7 @@ def _own(ray: ModuleType) -> Iterator[str]:
     temporary = tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_short(), ignore_cleanup_errors=True)
     with temporary as folder, _with_token():
         try:
-            with _without_keys():
+            with _without_keys(), _said(_NO_START):
                 ray.init(
                     address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=folder, **_QUIET
                 )
@@ -83,32 +92,39 @@ def _own(ray: ModuleType) -> Iterator[str]:
 def _theirs(ray: ModuleType, address: str) -> Iterator[str]:
     if address != "auto":
         _check_answers(address)
-    try:
+    with _said(f"--ray-address: given {address}; {_NO_PART}"):
         ray.init(address=address, **_QUIET)
-    except (ray.exceptions.RayError, ValueError, RuntimeError, OSError, AssertionError) as error:
-        first = str(error).strip().partition("\n")[0]
-        raise UsageError(
-            f"--ray-address: given {address}; expected a cluster that this machine is part of ({first}); "
-            "try: `ray start --address=HOST:PORT` here first, with the same Ray and Python; RAY_AUTH_MODE=token where "
-            "it asks for one"
-        ) from error
     yield f"at {address}"
 
 
 @contextlib.contextmanager
+def _said(what: str) -> Iterator[None]:
+    """What Ray cannot begin is a UsageError: `what`, with the first line of Ray's error at its `{}`."""
+    try:
+        yield
+    except Exception as error:  # Ray raises many, a bare Exception where a start takes too long
+        first = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise UsageError(what.replace("{}", first)) from error
+
+
+@contextlib.contextmanager
 def _hushed() -> Iterator[None]:
-    """Ray prints its thoughts on lost nodes to our stdout, whatever it is told; inside, they go to the debug log."""
-    from ray._private import worker  # noqa: PLC0415  (with `ray`)
+    """Inside, Ray tells nobody how this process was started, and our stdout nothing of lost nodes.
+
+    It would send the whole command line to the cluster as the name of the job, and `--store` may hold a password. What
+    it prints, whatever it is told, goes to the debug log.
+    """
+    from ray._private import utils, worker  # noqa: PLC0415  (with `ray`)
 
     def log(data: Any, ignore_prefix: bool) -> None:
         logging.getLogger("opsmith.ray").debug("Ray says: %s", "\n".join(map(str, data.get("lines", ()))))
 
-    before = worker.print_to_stdstream
-    worker.print_to_stdstream = log
+    before = worker.print_to_stdstream, utils.get_entrypoint_name
+    worker.print_to_stdstream, utils.get_entrypoint_name = log, lambda: "opsmith"
     try:
         yield
     finally:
-        worker.print_to_stdstream = before
+        worker.print_to_stdstream, utils.get_entrypoint_name = before
 
 
 def _check_answers(address: str) -> None:
@@ -118,10 +134,7 @@ def _check_answers(address: str) -> None:
         raise UsageError(f"--ray-address: given {address!r}; expected auto or HOST:PORT; try: auto")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S) as connection:
-            connection.settimeout(ANSWER_S)
-            connection.sendall(_GREETING)
-            answer = connection.recv(9)
-        problem = "" if answer[3:4] == b"\x04" else "what answers there is no Ray"
+            problem = "" if _has_tls() or _greets(connection) else "what answers there is no Ray"
     except OSError as error:
         problem = error.strerror or str(error)
     if problem:
@@ -129,6 +142,18 @@ def _check_answers(address: str) -> None:
             f"--ray-address: given {address}; expected the head of a Ray cluster ({problem}); "
             "try: `ray start --head` there, or --executor ray without an address"
         )
+
+
+def _greets(connection: socket.socket) -> bool:
+    """Whether it answers an HTTP/2 greeting with settings, as gRPC does. Raises OSError."""
+    connection.settimeout(ANSWER_S)
+    connection.sendall(_GREETING)
+    return connection.recv(9)[3:4] == b"\x04"
+
+
+def _has_tls() -> bool:
+    """Whether Ray is told to speak TLS, which knows no greeting in plain text."""
+    return os.environ.get("RAY_USE_TLS", "0").lower() in {"1", "true"}
 
 
 @contextlib.contextmanager

@@ -24,10 +24,14 @@ Work = Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class Member:
-    """`order`: the settings that are its business, and the run's tasks. Every answer is one of `wire`."""
+    """`order`: the settings that are its business, and the run's tasks. Every answer is one of `wire`.
 
-    def __init__(self, order: bytes) -> None:
+    `room`: the processors that it may use; it has no more workers than that.
+    """
+
+    def __init__(self, order: bytes, room: int) -> None:
         self._order = order
+        self._room = room
         self._executor: LocalExecutor | None = None
         self._model: ChatModel | None = None
 
@@ -50,12 +54,16 @@ class Member:
             for name in {task.target for task in tasks}:
                 get_target(name)
             with contextlib.ExitStack() as stack:
-                executor = stack.enter_context(LocalExecutor(Settings(**order["settings"]), tasks))
+                executor = stack.enter_context(LocalExecutor(self._settings(order), tasks))
                 stack.pop_all()  # it stays open as long as the member lives
             self._executor = executor
         except Exception as error:  # of another version, perhaps: who asked compares versions first
             found["problem"] = str(error) or type(error).__name__
         return {"found": found}
+
+    def _settings(self, order: dict[str, Any]) -> Settings:
+        settings = Settings(**order["settings"])
+        return settings.model_copy(update={"workers": min(settings.workers, self._room)})
 
     async def _judge(self, asked: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None

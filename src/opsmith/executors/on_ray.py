@@ -90,10 +90,10 @@ class FleetModel:
         self._fleet = fleet
 
     async def complete(self, request: Request) -> Reply:
-        """Raises ProviderError like the model itself, and when no machine could answer."""
+        """Raises ProviderError like the model itself, and when no machine could answer or a member failed."""
         try:
             return read(Reply, found_in(await self._fleet.ask("complete", pack(request))))
-        except (LostError, ValueError) as error:
+        except (LostError, VerifierError, ValueError) as error:
             raise ProviderError(f"model {self.name!r}: no reply from the cluster: {error}", retryable=True) from error
 
     async def close(self) -> None:

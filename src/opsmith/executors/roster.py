@@ -111,7 +111,7 @@ class Roster:
 
         place = NodeAffinitySchedulingStrategy(seat.machine.id, soft=False)
         options = self._ray.remote(Member).options(num_cpus=seat.room, scheduling_strategy=place, max_restarts=0)
-        return options.remote(self._order)
+        return options.remote(self._order, seat.room)
 
     def _given_up(self, machine: Machine, error: Exception) -> str:
         """Why the machine is given up after one more failed start; "": it is not."""
