@@ -13,6 +13,7 @@ from tiny_run import SETTINGS, TASKS, FaultyModel, InProcess, TinyModel
 
 from opsmith.benchmarks import load_tasks
 from opsmith.config import resolve_settings
+from opsmith.errors import ProviderError
 from opsmith.learn.ask import shares
 from opsmith.learn.identity import run_info
 from opsmith.learn.loop import improve
@@ -103,20 +104,67 @@ def test_a_request_that_fails_leaves_each_of_its_samples_unjudged(tmp_path: Path
 
 
 class Stingy(TinyModel):
-    """A server that sends less than it is asked for."""
+    """A server that sends fewer completions than it is asked for, and has none for some of the requests for the rest."""
+
+    def __init__(self, sends: int, refuses: int = 0, price: float | None = 0.0) -> None:
+        super().__init__(price=price)
+        self.sends = sends
+        self.refuses = refuses  # requests for so many completions
 
     async def complete(self, request: Request) -> Reply:
+        if request.n == self.refuses:
+            raise ProviderError("server: HTTP 400 after 1 attempt", status=400)
         reply = await super().complete(request)
-        return replace(reply, texts=reply.texts[:3], finish=reply.finish[:3])
+        return replace(reply, texts=reply.texts[: self.sends], finish=reply.finish[: self.sends])
 
 
-def test_completions_that_did_not_come_are_unjudged_and_the_rest_counts(tmp_path: Path) -> None:
+def test_the_rest_of_a_request_is_asked_for_by_itself_and_every_sample_has_its_reply(tmp_path: Path) -> None:
+    model = Stingy(3, price=0.01)
     with Store.open(tmp_path) as store:
-        result = run(store, ONE_ROUND, Stingy())
-        assert store.sample_count(result.run) == 6 * 2 * (3 + 3 + 2)
-        assert {message for _, _, message in store.failures(result.run, 0)} == {
-            "tiny-sampler: the server sent 3 of the 5 completions that were asked for"
-        }
+        result = run(store, ONE_ROUND, model)
+        assert store.sample_count(result.run) == 6 * 2 * 12
+        assert store.failures(result.run, 0) == []
+        assert Counter(request.n for request in model.asked) == {5: 24, 2: 24 + 12}
+        assert result.usage.requests == 60
+        assert known_usd(store, result.run) == pytest.approx(0.6)
+    assert len({request.seed for request in model.asked}) == 60
+
+
+def test_a_server_that_has_nothing_to_say_is_asked_once_for_each_sample(tmp_path: Path) -> None:
+    model = Stingy(0)
+    with Store.open(tmp_path) as store:
+        result = run(store, ONE_ROUND, model)
+        assert store.sample_count(result.run) == len(model.asked) == result.usage.requests == 6 * 2 * 12
+
+
+def test_what_came_before_a_failure_is_judged_and_only_the_missing_samples_are_not(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        result = run(store, ONE_ROUND, Stingy(1, refuses=3))
+        assert store.sample_count(result.run) == 6 * 2 * (2 + 2 + 2)
+        assert [message for _, _, message in store.failures(result.run, 0)] == ["server: HTTP 400 after 1 attempt"] * (
+            6 * 2 * (3 + 3)
+        )
+
+
+def test_each_part_of_a_request_is_stored_before_the_next_is_asked_for_and_the_cap_is_kept(tmp_path: Path) -> None:
+    one_group = ONE_ROUND.model_copy(update={"completions": 12, "temperatures": (1.0,)})
+    capped = one_group.model_copy(update={"max_cost": 0.03})
+    with Store.open(tmp_path / "a") as store, Store.open(tmp_path / "b") as other:
+        stored: list[float] = []
+
+        class Watched(Stingy):
+            async def complete(self, request: Request) -> Reply:
+                stored.append(known_usd(store, store.runs()[0].info.id))
+                return await super().complete(request)
+
+        stopped = improve(TASKS[:1], Watched(1, price=0.01), capped, store, judge=InProcess())
+        assert not stopped.finished
+        assert [*stored, known_usd(store, stopped.run)] == pytest.approx([0.0, 0.01, 0.02, 0.03])
+        model = Stingy(1, price=0.01)
+        whole = improve(TASKS[:1], model, one_group, store, judge=InProcess())
+        assert len(model.asked) == 12 - 3, "what was paid for before the stop is not asked for again"
+        at_once = improve(TASKS[:1], Stingy(1, price=0.01), one_group, other, judge=InProcess())
+        assert store.contents(whole.run) == other.contents(at_once.run)
 
 
 def test_a_guardian_and_repairs_are_asked_one_by_one(tmp_path: Path) -> None:

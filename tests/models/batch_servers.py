@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -17,6 +18,9 @@ class _Batches:
     """What both servers keep."""
 
     looks = 1
+    damaged: Sequence[str] = ()  # more lines of every result
+    doubt: Fault | None = None  # what is answered once after a batch was accepted
+    busy: Fault | None = None  # what is answered once before a batch is accepted
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
@@ -31,6 +35,17 @@ class _Batches:
         self.batches.append(entries)
         self.looked.append(0)
         return f"batch_{len(self.batches) - 1}"
+
+    async def _told(self, request: web.Request, accept: Callable[[], dict[str, Any]]) -> web.StreamResponse:
+        """What handing in a batch is answered with."""
+        if self.busy is not None:
+            fault, self.busy = self.busy, None
+            return await self._fail(request, fault)  # type: ignore[attr-defined, no-any-return]
+        about = accept()
+        if self.doubt is not None:
+            fault, self.doubt = self.doubt, None
+            return await self._fail(request, fault)  # type: ignore[attr-defined, no-any-return]
+        return web.json_response(about)
 
     def _is_over(self, batch: str) -> bool:
         at = int(batch.removeprefix("batch_"))
@@ -63,11 +78,12 @@ class OpenAIBatchServer(_Batches, OpenAIServer):
         self._files[name] = form["file"].file.read()
         return web.json_response({"id": name, "object": "file", "bytes": len(self._files[name])})
 
-    async def _create(self, request: web.Request) -> web.Response:
+    async def _create(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         entries = [json.loads(line) for line in self._files[body["input_file_id"]].splitlines()]
         assert (body["endpoint"], body["completion_window"]) == ("/v1/chat/completions", "24h")
-        return web.json_response({"id": self._accept(entries), "object": "batch", "status": "validating"})
+        about = {"object": "batch", "status": "validating"}
+        return await self._told(request, lambda: {"id": self._accept(entries), **about})
 
     async def _state(self, request: web.Request) -> web.Response:
         batch = request.match_info["batch"]
@@ -85,7 +101,7 @@ class OpenAIBatchServer(_Batches, OpenAIServer):
                 status, body = (found.status, found.body) if isinstance(found, Fault) else (200, None)
                 response = {"status_code": status, "body": body or self.reply(entry["body"], found)}
                 rows.append({"id": "x", "custom_id": entry["custom_id"], "response": response, "error": None})
-        return web.Response(text="\n".join(map(json.dumps, rows)), content_type="application/jsonl")
+        return web.Response(text="\n".join([*map(json.dumps, rows), *self.damaged]), content_type="application/jsonl")
 
 
 class AnthropicBatchServer(_Batches, AnthropicServer):
@@ -96,8 +112,9 @@ class AnthropicBatchServer(_Batches, AnthropicServer):
         app.router.add_get("/v1/messages/batches/{batch}", self._state)
         app.router.add_get("/v1/messages/batches/{batch}/results", self._results)
 
-    async def _create(self, request: web.Request) -> web.Response:
-        return web.json_response(self._about(self._accept((await request.json())["requests"]), False))
+    async def _create(self, request: web.Request) -> web.StreamResponse:
+        entries = (await request.json())["requests"]
+        return await self._told(request, lambda: self._about(self._accept(entries), False))
 
     async def _state(self, request: web.Request) -> web.Response:
         batch = request.match_info["batch"]
@@ -117,4 +134,4 @@ class AnthropicBatchServer(_Batches, AnthropicServer):
             elif found is not None:
                 result = {"type": "succeeded", "message": self.reply(entry["params"], found)}
                 rows.append({"custom_id": entry["custom_id"], "result": result})
-        return web.Response(text="\n".join(map(json.dumps, rows)), content_type="application/x-jsonl")
+        return web.Response(text="\n".join([*map(json.dumps, rows), *self.damaged]), content_type="application/x-jsonl")

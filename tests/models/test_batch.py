@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,14 +25,14 @@ from opsmith.store.batches import StoreLedger
 
 from .batch_servers import AnthropicBatchServer, OpenAIBatchServer
 from .common import ASKED, CANARY, FakeTime
-from .servers import SERVER_ERROR, refused
+from .servers import HTML, INVALID_JSON, OVERLOADED, RESET, SERVER_ERROR, Fault, refused, too_many
 
 QUICK = Pace(linger_s=0.05, poll_s=0.05)
 BOTH = pytest.mark.parametrize("server_type", [OpenAIBatchServer, AnthropicBatchServer])
 
 
-def model_of(server: OpenAIBatchServer | AnthropicBatchServer) -> BatchModel:
-    retry = FakeTime().retry()
+def model_of(server: OpenAIBatchServer | AnthropicBatchServer, **policy: float) -> BatchModel:
+    retry = FakeTime().retry(**policy)
     if isinstance(server, OpenAIBatchServer):
         endpoint = Endpoint("openai/gpt-4o", "gpt-4o", server.url, CANARY, "openai")
         return BatchModel(OpenAIDesk(OpenAIModel(endpoint, retry)), QUICK)
@@ -171,7 +172,7 @@ def test_a_whole_run_through_batches_keeps_them_in_its_store(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("generous", [True, False], ids=["sends n", "ignores n"])
-def test_a_batched_request_for_several_completions_is_one_entry_and_asked_for_the_rest(generous: bool) -> None:
+def test_a_batched_request_for_several_completions_is_one_entry(generous: bool) -> None:
     with OpenAIBatchServer("impl: x" if generous else ["impl: x"]) as server:
 
         async def go() -> list[Reply]:
@@ -183,11 +184,11 @@ def test_a_batched_request_for_several_completions_is_one_entry_and_asked_for_th
                 await model.close()
 
         replies = asyncio.run(go())
-    assert [reply.texts for reply in replies] == [("impl: x",) * 3] * 4
-    assert [len(batch) for batch in server.batches] == ([4] if generous else [4, 4, 4])
+    came = 3 if generous else 1
+    assert [reply.texts for reply in replies] == [("impl: x",) * came] * 4
+    assert [len(batch) for batch in server.batches] == [4]
     assert {entry["body"]["n"] for entry in server.batches[0]} == {3}
-    prompts = 1 if generous else 3
-    whole = (40 * 2.5 + 60 * 1.25) * prompts + 3 * 10 * 10
+    whole = 40 * 2.5 + 60 * 1.25 + came * 10 * 10
     assert all(reply.usage.cost_usd == pytest.approx(whole / 2e6) for reply in replies)
 
 
@@ -211,3 +212,78 @@ def test_a_run_with_several_completions_and_batches_finds_its_batch_again(tmp_pa
         assert [len(batch) for batch in server.batches] == [2 * 2 * 2], "blocks of 4 and 2 samples, handed in once"
         assert store.sample_count(result.run) == 2 * 2 * 6
         assert result.usage.requests == 8
+
+
+def test_a_batch_server_that_ignores_n_gets_the_rest_in_the_next_batches(tmp_path: Path) -> None:
+    from learn.tiny_run import TASKS, InProcess
+
+    settings = Settings(samples=3, temperatures=(0.4, 1.0), agents="single", batch=True, max_rounds=1, completions=3)
+    with OpenAIBatchServer(["impl: x y +"]) as server, Store.open(tmp_path) as store:
+        result = improve(TASKS[:2], model_of(server), settings, store, judge=InProcess())
+        assert [len(batch) for batch in server.batches] == [4, 4, 4]
+        assert (store.sample_count(result.run), result.usage.requests) == (12, 12)
+
+
+DOUBTS = [RESET, SERVER_ERROR, INVALID_JSON, HTML, Fault(body={"id": None}), Fault(503, {}), Fault(delay_s=0.7)]
+
+
+@BOTH
+@pytest.mark.parametrize("fault", DOUBTS, ids=["reset", "500", "cut", "html", "no id", "503", "late"])
+def test_a_batch_that_may_have_been_accepted_is_not_handed_in_again(server_type: type, fault: Fault) -> None:
+    with server_type("impl: x") as server:
+        server.doubt = fault
+        found = asyncio.run(asked(model_of(server, timeout_s=0.3), 3))
+    assert len(server.batches) == 1, "accepted once, paid for once"
+    assert all(isinstance(error, ProviderError) and not error.retryable for error in found)
+    assert all("look at the provider's list of batches" in str(error) for error in found)
+
+
+@BOTH
+@pytest.mark.parametrize("fault", [too_many(), OVERLOADED], ids=["429", "529"])
+def test_a_batch_that_was_surely_not_accepted_is_handed_in_again(server_type: type, fault: Fault) -> None:
+    with server_type("impl: x") as server:
+        server.busy = fault
+        found = asyncio.run(asked(model_of(server), 3))
+    assert [type(reply) for reply in found] == [Reply] * 3
+    assert len(server.batches) == 1
+
+
+def test_a_server_that_takes_no_connection_is_tried_again() -> None:
+    with AnthropicBatchServer("x") as server:
+        pass
+    [error] = asyncio.run(asked(model_of(server), 1))
+    assert isinstance(error, ProviderError)
+    assert "after 7 attempts" in str(error)
+    assert error.retryable
+
+
+DAMAGED = [
+    "text",
+    7,
+    [],
+    {"status_code": None, "body": {}},
+    {"body": {}},
+    {"status_code": "x"},
+    {"type": 5},
+    {"error": 3},
+]
+
+
+@BOTH
+@pytest.mark.parametrize("value", [*DAMAGED, None], ids=str)
+def test_a_damaged_line_of_the_results_is_a_failure_of_its_request_alone(server_type: type, value: object) -> None:
+    with server_type(lambda body: None if len(server.requests) == 1 else "impl: x") as server:
+        server.looks = 10**6
+
+        async def go() -> list[Reply | BaseException]:
+            work = asyncio.create_task(asked(model_of(server), 3))
+            while not server.batches:
+                await asyncio.sleep(0.01)
+            name = server.batches[0][0]["custom_id"]
+            line = {"custom_id": name, "response": value, "result": value}
+            server.damaged = [json.dumps(line), json.dumps({"custom_id": 5}), "[" * 100_000, "null"]
+            server.looks = 1
+            return await work
+
+        found = asyncio.run(go())
+    assert [type(reply) for reply in found] == [ProviderError, Reply, Reply]

@@ -27,10 +27,18 @@ LINE = json.dumps({"key": request_key(ASKED), "texts": ["ok"]})
 def test_what_is_recorded_is_played_back():
     other = replace(ASKED, n=2, seed=5)
     unknown = Reply(("a", ""), Usage(1, cost_usd=None))
-    record("r.jsonl", [(ASKED, REPLY), (other, unknown)], model="embedded", is_language_model=False, context_window=9)
+    stingy, fewer = replace(ASKED, n=3), Reply(("a",), Usage(1))
+    record(
+        "r.jsonl",
+        [(ASKED, REPLY), (other, unknown), (stingy, fewer)],
+        model="embedded",
+        is_language_model=False,
+        context_window=9,
+    )
     model = get_model(Settings(model="replay:r.jsonl"))
     assert asyncio.run(model.complete(ASKED)) == REPLY
     assert asyncio.run(model.complete(other)) == unknown
+    assert asyncio.run(model.complete(stingy)) == fewer
     assert (model.name, model.is_language_model, model.context_window) == ("replay:r.jsonl", False, 9)
     asyncio.run(model.close())
 

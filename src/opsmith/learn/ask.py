@@ -3,7 +3,8 @@
 Where the provider keeps prompts, the first request of a task goes ahead, and the others find its prompt there: all
 samples of a task share it in a round. The very first one goes ahead of all: they share the system prompt.
 `settings.completions` samples of one task and temperature are asked for by one request of the proposer. Each of them
-has rows of its own, all committed together, so that whatever follows (judging, resuming, counting) is per sample.
+has rows of its own, all committed together, so that whatever follows (judging, resuming, counting) is per sample. Where
+fewer texts come than were asked for, these are stored first, and then the rest is asked for as a request of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Asking:
         self._attempts = attempts
         self._slots = asyncio.Semaphore(max(1, at_once))
         self._groups = groups([key for key in todo if key.id not in replies], session.settings.completions)
-        self._shared: dict[Group, asyncio.Task[int]] = {}
+        self._shared: dict[Group, asyncio.Task[None]] = {}
         self._ahead: dict[str, asyncio.Event] = {}  # by task: whether its first request has its answer
 
     async def text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
@@ -73,18 +74,20 @@ class Asking:
             return (await self._in_turn(group, messages, prompt))[0]
         if group not in self._shared:
             self._shared[group] = asyncio.create_task(self._fetch(group, messages, prompt))
-        came = await self._shared[group]
-        reply = self._replies.pop(key.id, None)
-        if reply is None:
-            sent = f"{came} of the {len(group)} completions that were asked for"
-            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model.name}: the server sent {sent}")
-        return reply
+        try:
+            await self._shared[group]
+        except (UnjudgedError, HaltedError):
+            if key.id not in self._replies:  # a later request for the rest failed: what came before it counts
+                raise
+        return self._replies.pop(key.id)
 
-    async def _fetch(self, group: Group, messages: tuple[Message, ...], prompt: str) -> int:
-        """Ask for a group, and lay the replies where each sample takes its own; how many came."""
-        found = await self._in_turn(group, messages, prompt)
-        self._replies |= {key.id: reply for key, reply in zip(group, found, strict=False)}
-        return len(found)
+    async def _fetch(self, group: Group, messages: tuple[Message, ...], prompt: str) -> None:
+        """Ask until all of a group have replies; each is laid where its sample takes it, in the store by then."""
+        left = group
+        while left:
+            found = await self._in_turn(left, messages, prompt)
+            self._replies |= {key.id: reply for key, reply in zip(left, found, strict=False)}
+            left = left[len(found) :]
 
     async def _in_turn(self, group: Group, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
@@ -103,7 +106,7 @@ class Asking:
         return await self._ask(group, PROPOSER, messages, prompt)
 
     async def _ask(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
-        """One reply for each sample of the group, in the store by then; less than that if the server sent less."""
+        """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
         settings, first = self._session.settings, group[0]
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
         request = Request(messages, len(group), first.temperature, settings.max_tokens, seed, attempt)
@@ -112,7 +115,7 @@ class Asking:
             started = time.monotonic()
             reply = await self._completed(request)
         seconds = time.monotonic() - started
-        found = shares(reply) if len(group) > 1 else [reply]
+        found = shares(reply) if len(group) > 1 and reply.texts else [reply]
         parts = zip(group, found, strict=False)
         rows = [row for key, part in parts for row in reply_rows(key, agent, prompt, request, part, seconds)]
         await asyncio.wrap_future(self._session.store.put(rows))

@@ -32,8 +32,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """`texts` has one entry per completion, as received, less our own keys; `finish` says why each ended:
-    "stop", "length" ...
+    """What one call brought. `texts` has one entry per completion, as received, less our own keys, and may have fewer
+    than were asked for; `finish` says why each ended: "stop", "length" ...
     """
 
     texts: tuple[str, ...]

@@ -1,7 +1,7 @@
 """How is text got from Anthropic and from servers that speak its messages protocol?
 
-The system prompt travels apart. The protocol has no `n` and no seed: `n` completions are `n` calls one after the other
-(their usage summed; the first fills the prompt cache for the rest), and a seed is not sent. Temperatures above 1.0 are
+The system prompt travels apart. The protocol has no `n` and no seed: a call brings one completion, however many are
+asked for, and a seed is not sent. Temperatures above 1.0 are
 sent as 1.0. Two marks ask the provider to keep a prompt: the system prompt, which all requests share, and the whole,
 which all samples of a task share in a round. (Examples alone, shared by a round's tasks, would save some 5 % more of
 the input, and the user's message would no longer be one block.)
@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from opsmith.models import Reply, Request
 from opsmith.models.price import cost_usd
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
+from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, client_of, count, encodable, load, size, text_of
 from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
@@ -59,10 +59,7 @@ class AnthropicModel:
         )
 
     async def complete(self, request: Request) -> Reply:
-        async def ask(first: int, wanted: int) -> Reply:
-            return await self.channel.ask(self._create, self._parameters(request), self.read, size(request, 1))
-
-        return await collect(request.n, ask)
+        return await self.channel.ask(self._create, self._parameters(request), self.read, size(request, 1))
 
     async def close(self) -> None:
         await self.client.close()

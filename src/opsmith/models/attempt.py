@@ -13,6 +13,7 @@ T = TypeVar("T")
 
 LONGEST_S = 600.0  # that a server may ask us to wait; who asks for more is not waited for
 _PASSING = {408, 409, 429}
+_UNTOUCHED = {429, 529}  # a request so answered was not worked on
 _HOPELESS = {"insufficient_quota", "billing_hard_limit_reached"}
 
 
@@ -36,6 +37,7 @@ class Failure(Exception):
         retry_after: float | None = None,  # seconds, as the server asked
         code: str = "",  # the server's own word for it
         parameter: str = "",  # the request's parameter that the server names
+        sent: bool = True,  # False: nobody took the connection
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -43,12 +45,18 @@ class Failure(Exception):
         self.retry_after = retry_after
         self.code = code
         self.parameter = parameter
+        self.sent = sent
 
     @property
     def retryable(self) -> bool:
         if self.status is None:
             return True
         return (self.status in _PASSING or self.status >= 500) and self.code not in _HOPELESS
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the server may have done what it was asked to do all the same."""
+        return self.sent and self.retryable and self.status not in _UNTOUCHED
 
     @property
     def asks_too_long(self) -> bool:

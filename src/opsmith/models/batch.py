@@ -6,7 +6,9 @@ stopped picks its batches up instead of paying for them again. A request is name
 is part of it). What came back with an error is handed in again by the next session; a request that failed only for a
 parameter which the model refuses, at once and without it.
 
-The one gap: killed between a provider's "accepted" and the ledger's commit, that batch is paid for and not found again.
+Two gaps. Killed between a provider's "accepted" and the ledger's commit, that batch is paid for and not found again. A
+batch of which no answer says whether it was accepted is not handed in again by this session, but by the next one: who
+waits for it is told to look at the provider's list of batches before.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Protocol
 from opsmith.models import Ledger, Reply, Request
 from opsmith.models.attempt import Failure
 from opsmith.models.retry import provider_error
-from opsmith.models.sdk import collect
+from opsmith.models.sdk import at_most
 from opsmith.records import content_hash, dumps
 
 DISCOUNT = 0.5  # OpenAI and Anthropic, 2026-11: batches cost half
@@ -90,14 +92,6 @@ class BatchModel:
 
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError when the batch, or this request in it, failed."""
-
-        async def ask(first: int, wanted: int) -> Reply:
-            seed = None if request.seed is None else request.seed + first
-            return await self._one(replace(request, n=wanted, seed=seed))
-
-        return await collect(request.n, ask)
-
-    async def _one(self, request: Request) -> Reply:
         name = self._free_name(request)
         self._requests[name] = request
         future = self._waiting[name] = asyncio.get_running_loop().create_future()
@@ -108,8 +102,7 @@ class BatchModel:
         else:
             self._enqueue(name, request)
         try:
-            reply: Reply = await future
-            return reply
+            return at_most(request.n, await future)
         finally:
             for kept in (self._waiting, self._queue, self._requests):
                 kept.pop(name, None)

@@ -10,12 +10,13 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from opsmith.models import Request
+from opsmith.models import Reply, Request
 from opsmith.models.anthropic import AnthropicModel
 from opsmith.models.attempt import Failure
 from opsmith.models.batch import Result
 from opsmith.models.openai import OpenAIModel
 
+BATCHES = "the provider's list of batches"
 _OVER = {"completed", "failed", "expired", "cancelled"}  # OpenAI: nothing more will come
 
 
@@ -34,7 +35,9 @@ class OpenAIDesk:
             lambda seconds: files.create(file=file, purpose="batch", timeout=seconds), self._channel.named
         )
         about = {"input_file_id": uploaded, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
-        return await self._channel.call(lambda seconds: batches.create(**about, timeout=seconds), self._channel.named)
+        return await self._channel.call(
+            lambda seconds: batches.create(**about, timeout=seconds), self._channel.named, look_at=BATCHES
+        )
 
     async def ended(self, batch: str) -> bool:
         return (await self._state(batch)).get("status") in _OVER
@@ -43,9 +46,13 @@ class OpenAIDesk:
         state = await self._state(batch)
         for file in (state.get("output_file_id"), state.get("error_file_id")):
             for entry in _lines(await self._content(file)) if isinstance(file, str) else ():
-                response = entry.get("response") or {"status_code": 500, "body": entry.get("error")}
-                found = self._channel.item(response.get("body"), int(response["status_code"]), self._model.read)
-                yield str(entry["custom_id"]), found
+                yield entry["custom_id"], self._found(entry)
+
+    def _found(self, entry: Mapping[str, Any]) -> Reply | Failure:
+        response = entry.get("response") or {"status_code": 500, "body": entry.get("error")}
+        if not isinstance(response, dict) or not isinstance(response.get("status_code"), int):
+            return _damaged()
+        return self._channel.item(response.get("body"), response["status_code"], self._model.read)
 
     def refused(self, failure: Failure) -> bool:
         return self._channel.learn(failure)
@@ -54,7 +61,7 @@ class OpenAIDesk:
         await self._model.close()
 
     def _line(self, name: str, request: Request) -> dict[str, Any]:
-        body = self._channel.fit(self._model.parameters(request, 0, request.n))
+        body = self._channel.fit(self._model.parameters(request))
         return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
 
     async def _state(self, batch: str) -> dict[str, Any]:
@@ -80,7 +87,7 @@ class AnthropicDesk:
         ]
         batches = self._client.messages.batches.with_raw_response
         return await self._channel.call(
-            lambda seconds: batches.create(requests=entries, timeout=seconds), self._channel.named
+            lambda seconds: batches.create(requests=entries, timeout=seconds), self._channel.named, look_at=BATCHES
         )
 
     async def ended(self, batch: str) -> bool:
@@ -92,17 +99,24 @@ class AnthropicDesk:
         batches = self._client.messages.batches.with_raw_response
         content = await self._channel.call(lambda seconds: batches.results(batch, timeout=seconds), bytes)
         for entry in _lines(content):
-            result = entry.get("result") or {}
-            if result.get("type") == "succeeded":
-                yield str(entry["custom_id"]), self._channel.item(result.get("message"), 200, self._model.read)
-            else:
-                yield str(entry["custom_id"]), self._channel.item(result, _status(result), self._model.read)
+            yield entry["custom_id"], self._found(entry.get("result"))
+
+    def _found(self, result: object) -> Reply | Failure:
+        if not isinstance(result, dict):
+            return _damaged()
+        if result.get("type") == "succeeded":
+            return self._channel.item(result.get("message"), 200, self._model.read)
+        return self._channel.item(result, _status(result), self._model.read)
 
     def refused(self, failure: Failure) -> bool:
         return self._channel.learn(failure)
 
     async def close(self) -> None:
         await self._model.close()
+
+
+def _damaged() -> Failure:
+    return Failure("a line of the batch's results that cannot be read", status=500)
 
 
 def _status(result: Mapping[str, Any]) -> int:
@@ -128,7 +142,7 @@ def _lines(content: bytes) -> Iterator[dict[str, Any]]:
     for line in content.splitlines():
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and isinstance(entry.get("custom_id"), str):
             yield entry

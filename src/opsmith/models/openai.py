@@ -1,7 +1,7 @@
 """How is text got from OpenAI and from the many servers that speak its chat protocol (vLLM, Ollama, DeepSeek ...)?
 
-`n` is asked for natively; a server that sends fewer completions is asked again for the rest, with the next seeds. The
-seed is sent modulo 2^31, which every known server takes. What a model refuses (temperature and seed on reasoning
+`n` is asked for natively; a server may send fewer completions, which is said once. The seed is sent modulo 2^31, which
+every known server takes. What a model refuses (temperature and seed on reasoning
 models, `max_tokens` where it is named `max_completion_tokens`) is left out, remembered and logged.
 """
 
@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from opsmith.models import Reply, Request
 from opsmith.models.price import cost_usd
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, client_of, collect, count, encodable, load, size, text_of
+from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, at_most, client_of, count, encodable, load, size, text_of
 from opsmith.models.windows import context_window
 from opsmith.records import Usage
 
@@ -60,30 +60,27 @@ class OpenAIModel:
         )
 
     async def complete(self, request: Request) -> Reply:
-        async def ask(first: int, wanted: int) -> Reply:
-            parameters = self.parameters(request, first, wanted)
-            reply = await self.channel.ask(self._create, parameters, self.read, size(request, wanted))
-            if len(reply.texts) < wanted and "n" in self.channel.fit(parameters):
-                self.channel.say("fewer completions come than a request asks for; further requests ask for the rest")
-            return reply
-
-        return await collect(request.n, ask)
+        parameters = self.parameters(request)
+        reply = await self.channel.ask(self._create, parameters, self.read, size(request, request.n))
+        if len(reply.texts) < request.n and "n" in self.channel.fit(parameters):
+            self.channel.say("fewer completions come than a request asks for; further requests ask for the rest")
+        return at_most(request.n, reply)
 
     async def close(self) -> None:
         await self.client.close()
 
-    def parameters(self, request: Request, first: int = 0, n: int = 1) -> dict[str, Any]:
-        """The body of a request for `n` completions, the `first` of all that are asked for."""
+    def parameters(self, request: Request) -> dict[str, Any]:
+        """The body of a request."""
         parameters: dict[str, Any] = {
             "model": self._endpoint.model,
             "messages": [{"role": m.role, "content": encodable(m.content)} for m in request.messages],
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
         }
-        if n > 1:
-            parameters["n"] = n
+        if request.n > 1:
+            parameters["n"] = request.n
         if request.seed is not None:
-            parameters["seed"] = (request.seed + first) % 2**31
+            parameters["seed"] = request.seed % 2**31
         return parameters
 
     async def _create(self, parameters: dict[str, Any], seconds: float) -> Any:

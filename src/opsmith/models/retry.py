@@ -4,7 +4,7 @@ A provider's module turns each failed attempt into a `Failure`; `Retry.call` dec
 408, 409, 429, 5xx (529 too), and an answer that cannot be read; never another 4xx, nor a 429 that says that the money
 is used up. The wait is drawn from [0, min(cap, base * 2^k)) ("full jitter"), or is what `retry-after` says and a
 little more; a server that asks for more than ten minutes is not waited for. When an attempt may start is the gate's
-question (`limits`).
+question (`limits`). What must not be done twice is sent again only if it surely was not done: 429, 529, no connection.
 """
 
 from __future__ import annotations
@@ -49,11 +49,17 @@ class Retry:
     jitter: Callable[[], float] = random.random
 
     async def call(
-        self, where: str, send: Callable[[float], Awaitable[Sent[T]]], gate: Gate | None = None, tokens: int = 0
+        self,
+        where: str,
+        send: Callable[[float], Awaitable[Sent[T]]],
+        gate: Gate | None = None,
+        tokens: int = 0,
+        look_at: str = "",
     ) -> T:
         """What `send(seconds)` brings; `where` opens every message. Raises ProviderError when it is given up.
 
-        `tokens`: about how many an attempt will use. Time spent at the gate counts against no deadline.
+        `tokens`: about how many an attempt will use. `look_at`: where a person sees whether it was done; with it,
+        nothing is sent again that may have been done. Time spent at the gate counts against no deadline.
         """
         gate = gate or Gate(1, clock=self.clock, sleep=self.sleep)
         left = self.deadline_s
@@ -69,6 +75,8 @@ class Retry:
             if isinstance(result, Sent):
                 return result.value
             failure = result
+            if look_at and failure.in_doubt:
+                raise _doubt(where, failure, look_at)
             wait = self.wait_s(failure, attempt)
             left -= self.clock() - began + wait
             if not failure.retryable or failure.asks_too_long or attempt == self.attempts or left <= 0:
@@ -101,6 +109,15 @@ def provider_error(where: str, failure: Failure, attempts: int) -> ProviderError
         f"{where}: given {_given(failure)}, {tries}; expected a completion; try: {_remedy(failure)}",
         status=failure.status,
         retryable=failure.retryable,
+    )
+
+
+def _doubt(where: str, failure: Failure, look_at: str) -> ProviderError:
+    """It may have been done, and paid for: only a person can find out."""
+    return ProviderError(
+        f"{where}: given {_given(failure)}, which leaves open whether the server took the request; expected its word "
+        f"for it; try: look at {look_at} before you start the same command again, which sends the request anew",
+        status=failure.status,
     )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
 from opsmith.agents.prompt import estimate_tokens
-from opsmith.errors import ProviderError, UsageError
+from opsmith.errors import UsageError
 from opsmith.models import MOST_TOKENS, Reply, Request
 from opsmith.models.attempt import Failure, Sent, retry_after_s
 from opsmith.models.bodies import bounded
@@ -128,8 +128,9 @@ class Channel:
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
         # ValueError: a body that is no reply; RecursionError: one nested beyond reason
-        client_error = import_module("aiohttp").ClientError
-        self._faults = (sdk.APIError, client_error, OSError, ValueError, RecursionError)
+        aiohttp = import_module("aiohttp")
+        self._unreached: type[Exception] = aiohttp.ClientConnectorError
+        self._faults = (sdk.APIError, aiohttp.ClientError, OSError, ValueError, RecursionError)
 
     async def ask(
         self,
@@ -161,8 +162,11 @@ class Channel:
 
         return await self._retry.call(self._endpoint.where, send, self._gate, tokens)
 
-    async def call(self, create: Callable[[float], Awaitable[Any]], read: Callable[[bytes], T]) -> T:
-        """`read` of the content that `create(timeout)` brings, for all that is no completion. Raises ProviderError."""
+    async def call(self, create: Callable[[float], Awaitable[Any]], read: Callable[[bytes], T], look_at: str = "") -> T:
+        """`read` of the content that `create(timeout)` brings, for all that is no completion. Raises ProviderError.
+
+        `look_at`: for what must not be done twice, as in `Retry.call`.
+        """
 
         async def send(seconds: float) -> Sent[T]:
             result = await self._once(create(seconds), read)
@@ -170,7 +174,7 @@ class Channel:
                 raise result
             return result
 
-        return await self._retry.call(self._endpoint.where, send, self._gate)
+        return await self._retry.call(self._endpoint.where, send, self._gate, look_at=look_at)
 
     def _reply(self, content: bytes, read: Callable[[Any], Reply]) -> Reply:
         body = json.loads(content)
@@ -210,7 +214,8 @@ class Channel:
         except self._status_error as error:
             return self._refusal(error)
         except self._faults as error:
-            return Failure(self._clean(_cause(error)))
+            sent = not any(isinstance(cause, self._unreached) for cause in _causes(error))
+            return Failure(self._clean(_cause(error)), sent=sent)
 
     def _refusal(self, error: Any) -> Failure:
         """A 4xx or 5xx of either SDK."""
@@ -243,7 +248,8 @@ class Channel:
 
     def _clean(self, text: str) -> str:
         """A server's words on one line, printable, bounded and without a key."""
-        shown = "".join(char if char.isprintable() else " " for char in redact(text, [self._endpoint.key]))
+        clean = redact(text, [self._endpoint.key])[: 20 * MAX_WORDS]  # a key is gone before anything is cut
+        shown = "".join(char if char.isprintable() else " " for char in clean)
         line = " ".join(shown.split())
         return line if len(line) <= MAX_WORDS else line[:MAX_WORDS] + " ..."
 
@@ -265,12 +271,17 @@ def _words(body: object) -> str:
 
 def _cause(error: BaseException) -> str:
     """The words of the innermost cause that has any: SDKs wrap what happened in "Connection error."."""
-    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    inner = error.__cause__
-    while inner is not None:
+    words = type(error).__name__
+    for inner in _causes(error):
         words = f"{type(inner).__name__}: {inner}" if str(inner) else words
-        inner = inner.__cause__
     return f"no usable answer: {words}"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what caused it, the innermost last."""
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def size(request: Request, n: int) -> int:
@@ -278,21 +289,8 @@ def size(request: Request, n: int) -> int:
     return sum(estimate_tokens(message.content) for message in request.messages) + n * request.max_tokens
 
 
-async def collect(n: int, ask: Callable[[int, int], Awaitable[Reply]]) -> Reply:
-    """`n` completions by as many calls of `ask(first, wanted)` as it takes; each brings at least one text.
-
-    When a later call fails, what came before it is the reply: it is paid for.
-    """
-    reply = await ask(0, n)
-    while len(reply.texts) < n:
-        try:
-            more = await ask(len(reply.texts), n - len(reply.texts))
-        except ProviderError as error:
-            log.warning("%d of %d completions came; then: %s", len(reply.texts), n, error)
-            return reply
-        reply = Reply(
-            reply.texts + more.texts, reply.usage + more.usage, reply.model or more.model, reply.finish + more.finish
-        )
+def at_most(n: int, reply: Reply) -> Reply:
+    """A reply without the completions that nobody asked for."""
     return replace(reply, texts=reply.texts[:n], finish=reply.finish[:n])
 
 
