@@ -128,4 +128,4 @@ class PostgresServer:
         command = [str(self._binaries / name), *arguments]
         if os.getuid() != 0:
             return command
-        return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=QUIT", *command]
+        return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", *command]

@@ -26,10 +26,10 @@ class Settings(BaseModel):
     prompt: Literal["structural", "bare"] = "structural"  # bare: without structural IR, in the host language (Python)
     selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
     repair: int = Field(default=0, ge=0)  # turns in which a refused candidate's errors go back to the proposer
-    seed: int = 0
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
     max_rounds: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
-    max_tokens: int = Field(default=1024, ge=1)  # output tokens of one reply
+    max_tokens: int = Field(default=1024, ge=1, lt=2**31)  # output tokens of one reply
     completions: int = Field(default=1, ge=1)  # samples that one request of the proposer asks for, where it may
     concurrency: int = Field(default=16, ge=1)  # requests in flight
     request_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)  # s, of one attempt

@@ -1,5 +1,6 @@
 """A run pauses while the store says so, whichever process said it, and nothing of it changes."""
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -8,7 +9,8 @@ from pathlib import Path
 from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.learn.events import Event, RoundStarted, SampleJudged, Warned
-from opsmith.learn.loop import improve
+from opsmith.learn.loop import improve, improve_async
+from opsmith.learn.pause import tell
 from opsmith.store import Store
 from opsmith.store.rows import control_row
 
@@ -73,3 +75,28 @@ def wish(folder: Path, run: str, what: str) -> None:
 def later(folder: Path, run: str) -> None:
     time.sleep(1.5)
     wish(folder, run, "resume")
+
+
+def test_a_run_that_is_paused_asks_for_nothing_when_it_is_started_again(tmp_path: Path) -> None:
+    model = TinyModel()
+    with Store.open(tmp_path / "paused.sqlite") as store:
+        info = []
+
+        async def stopped() -> None:
+            stop = asyncio.Event()
+            asyncio.get_running_loop().call_later(1.5, stop.set)
+            result = await improve_async(TASKS, model, SETTINGS, store, InProcess(), stop=stop)
+            info.append(result.run)
+
+        stop_at_once = TinyModel()
+
+        async def begun() -> str:
+            stop = asyncio.Event()
+            stop.set()
+            return (await improve_async(TASKS, stop_at_once, SETTINGS, store, InProcess(), stop=stop)).run
+
+        run = asyncio.run(begun())
+        tell(store, run, "pause")
+        asyncio.run(stopped())
+    assert model.asked == []
+    assert info == [run]

@@ -113,3 +113,34 @@ def test_what_waiting_cannot_help_is_said_at_once(postgres: PostgresServer, chan
         Store.open(postgres.new_database().replace(*change))
     assert "canary" not in str(refused.value)
     assert "wrong" not in str(refused.value)
+
+
+def test_rows_that_no_database_takes_end_the_writer_in_words_and_keep_nobody_waiting(where: Path | str) -> None:
+    with Store.open(where) as store, store.patient():
+        huge = [(table, values | {"seed": 2**70} if "seed" in values else values) for table, values in reply_rows(KEY)]
+        with pytest.raises(StoreError):
+            store.put(huge).result(10)
+        with pytest.raises(StoreError):
+            store.put(reply_rows(KEY)).result(10)
+
+
+def test_a_connection_that_is_lost_before_it_has_its_locks_is_not_written_with(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(server.new_database()) as store, store.patient(), store.lock(RUN.id):
+        database = store._database
+        taken, tries = type(database)._take, []
+
+        def lost_once(self: object, connection: object, run: str) -> None:
+            tries.append(run)
+            if len(tries) == 1:
+                server.kill()
+                server.start()
+            taken(self, connection, run)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(type(database), "_take", lost_once)
+        server.kill()
+        server.start()
+        store.put(reply_rows(KEY)).result(20)
+        assert len(tries) >= 2
+        assert store.is_held(RUN.id)

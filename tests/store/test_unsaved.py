@@ -41,10 +41,10 @@ def test_a_reply_that_could_not_be_stored_is_stored_by_the_next_run(tmp_path: Pa
     [file] = state.glob("*/*")
     assert file.stat().st_mode & 0o777 == 0o600
     with Store.open(tmp_path / "other.sqlite") as other:
-        other.recover()
+        other.recover(RUN.id)
         assert other.sample_count(RUN.id) == 0
     with Store.open(tmp_path / "a.sqlite") as store:
-        store.recover()
+        store.recover(RUN.id)
         assert store.sample_count(RUN.id) == 1
         assert store.judged(RUN.id, 0) == set(), "verdicts are found again"
         assert len(store.unused_replies(RUN.id, 0)) == 1
@@ -57,7 +57,9 @@ def test_what_is_no_row_of_a_reply_is_left_out(tmp_path: Path, state: Path) -> N
     good = file.read_text()
     odd = ['["run", {"id": "x"}]', '["reply", {"request": "x"}]', "[]", "nonsense", '["text", 3]', good[:40]]
     file.write_text("\n".join(odd) + "\n" + good)
-    [(_, found)] = unsaved.kept(str(tmp_path / "a.sqlite"))
+    [(_, found)] = unsaved.kept(str(tmp_path / "a.sqlite"), RUN.id)
+    assert list(unsaved.kept(str(tmp_path / "a.sqlite"), "another")) == []
+    assert [path.suffix for path in state.glob("*/*")] == [".unread"], "what is no row is not thrown away"
     assert {table.name for table, _ in found} == {"text", "request", "reply"}
     assert next(values for table, values in found if table is schema.reply)["run"] == RUN.id
 

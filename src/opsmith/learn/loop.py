@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opsmith.agents.prompt import Prompt, compose, read_prompt
-from opsmith.errors import OpsmithError, ProviderError, TaskError, VerifierError
+from opsmith.errors import OpsmithError, ProviderError, StoreError, TaskError, VerifierError
 from opsmith.learn.budget import Budget, budget_of
 from opsmith.learn.events import Event, OnEvent, RoundEnded, RoundStarted, RunEnded, RunStarted, TaskSolved
 from opsmith.learn.filter import keep, success_rate
@@ -50,6 +50,7 @@ from opsmith.verification.verifier import canonical
 
 _AUTHOR = Boundary.TASK.value
 GRACE_S = 20.0  # for requests in flight after Ctrl-C
+FLUSH_S = 30.0  # for a database that does not answer at all
 
 
 def improve(
@@ -117,7 +118,7 @@ async def improve_async(
     if store.end(info.id) is not None:
         return _told(store, info.id, emit)
     with store.lock(info.id), store.patient():
-        store.recover()
+        store.recover(info.id)
         begin(store, info, tasks, given, settings)
         solved = {item.task.digest for item in given}
         done = tuple(task.id for task in tasks if task.digest in solved)
@@ -168,8 +169,10 @@ class _Loop:
         past = tuple(Past(info.cycle, len(solved)) for info, solved in ended)
         experiences = tuple(kept.experience for kept in store.experiences(run))
         closed = {item.task.digest for item in experiences}
-        exhausted = {task for info, _ in ended for task in _charged(store, run, info.number, NOBODY)}
-        given_up = exhausted | {task for info, _ in ended for task in _charged(store, run, info.number, _AUTHOR)}
+        closed_rounds = {info.number for info, _ in ended}
+        charged = [(task, whom) for number, task, whom in store.charged(run) if number in closed_rounds]
+        exhausted = {task for task, whom in charged if whom == NOBODY}
+        given_up = {task for task, whom in charged if whom in (NOBODY, _AUTHOR)}
         unsolved = [task for task in self.tasks.values() if task.digest not in closed and task.id not in given_up]
         planned = sum(info.planned for info, _ in ended)
         left = {task.id for task in self.tasks.values() if task.digest not in closed}
@@ -199,7 +202,7 @@ class _Loop:
         session.store.put([round_row(session.run, info), *texts]).result()
         session.on_event(RoundStarted(info, len(session.store.judged(session.run, info.number))))
         await self._sampled(sample_round(session, keys, self.tasks, prompts))
-        session.store.flush()
+        session.store.flush(FLUSH_S if session.halt else None)
         if session.error is not None:
             raise session.error
         if not session.halt:
@@ -226,11 +229,14 @@ class _Loop:
 
     async def _sampled(self, sampling: Coroutine[None, None, None]) -> None:
         """Run the sampling of a round; after `stop`, wait for what is in flight, but not for ever."""
+        self.session.running.clear()  # until the store was asked whether the run is paused
         work = asyncio.create_task(sampling)
         stopped = asyncio.create_task(self.stop.wait())
         obeying = asyncio.create_task(obey(self.session))
         try:
-            await asyncio.wait([work, stopped], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([work, stopped, obeying], return_when=asyncio.FIRST_COMPLETED)
+            if obeying.done() and self.session.error is None:
+                self.session.error = _store_error(obeying)
             if not work.done():
                 self.session.halt = self.session.halt or "interrupted"
                 self.session.store.hurry(GRACE_S)
@@ -249,7 +255,8 @@ class _Loop:
         session, store = self.session, self.session.store
         tallies = store.tallies(session.run, info.number)
         unjudged = info.planned - sum(tally.judged for tally in tallies)
-        if unjudged == info.planned and not _charged(store, session.run, info.number, NOBODY):
+        charged = {whom for at, _, whom in store.charged(session.run) if at == info.number}
+        if unjudged == info.planned and NOBODY not in charged:
             raise _nothing_judged(store, session.run, info.number)
         found = self._found(info.number, tallies, prompts)
         rows = [row for item in found for row in item.rows]
@@ -263,7 +270,10 @@ class _Loop:
         answers: dict[str, list[Answer]] = {}
         for answer in self.session.store.answers(self.session.run, number):
             answers.setdefault(answer.task, []).append(answer)
-        rates = {task: success_rate(t for t in tallies if t.task == task) for task in answers}
+        of_task: dict[str, list[Tally]] = {}
+        for tally in tallies:
+            of_task.setdefault(tally.task, []).append(tally)
+        rates = {task: success_rate(of_task[task]) for task in answers}
         return [self._kept(number, answers[task], rates[task], prompts[task]) for task in sorted(answers)]
 
     def _kept(self, number: int, answers: Sequence[Answer], rate: float, prompt: Prompt) -> _Found:
@@ -303,9 +313,10 @@ def _told(store: Store, run: str, emit: OnEvent) -> RunResult:
     return result
 
 
-def _charged(store: Store, run: str, number: int, whom: str) -> set[str]:
-    """Tasks with samples that a round left unjudged: charged to their author, or to nobody (nothing more to ask)."""
-    return {task for task, charged, _ in store.failures(run, number) if charged == whom}
+def _store_error(obeying: asyncio.Task[None]) -> OpsmithError | None:
+    """Why nobody can tell any more whether the run is paused."""
+    error = obeying.exception()
+    return error if error is None or isinstance(error, OpsmithError) else StoreError(f"{type(error).__name__}: {error}")
 
 
 def _nothing_judged(store: Store, run: str, number: int) -> OpsmithError:

@@ -18,8 +18,10 @@ _PAUSED = "paused: no new request starts before `opsmith resume {run}`"
 
 
 async def obey(session: Session) -> None:
-    """Keep `session.running` as the store says, until cancelled; nothing starts either while nothing can be stored."""
-    session.running.set()
+    """Keep `session.running` as the store says, until cancelled; nothing starts either while nothing can be stored.
+
+    It is cleared before. Raises StoreError when the store cannot be asked.
+    """
     paused = False
     while True:
         if session.store.trouble:  # it says so itself, and would not answer

@@ -20,8 +20,9 @@ from types import TracebackType
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from opsmith.errors import StoreError
 from opsmith.store import unsaved
-from opsmith.store.database import Database, Row
+from opsmith.store.database import AGAIN, Database, Row
 from opsmith.store.patience import Patience
 from opsmith.store.queries import Reader
 from opsmith.store.sqlite import SQLite
@@ -66,13 +67,16 @@ class Store(Reader):
         """Add rows, all or none. Rows that are there already are left as they are."""
         return self._writer.put(rows)
 
-    def flush(self) -> None:
-        """Wait until everything that was put is committed. Raises StoreError when something was not."""
-        self.put([]).result()
+    def flush(self, seconds: float | None = None) -> None:
+        """Wait until everything that was put is committed. Raises StoreError when something was not, or not in time."""
+        try:
+            self.put([]).result(seconds)
+        except TimeoutError:
+            raise StoreError(f"store {self.path}: no answer within {seconds:g} s; look at it, {AGAIN}") from None
 
-    def recover(self) -> None:
-        """Put what an earlier process received and could not store; see `unsaved`."""
-        for file, rows in unsaved.kept(self.path):
+    def recover(self, run: str) -> None:
+        """Put what an earlier process on this run received and could not store; see `unsaved`."""
+        for file, rows in unsaved.kept(self.path, run):
             self.put(rows).result()
             file.unlink(missing_ok=True)
 
@@ -104,8 +108,8 @@ class Store(Reader):
     def close(self) -> None:
         """Commit what waits and close the database."""
         self._patience.end()
-        self._writer.close()
-        self._database.close()
+        if self._writer.close():
+            self._database.close()
 
     def __enter__(self) -> Store:
         return self

@@ -71,13 +71,12 @@ class Patience:
             self._waiting.add(who)
         self._ended.wait(LOOK_S)
 
-    def is_over(self, who: object) -> None:
-        """Who waited has what it waited for."""
+    def is_over(self, who: object, words: str) -> None:
+        """Who waited does so no more; `words` are said when nobody does."""
         with self._talking:
-            if who in self._waiting:
-                self._waiting.remove(who)
-                if not self._waiting:
-                    log.warning("the store can be used again: the run goes on")
+            self._waiting.discard(who)
+            if words and not self._waiting:
+                log.warning(words)
 
 
 class Stubborn:
@@ -94,11 +93,18 @@ class Stubborn:
                 found = work()
             except PassingError as error:
                 if not self._patience.lasts:
+                    self._ends("")
                     raise
                 self.trouble = error.trouble
                 self._patience.wait(self, error)
+            except StoreError:
+                self._ends("")
+                raise
             else:
-                if self.trouble:
-                    self.trouble = ""
-                    self._patience.is_over(self)
+                self._ends("the store can be used again: the run goes on")
                 return found
+
+    def _ends(self, words: str) -> None:
+        if self.trouble:
+            self.trouble = ""
+            self._patience.is_over(self, words)

@@ -32,8 +32,9 @@ _CONNECTION = {
     "keepalives_idle": 30,  # seconds; a machine that vanished loses its connection, and its locks, after a minute
     "keepalives_interval": 10,
     "keepalives_count": 3,
-    "options": f"-c search_path={SCHEMA} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10"
-    " -c tcp_keepalives_count=3",
+    "tcp_user_timeout": 60_000,  # ms, for what was sent and is not acknowledged
+    "options": f"-c search_path={SCHEMA} -c lock_timeout=10000 -c tcp_keepalives_idle=30"
+    " -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3",
 }
 _AWAY = f"the database server is away; start it, {AGAIN}: nothing that was received is lost"
 _REMEDIES = (
@@ -54,6 +55,10 @@ _PASSING = {
     "57P01": (_SERVER, _AWAY),
     "57P02": (_SERVER, _AWAY),
     "57P03": (_SERVER, _AWAY),
+    "57P05": (_SERVER, _AWAY),
+    "57014": ("its turn", "the server cancelled it; run the same command again"),
+    "55P03": ("the program that holds a table", f"another program holds a table; end that one, {AGAIN}"),
+    "25006": ("a server that can be written", f"the server takes no writes; look at it, {AGAIN}"),
     "40001": ("its turn", "two transactions met; run the same command again"),
     "40P01": ("its turn", "two transactions met; run the same command again"),
 }
@@ -78,9 +83,11 @@ class PostgreSQL:
         self.engine: Engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._guard = threading.RLock()  # of the two below
         self._own: Connection | None = None  # the writer's
+        self._was_there = False  # a connection was made once: user, host and database are right
         self._held: dict[str, int] = {}  # runs, and their keys
 
     def prepare(self, connection: Connection) -> None:
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ALONE})
         if connection.execute(text("SELECT to_regnamespace(:name)"), {"name": SCHEMA}).scalar() is None:
             connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
@@ -108,6 +115,7 @@ class PostgreSQL:
             try:
                 self._take(self._connected(), run)
             except (SQLAlchemyError, OSError) as error:
+                self._disconnect()  # the next connection takes again what is held
                 raise self.explain(error) from error
         try:
             yield
@@ -133,9 +141,9 @@ class PostgreSQL:
         words = str(cause)
         if state in _PASSING:
             return explained(self.name, words, [("", *_PASSING[state])])
-        lost = getattr(error, "connection_invalidated", False) or type(cause).__name__ == "OperationalError"
-        is_away = lost and (state is None or state.startswith("08"))
-        return explained(self.name, words, [*_REMEDIES, *([("", _SERVER, _AWAY)] if is_away else [])])
+        failed = type(cause).__name__ == "OperationalError" and (state is None or state.startswith("08"))
+        away = [("", _SERVER, _AWAY)] if failed or getattr(error, "connection_invalidated", False) else []
+        return explained(self.name, words, [*away, *_REMEDIES] if self._was_there else [*_REMEDIES, *away])
 
     def close(self) -> None:
         with self._guard:
@@ -145,9 +153,15 @@ class PostgreSQL:
     def _connected(self) -> Connection:
         """The writer's connection, which holds what this process holds."""
         if self._own is None:
-            self._own = self._engine.connect()
-            for run in list(self._held):
-                self._take(self._own, run)
+            own = self._engine.connect()
+            self._was_there = True
+            try:
+                for run in list(self._held):
+                    self._take(own, run)
+            except BaseException:
+                _drop(own)
+                raise
+            self._own = own
         return self._own
 
     def _take(self, connection: Connection, run: str) -> None:
@@ -168,9 +182,7 @@ class PostgreSQL:
 
     def _disconnect(self) -> None:
         if self._own is not None:
-            with contextlib.suppress(SQLAlchemyError):
-                self._own.invalidate()  # closed for good: a pooled connection would keep its locks
-                self._own.close()
+            _drop(self._own)
             self._own = None
 
     def _scalar(self, query: Any, **values: Any) -> Any:
@@ -179,6 +191,13 @@ class PostgreSQL:
                 return connection.execute(query, values).scalar()
         except (SQLAlchemyError, OSError) as error:
             raise self.explain(error) from error
+
+
+def _drop(connection: Connection) -> None:
+    """Close for good: a pooled connection would keep its locks."""
+    with contextlib.suppress(SQLAlchemyError):
+        connection.invalidate()
+        connection.close()
 
 
 def _parsed(url: str) -> URL:

@@ -297,6 +297,11 @@ class Reader:
         rows = self._rows(query.where(failure.c.run == run, failure.c.round == number).order_by(failure.c.id_number))
         return [(row.task, row.charged_to, row.message) for row in rows]
 
+    def charged(self, run: str) -> set[tuple[int, str, str]]:
+        """(round, task, charged to) of all samples of a run that were left unjudged at least once."""
+        query = select(failure.c.round, failure.c.task, failure.c.charged_to).where(failure.c.run == run).distinct()
+        return {(row.round, row.task, row.charged_to) for row in self._rows(query)}
+
     def cells(self, run: str) -> list[tuple[int, str]]:
         """(round, task) of the answered samples, in order: what large questions are asked by, so that no answer is."""
         query = select(request.c.round, request.c.task).where(_in_round(run, None)).distinct()

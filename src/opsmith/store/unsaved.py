@@ -1,8 +1,9 @@
-"""Where do replies go that a run has received and paid for, but could not store before it was told to wait no longer?
+"""Where are replies that a run has received and paid for, while they cannot be stored?
 
-Into a file of the user's own, away from the full disk or the lost server, in `~/.local/state/opsmith/unsaved/`. The
-next run on that store stores them first, so that nothing is asked for twice. Only requests, replies and their texts are
-kept: what follows from them is found again.
+In files of the user's own, away from the full disk or the lost server: `~/.local/state/opsmith/unsaved/`. A process
+that is killed while it waits, or told to wait no longer, leaves them there, and the next one that works on the run
+stores them first, so that nothing is asked for twice. Only requests, replies and their texts are kept: what follows
+from them is found again.
 """
 
 from __future__ import annotations
@@ -12,67 +13,99 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from opsmith.records import content_hash
 from opsmith.store import schema
-from opsmith.store.database import Row
+from opsmith.store.database import Row, file_name
 
 _PAID = {table.name: table for table in (schema.text, schema.request, schema.reply)}
 
 log = logging.getLogger("opsmith.store")
 
 
-def paid(rows: Iterable[Row]) -> list[Row]:
-    """Those of the rows that cost money."""
-    return [(table, values) for table, values in rows if table.name in _PAID]
+class Unsaved:
+    """The files of one process for one store."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self._rows: dict[tuple[str, ...], Row] = {}
+        self._files: dict[str, Path] = {}  # by run
+        self._problem = ""
+
+    def keep(self, rows: Iterable[Row]) -> None:
+        """Keep those of the rows that cost money, beside what is kept already."""
+        before = len(self._rows)
+        for table, values in rows:
+            if table.name in _PAID:
+                self._rows[table.name, *(str(values[column.name]) for column in table.primary_key)] = (table, values)
+        if len(self._rows) == before:
+            return
+        try:
+            for run in {values["run"] for table, values in self._rows.values() if table is schema.reply}:
+                self._files[run] = _write(_folder(self._store), run, self._of(run), self._files.get(run))
+            self._problem = ""
+        except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+            self._problem = str(error)
+
+    def forget(self) -> None:
+        """All of it is in the store."""
+        for file in self._files.values():
+            with contextlib.suppress(OSError):
+                file.unlink()
+        self._rows, self._files = {}, {}
+
+    def say(self) -> None:
+        """How many replies are kept, and where; or that they are lost."""
+        replies = sum(table is schema.reply for table, _ in self._rows.values())
+        if replies and self._problem:
+            log.warning(
+                "store %s: %d replies are lost: they can be kept nowhere (%s)", self._store, replies, self._problem
+            )
+        elif replies:
+            place = ", ".join(map(str, self._files.values()))
+            log.warning("%d replies that could not be stored are in %s; the same command stores them", replies, place)
+
+    def _of(self, run: str) -> list[Row]:
+        return [row for row in self._rows.values() if row[1].get("run", run) == run]
 
 
-def keep(store: str, rows: Sequence[Row]) -> None:
-    """Write a file for the store of that name. When that fails too, how many replies are lost is said."""
-    replies = sum(table is schema.reply for table, _ in rows)
-    if not replies:
-        return
-    try:
-        path = _write(_folder(store), "".join(json.dumps([table.name, values]) + "\n" for table, values in rows))
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
-        log.warning("store %s: %d replies are lost: they can be kept nowhere (%s)", store, replies, error)
-    else:
-        log.warning("%d replies that could not be stored are in %s; the same command stores them first", replies, path)
-
-
-def kept(store: str) -> Iterator[tuple[Path, list[Row]]]:
-    """The files of the store with their rows; whoever has stored them deletes the file."""
+def kept(store: str, run: str) -> Iterator[tuple[Path, list[Row]]]:
+    """The files of a run with their rows; whoever has stored them deletes the file. What cannot be read stays."""
     with contextlib.suppress(RuntimeError):
-        for path in sorted(_folder(store).glob("*.jsonl")):
-            yield path, list(_rows(path.read_text(encoding="ascii")))
+        for path in sorted(_folder(store).glob(f"{file_name(run)}-*.jsonl")):
+            with contextlib.suppress(FileNotFoundError):
+                lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+                rows = [row for line in lines for row in _row(line)]
+                if len(rows) < len(lines):
+                    aside = path.with_suffix(".unread")
+                    path.rename(aside)
+                    log.warning(
+                        "%d lines of %s are no replies of this version; it is left there", len(lines) - len(rows), aside
+                    )
+                yield path, rows
 
 
-def _write(folder: Path, text: str) -> Path:
-    """A new file, whole or not there, for nobody else to read."""
+def _write(folder: Path, run: str, rows: Iterable[Row], path: Path | None) -> Path:
+    """A file, whole or not there, for nobody else to read; it takes the place of `path`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(suffix=".part", dir=folder)
+    handle, part = tempfile.mkstemp(prefix=f"{file_name(run)}-", suffix=".part", dir=folder)
     with open(handle, "w", encoding="ascii") as file:
-        file.write(text)
+        file.writelines(json.dumps([table.name, values]) + "\n" for table, values in rows)
         file.flush()
         os.fsync(file.fileno())
-    return Path(part).rename(Path(part).with_suffix(".jsonl"))
+    return Path(part).replace(path or Path(part).with_suffix(".jsonl"))
 
 
-def _rows(text: str) -> Iterator[Row]:
-    for line in text.splitlines():
-        with contextlib.suppress(ValueError, TypeError, KeyError):
-            name, values = json.loads(line)
-            table = _PAID[name]
-            yield table, _checked(values, {column.name for column in table.columns})
-
-
-def _checked(values: Any, names: set[str]) -> dict[str, Any]:
-    if set(values) != names:
-        raise ValueError(f"given {sorted(values)}; expected {sorted(names)}")
-    return dict(values)
+def _row(line: str) -> Iterator[Row]:
+    """The row of a line; nothing when it is none."""
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        name, values = json.loads(line)
+        table = _PAID[name]
+        if isinstance(values, Mapping) and set(values) == {column.name for column in table.columns}:
+            yield table, dict[str, Any](values)
 
 
 def _folder(store: str) -> Path:

@@ -1,48 +1,59 @@
 """How do rows get onto the disk? One thread, one transaction for all that waits (group commit).
 
 Rows of one `put` are committed together or not at all, and no later than those of any later `put`. Adding a row that
-is there changes nothing. What may pass is waited for with the store's patience; after any other error, or when patience
-is over, nothing more is written: every future, later ones too, raises StoreError. Replies that patience did not suffice
-for are kept elsewhere (`unsaved`).
+is there changes nothing. What may pass is waited for with the store's patience, and replies that wait are kept
+elsewhere meanwhile (`unsaved`). After any other error, or when patience is over, nothing more is written: every future,
+later ones too, raises StoreError.
 """
 
 from __future__ import annotations
 
-import queue
+import logging
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Table
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, IntegrityError
 
 from opsmith.errors import StoreError
-from opsmith.store import unsaved
 from opsmith.store.database import Database, Row
 from opsmith.store.patience import PassingError, Patience, Stubborn
+from opsmith.store.unsaved import Unsaved
+
+log = logging.getLogger("opsmith.store")
 
 _Job = tuple[Sequence[Row], "Future[None]"]
 _BATCH = 2000  # puts in one transaction, at most
+_CLOSE_S = 30.0  # for a database that does not answer at all
+_OF_THE_ROWS = (ValueError, OverflowError, TypeError, DataError, IntegrityError)  # no database would take them
 
 
 class Writer:
     def __init__(self, database: Database, patience: Patience) -> None:
         self._database = database
         self._writing = Stubborn(patience)
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: deque[_Job] = deque()  # what is being committed is taken out afterwards
+        self._wake = threading.Condition()
+        self._closing = False
         self._error: StoreError | None = None
-        self._unsaved: list[Row] = []
+        self._unsaved = Unsaved(database.name)
+        self._is_of_the_rows = False  # the error: such rows are kept nowhere, since they would fail again
         self._thread = threading.Thread(target=self._work, name="opsmith-store", daemon=True)
         self._thread.start()
 
     def put(self, rows: Sequence[Row]) -> Future[None]:
         """The future is done when the rows are committed."""
         future: Future[None] = Future()
-        if not self._thread.is_alive():
-            future.set_exception(StoreError(f"store {self._database.name}: it is closed"))
-        else:
-            self._jobs.put((rows, future))
+        with self._wake:
+            if self._closing:
+                future.set_exception(StoreError(f"store {self._database.name}: it is closed"))
+            else:
+                self._jobs.append((rows, future))
+                self._wake.notify()
         return future
 
     @property
@@ -50,38 +61,43 @@ class Writer:
         """What it waits for; "": it does not wait."""
         return self._writing.trouble
 
-    def close(self) -> None:
-        """Commit what waits, then end."""
-        self._jobs.put(None)
-        self._thread.join()
+    def close(self) -> bool:
+        """Commit what waits, then end; False when the database does not answer at all."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join(_CLOSE_S)
+        if self._thread.is_alive():
+            log.warning("store %s: no answer within %.0f s; it is left alone", self._database.name, _CLOSE_S)
+            self._keep()
+            self._unsaved.say()
+        return not self._thread.is_alive()
 
     def _work(self) -> None:
-        self._commit_all()
-        unsaved.keep(self._database.name, self._unsaved)
-
-    def _commit_all(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            batch, last = [job], False
-            while len(batch) < _BATCH and not last:
-                try:
-                    following = self._jobs.get_nowait()
-                except queue.Empty:
-                    break
-                last = following is None
-                batch += [following] if following is not None else []
+        while batch := self._next():
             self._commit(batch)
-            if last:
-                return
+            with self._wake:
+                for _ in batch:
+                    self._jobs.popleft()
+        self._unsaved.say()
+
+    def _next(self) -> list[_Job]:
+        """What waits; empty when there is nothing left to do."""
+        with self._wake:
+            while not self._jobs and not self._closing:
+                self._wake.wait()
+            return list(islice(self._jobs, _BATCH))
 
     def _commit(self, batch: list[_Job]) -> None:
-        rows = [row for rows, _ in batch for row in rows]
         if self._error is None:
             try:
-                self._writing.try_(lambda: self._write(rows))
+                self._writing.try_(lambda: self._write([row for rows, _ in batch for row in rows]))
             except StoreError as error:
                 self._error = error
-        if isinstance(self._error, PassingError):
-            self._unsaved += unsaved.paid(rows)
+        if self._error is None:
+            self._unsaved.forget()
+        else:
+            self._keep()
         for _, future in batch:
             if not future.set_running_or_notify_cancel():
                 continue
@@ -96,8 +112,21 @@ class Writer:
             with self._database.writing() as connection:
                 for table, values in _by_table(rows):
                     connection.execute(self._database.insert(table), values)
-        except (SQLAlchemyError, OSError, ValueError) as error:  # ValueError: half a surrogate pair is no UTF-8
-            raise self._database.explain(error) from error
+        except StoreError:
+            raise
+        except Exception as error:  # whatever it is: if this thread died, everybody would wait for ever
+            self._is_of_the_rows = isinstance(error, _OF_THE_ROWS)
+            told = self._database.explain(error)
+            if isinstance(told, PassingError):
+                self._keep()
+            raise told from error
+
+    def _keep(self) -> None:
+        """Replies that wait are kept elsewhere: the process may be killed before they can be stored."""
+        if not self._is_of_the_rows:
+            with self._wake:
+                waiting = [row for rows, _ in self._jobs for row in rows]
+            self._unsaved.keep(waiting)
 
 
 def _by_table(rows: Sequence[Row]) -> list[tuple[Table, list[dict[str, Any]]]]:
