@@ -11,7 +11,7 @@ from opsmith.config import resolve_settings
 from opsmith.errors import ProviderError, UsageError
 from opsmith.models import Request
 from opsmith.models.attempt import Failure, Sent
-from opsmith.models.limits import BREAK, PROBES, Gate, exhausted_s
+from opsmith.models.limits import BREAK, PROBES, DownError, Gate, exhausted_s
 from opsmith.models.table import get_model
 from opsmith.settings import Settings
 
@@ -257,3 +257,53 @@ def test_the_deadlines_of_a_request_are_settings() -> None:
 def test_deadlines_that_cannot_be_kept_are_refused(values: dict[str, float], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         resolve_settings(None, values)
+
+
+def outage(made: Gate, clock: FakeTime, requests: int) -> None:
+    """So many requests that began now fail one second later, one after the other."""
+    began = clock.now
+    clock.now += 1.0
+    for _ in range(requests):
+        made.saw(began, 0, Failure("reset"))
+
+
+def test_requests_under_way_are_no_probes_so_that_an_outage_of_a_second_ends_nothing() -> None:
+    clock = FakeTime()
+    made = gate(clock)
+    outage(made, clock, BREAK + 8)
+
+    async def go() -> float:
+        async with made.slot():
+            return clock.now
+
+    assert asyncio.run(go()) == pytest.approx(2.0)
+    told(made, clock, SERVED)
+    assert asyncio.run(most_at_once(made, 50)) == 8
+
+
+def test_each_probe_counts_once_and_being_told_to_slow_down_is_none() -> None:
+    clock = FakeTime()
+    made = gate(clock)
+    outage(made, clock, BREAK)
+    clock.now += 1.0
+    told(made, clock, *[BUSY] * (2 * PROBES))
+    for _ in range(PROBES - 1):
+        clock.now += 60.0
+        outage(made, clock, 8)
+    assert asyncio.run(most_at_once(made, 3)) == 1
+    clock.now += 60.0
+    outage(made, clock, 1)
+    with pytest.raises(DownError):
+        asyncio.run(most_at_once(made, 1))
+
+
+def test_a_reply_to_what_began_before_does_not_open_the_gate_again() -> None:
+    clock = FakeTime(now=5.0)
+    made = gate(clock)
+    outage(made, clock, BREAK)
+    made.saw(4.0, 0, SERVED)
+    assert asyncio.run(most_at_once(made, 3)) == 1
+    made.saw(clock.now, 0, Failure("tomorrow", status=429, retry_after=86400.0))
+    made.saw(4.0, 0, SERVED)
+    with pytest.raises(DownError):
+        asyncio.run(most_at_once(made, 1))

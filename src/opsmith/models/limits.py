@@ -8,6 +8,7 @@ most `LONGEST_S`; a wait of more than `SAID_S` is said on the log.
 After `BREAK` identical failures in a row the gate lets one request pass at a time, after growing waits; when
 `PROBES` of these have failed as well, the provider is down and requests fail without being sent, until a new run.
 So they do after a failure with which the server asks for a longer wait than `LONGEST_S`.
+Only a request that began after the last such wait was set tells how the provider is: those under way do not count.
 Waiting at the gate counts against no deadline of a request.
 """
 
@@ -109,6 +110,7 @@ class Gate:
         self._best = float("inf")
         self._failures: list[Failure] = []  # identical ones in a row
         self._probes = 0
+        self._probed_at = float("-inf")  # what began before knows nothing of how the provider is now
         self._gone: Failure | None = None  # after it nothing more is sent
         self._turn = asyncio.Lock()  # first come, first served
         self._left = asyncio.Event()
@@ -159,7 +161,8 @@ class Gate:
             self._failed(began, tokens, result)
 
     def _replied(self, began: float, tokens: int, sent: Sent[Any]) -> None:
-        self._failures, self._probes, self._gone = [], 0, None
+        if began > self._probed_at:
+            self._failures, self._probes = [], 0
         if self._tokens:
             self._tokens.take(sent.tokens - tokens)
         self._close(exhausted_s(sent.headers))
@@ -175,22 +178,24 @@ class Gate:
         if failure.status == 429 or failure.retry_after is not None:
             self._close(None if failure.asks_too_long else failure.retry_after)
             self._lower(began)
-        if self._probes:
-            self._probe()
-        self._failures = [*self._failures, failure] if self._repeats(failure) else [failure]
-        if not self._probes and len(self._failures) >= max(BREAK, self.limit):
-            self._probe()
+        if began > self._probed_at:
+            self._count(failure)
         if failure.asks_too_long or self._probes > PROBES:
             self._gone = failure
 
-    def _repeats(self, failure: Failure) -> bool:
-        """429 means that the provider is there: it is waited for, and never breaks the circuit."""
-        same = not self._failures or self._failures[-1].alike == failure.alike
-        return same and failure.status != 429
+    def _count(self, failure: Failure) -> None:
+        if failure.status == 429:  # the provider is there: it is waited for, and never called down
+            self._failures = []
+            return
+        alike = not self._failures or self._failures[-1].alike == failure.alike
+        self._failures = [*self._failures, failure] if alike else [failure]
+        if self._probes or len(self._failures) >= max(BREAK, self.limit):
+            self._probe()
 
     def _probe(self) -> None:
         self._close(PROBE_S[min(self._probes, len(PROBE_S) - 1)])
         self._probes += 1
+        self._probed_at = self._clock()
 
     def _grows_slow(self) -> bool:
         now = median(self._latencies)
