@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 _NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_LOGIN = re.compile(r"://[^/\s]*:[^/\s]*@")
+_LOGIN = re.compile(r"://[^/\s@:]*+:[^\s@]*+@|[?&]password=", re.IGNORECASE)
 
 
 def secret_names(environ: Mapping[str, str]) -> frozenset[str]:

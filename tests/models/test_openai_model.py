@@ -125,3 +125,11 @@ def test_a_server_of_ones_own_needs_no_key(monkeypatch):
     with OpenAIServer("ok") as server:
         assert ask("openai/m", server.url).texts == ("ok",)
     assert server.headers[0]["authorization"] == "Bearer none"
+
+
+@pytest.mark.parametrize("before", range(9_980, 10_001, 4))
+def test_no_half_of_a_key_is_left_where_a_servers_words_are_cut(before):
+    with OpenAIServer(refused(" " * before + CANARY + "x" * 2**20)) as server, pytest.raises(ProviderError) as caught:
+        ask("openai/m", server.url)
+    assert CANARY[:4] not in str(caught.value)
+    assert len(str(caught.value)) < 1000

@@ -17,6 +17,8 @@ SECRETS = {
     "PGPASSWORD": "x",
     "OPSMITH_STORE": "postgresql://me:canary@db.example/runs",
     "HTTPS_PROXY": "http://me:canary@proxy.example:3128",
+    "HTTP_PROXY": "http://me:can/ary@proxy.example:3128",
+    "DATABASE_URL": "postgresql://db.example/runs?user=me&password=canary",
 }
 OTHERS = {
     "LANG": "C.UTF-8",

@@ -25,7 +25,9 @@ _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 _SECRET_LOOK = re.compile(
     r"\b(?:sk|pk|tgp)[-_][A-Za-z0-9_\-*.]{8,}"  # as providers print it, stars in the middle
     r"|(?<=Bearer )[^\s\"',;]+"
-    r"|(?<=://)(?!USER:PASSWORD@)[^\s/@\"']*:[^\s/@\"']+(?=@)",  # user:password of an address (but not in our own help)
+    r"|(?<=://)(?!USER:PASSWORD@)[^\s/@\"':]*+:(?!\d{1,5}/)"  # user:password of an address (but not in our own help)
+    r"(?:[^\s/\"']{1,1000}|[^\s@\"']{1,1000}+)(?=@)"  # up to the last @ of its host, or, with a / in it, to the first
+    r"|(?<=[?&]password=)[^\s&\"'#]++",  # the bounds keep the search linear
     re.IGNORECASE,
 )
 
