@@ -6,6 +6,7 @@ print. Records of other packages are covered too: the SDKs log headers of answer
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import traceback
@@ -24,12 +25,20 @@ def guard_logs() -> None:
 
     def made(*args: Any, **named: Any) -> logging.LogRecord:
         record = make(*args, **named)
-        record.msg, record.args = without_keys(record.getMessage()), None
+        record.msg, record.args = without_keys(_message(record)), None
         if record.exc_info and record.exc_info[1] is not None:
             record.exc_text = without_keys("".join(traceback.format_exception(record.exc_info[1])).rstrip())
         return record
 
     logging.setLogRecordFactory(made)
+
+
+def _message(record: logging.LogRecord) -> str:
+    """What a record says. A library's malformed call of a log ends no command: `logging` would not let it either."""
+    for told in (record.getMessage, lambda: f"{record.msg} {record.args!r}"):
+        with contextlib.suppress(Exception):
+            return told()
+    return "a message that cannot be shown"
 
 
 def end_by_mistake() -> NoReturn:
