@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+from chaos.processes import children
 
 OBJECTS = 80 * 2**20  # bytes of shared memory of a node
 
@@ -25,6 +28,17 @@ class Machines:
     def lose(self) -> None:
         """`kill -9` of the oldest machine's processes."""
         self._cluster.remove_node(self._nodes.pop(0), allow_graceful=False)
+
+    def newest_works(self) -> bool:
+        """Whether the member of the machine that joined last has processes: it starts them with its first work."""
+        (raylet,) = self._nodes[-1].all_processes["raylet"]
+        return any(_is_member(worker) and children(worker) for worker in children(raylet.process.pid))
+
+    def jobs(self) -> set[str]:
+        """What the cluster knows of how its drivers were started."""
+        from ray._raylet import GcsClient
+
+        return {job.entrypoint for job in GcsClient(address=self.address).get_all_job_info().values()}
 
     def be(self, count: int) -> Machines:
         """As many machines as that."""
@@ -46,3 +60,10 @@ def cluster() -> Iterator[Machines]:
         yield Machines(made)
     finally:
         made.shutdown()
+
+
+def _is_member(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Member")
+    except OSError:  # it has ended meanwhile
+        return False

@@ -5,7 +5,6 @@ The nodes are processes of this machine; the model is the embedded program sampl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,8 @@ from opsmith.store import Store
 
 pytest.importorskip("ray", reason="the ray extra is not installed")
 
+LOST = "was lost: its work is given to others"
+
 Contents = frozenset[tuple[str, str]]
 
 SAMPLES = 16  # of each task
@@ -24,26 +25,14 @@ OPTIONS = ("--model", "embedded", "--tasks", "bmm_0,attn_1", "--samples", SAMPLE
            "--seed", 3, "--max-rounds", 2, "--concurrency", 4)  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Machines]:
-    with cluster() as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Contents:
-    """What the run comes to on one machine."""
-    folder = tmp_path_factory.mktemp("alone")
-    with Commands(folder) as commands:
-        result = commands.finish("local", *OPTIONS)
-    return contents(folder / "local", result["run"])
-
-
 def started(commands: Commands, machines: Machines) -> Command:
-    """A run on the cluster, in the midst of its first round."""
-    run = commands.run("ray", *OPTIONS, "--executor", "ray", "--ray-address", machines.address)
-    wait_until(lambda: judged(commands.folder / "ray") >= 5 or not run.alive, why=lambda: run.said)
-    return run
+    """A run on the cluster."""
+    return commands.run("ray", *OPTIONS, "--executor", "ray", "--ray-address", machines.address)
+
+
+def gets_work(machines: Machines, run: Command) -> None:
+    """The machine that joined last, before the run is over."""
+    wait_until(lambda: machines.newest_works() or not run.alive, why=lambda: run.said)
 
 
 def judged(out: Path) -> int:
@@ -68,35 +57,45 @@ def ends_the_same(run: Command, folder: Path, alone: Contents) -> None:
     assert not {"(raylet)", "Traceback"} & set(run.said.split())
 
 
-def test_a_machine_is_killed_in_the_midst(
-    commands: Commands, shared: Machines, alone: Contents, tmp_path: Path
-) -> None:
-    run = started(commands, shared.be(2))
-    shared.lose()
-    assert judged(tmp_path / "ray") < 2 * SAMPLES, "in the midst of the round"
-    ends_the_same(run, tmp_path, alone)
-    assert run.said.count("was lost: its work is given to others") == 1
+def joins_and_dies(machines: Machines, folder: Path, alone: Contents) -> None:
+    """A machine joins and gets work; the older one dies, then that one too; another takes its place."""
+    with Commands(folder) as commands:
+        run = started(commands, machines.be(1))
+        gets_work(machines, run)
+        machines.join()
+        gets_work(machines, run)
+        for lost in (1, 2):
+            assert "no machine takes part" not in run.said
+            machines.lose()
+            wait_until(lambda: run.said.count(LOST) == lost or not run.alive, why=lambda: run.said)  # noqa: B023
+            assert run.alive, "in the midst of the run"
+        run.wait_for("no machine takes part: the run waits for")
+        machines.join()
+        ends_the_same(run, folder, alone)
+        assert run.said.count(LOST) == 2
 
 
-def test_a_machine_that_joins_takes_the_place_of_one_that_dies(
-    commands: Commands, shared: Machines, alone: Contents, tmp_path: Path
-) -> None:
-    run = started(commands, shared.be(1))
-    shared.lose()
-    run.wait_for("no machine takes part: the run waits for")
-    assert run.alive
-    shared.join()
-    ends_the_same(run, tmp_path, alone)
+def waits_and_goes_on_without(machines: Machines, folder: Path, alone: Contents) -> None:
+    """The only machine dies, Ctrl-C ends the wait, and the same command goes on without the cluster."""
+    with Commands(folder) as commands:
+        run = started(commands, machines.be(1))
+        wait_until(lambda: judged(folder / "ray") >= 5 or not run.alive, why=lambda: run.said)
+        machines.lose()
+        run.wait_for("Ctrl-C ends it in good order")
+        run.interrupt()
+        assert run.code(40) == 130
+        assert "the same command goes on from here" in run.said
+        ends_the_same(commands.run("ray", *OPTIONS), folder, alone)
 
 
-def test_who_waits_for_a_machine_is_ended_by_ctrl_c_and_goes_on_without_the_cluster(
-    commands: Commands, shared: Machines, alone: Contents, tmp_path: Path
-) -> None:
-    run = started(commands, shared.be(1))
-    shared.lose()
-    run.wait_for("Ctrl-C ends it in good order")
-    run.interrupt()
-    assert run.code(40) == 130
-    assert "the same command goes on from here" in run.said
-    again = commands.run("ray", *OPTIONS)
-    ends_the_same(again, tmp_path, alone)
+def test_a_run_ends_the_same_whatever_becomes_of_the_machines(tmp_path: Path) -> None:
+    """One test, since a cluster takes seconds to start and tests that share one may go to several processes."""
+    folders = [tmp_path / name for name in ("alone", "joins", "waits")]
+    for folder in folders:
+        folder.mkdir()
+    with Commands(folders[0]) as commands:
+        alone = contents(folders[0] / "local", commands.finish("local", *OPTIONS)["run"])
+    with cluster() as machines:
+        joins_and_dies(machines, folders[1], alone)
+        waits_and_goes_on_without(machines, folders[2], alone)
+        assert machines.jobs() == {"opsmith"}, "Ray would tell the cluster the command line, passwords and all"
