@@ -38,10 +38,14 @@ def cost_of(call: Callable[[], T], pids: set[int]) -> Cost[T]:
 
 
 def worker_pids() -> set[int]:
-    """The processes below the nursery, which is a child of this process."""
+    """The processes below the nursery, which is a child of this process, as others (a database server) may be."""
     parents = {int(path.name): _parent(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
-    nurseries = {pid for pid, parent in parents.items() if parent == os.getpid()}
+    nurseries = {pid for pid, parent in parents.items() if parent == os.getpid() and _is_nursery(pid)}
     return {pid for pid, parent in parents.items() if parent in nurseries}
+
+
+def _is_nursery(pid: int) -> bool:
+    return b"opsmith.verification.forks" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def _parent(process: Path) -> int:

@@ -422,8 +422,13 @@ def test_requests_that_never_end_are_given_up_after_stop(store: Store, monkeypat
 def test_stop_ends_a_run_in_good_order(store: Store) -> None:
     async def stopped() -> RunResult:
         stop = asyncio.Event()
-        asyncio.get_running_loop().call_later(0.2, stop.set)
-        return await improve_async(TASKS, TinyModel(pause=0.02), SETTINGS, store, InProcess(), stop=stop)
+        model = TinyModel(pause=0.02)
+
+        def seen(event: Event) -> None:
+            if isinstance(event, SampleJudged):
+                stop.set()
+
+        return await improve_async(TASKS, model, SETTINGS, store, InProcess(), on_event=seen, stop=stop)
 
     result = asyncio.run(stopped())
     assert (result.end, result.finished) == ("interrupted", False)

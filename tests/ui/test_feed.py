@@ -133,10 +133,10 @@ def test_a_value_is_made_once_for_all_who_ask_at_once() -> None:
 def test_a_value_is_made_again_when_its_version_changes_but_not_without_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     count, version = itertools.count(1), itertools.count()
     kept = Kept(lambda _: next(count), lambda _: next(version))
-    monkeypatch.setattr("opsmith.ui.kept.PATIENCE", 1e9)
+    monkeypatch.setitem(Kept.get.__globals__, "PATIENCE", 1e9)
     assert [kept.get("a"), kept.get("a"), kept.get("b")] == [1, 1, 2]
     kept.forget("a")
     assert kept.get("a") == 3
-    monkeypatch.setattr("opsmith.ui.kept.PATIENCE", -1.0)
+    monkeypatch.setitem(Kept.get.__globals__, "PATIENCE", -1.0)
     kept.forget("a")
     assert [kept.get("a"), kept.get("a")] == [4, 5]
