@@ -1,7 +1,7 @@
 """How long does a store wait for what may pass: room on a full disk, a database server that is away?
 
 Without patience not at all: the error says what to try. A run has patience without end, and says what it waits for;
-after Ctrl-C it has a little left. What waits to be written is in memory meanwhile: the requests that were in flight.
+after Ctrl-C it has a little left. What waits to be written is in memory, and its replies in a file (`unsaved`).
 """
 
 from __future__ import annotations
