@@ -15,7 +15,6 @@ from chaos.processes import Command, Commands, wait_until
 
 STORE_FAILED = 4
 INTERRUPTED = 130
-AT_WORK = 8  # samples: twice as many as may ask at once
 WAITS = "the run waits for the database server"
 GOES_ON = "the store can be used again"
 
