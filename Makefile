@@ -4,12 +4,12 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test chaos check docs bridges audit clean
+.PHONY: run test chaos check docs bridges audit fingerprint clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[providers,ui,data,postgres,ray,docs,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[providers,ui,data,postgres,ray,c,docs,dev]'
 	touch $@
 
 run: .venv/.installed
@@ -26,6 +26,7 @@ check: .venv/.installed
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
 	$(BIN)/mypy
+	$(BIN)/python .ci/structure.py
 
 docs: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -55,6 +56,9 @@ bridges: $(BRIDGES:%=.venv-bridges/%/.installed)
 
 audit: .venv-audit/.installed
 	.venv-audit/bin/python .ci/audit.py constraints.txt tests/bridges/constraints-*.txt
+
+fingerprint: .venv/.installed
+	$(BIN)/python tests/fingerprint.py
 
 clean:
 	rm -rf .venv .venv-bridges .venv-audit build dist site src/*.egg-info

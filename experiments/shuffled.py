@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from opsmith.benchmarks import load_tasks
+from opsmith.suites import load_tasks
 from opsmith.targets.step import spec_of
 from opsmith.targets.step.ir import write_spec
 from opsmith.targets.step.language.spec import TaskSpec

@@ -18,16 +18,18 @@ import operator
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from opsmith.errors import TaskError
-from opsmith.records import Diagnostic, Stage, Task
-from opsmith.targets import TARGETS, Checked, TaskFault, Trial, TrialResult
+from opsmith.records import Diagnostic, Stage, Task, content_hash
+from opsmith.targets import TARGETS, TaskFault, Trial, TrialResult
+from opsmith.targets.interpreted import Case, Interpreted, ProgramError
+from opsmith.targets.protocols import GUARDIAN
 
 BINARY: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
@@ -63,8 +65,8 @@ def read_yaml(text: str) -> Any:
     return yaml.safe_load(text)
 
 
-def parse(source: str) -> Program | Diagnostic:
-    """The program of a text, or its first mistake."""
+def parse(source: str) -> Program:
+    """The program of a text. Raises ProgramError with its first mistake."""
     copies: list[tuple[str, str, str]] = []
     words: list[str] = []
     for number, raw in enumerate(source.splitlines(), 1):
@@ -74,79 +76,62 @@ def parse(source: str) -> Program | Diagnostic:
             continue
         for word in line:
             if word == "copy" or (word not in BINARY and not word.isidentifier()):
-                return Diagnostic("LANG", "word", word, "a name or one of + - * / max", line=number, text=raw)
+                finding = Diagnostic("LANG", "word", word, "a name or one of + - * / max", line=number, text=raw)
+                raise ProgramError("PARSE", finding)
             words.append(word)
-    return Program(tuple(copies), tuple(words)) if words else Diagnostic("LANG", "program", "nothing", "words")
+    if not words:
+        raise ProgramError("PARSE", Diagnostic("LANG", "program", "nothing", "words"))
+    return Program(tuple(copies), tuple(words))
 
 
-class Tiny:
+class Tiny(Interpreted):
     name = "tiny"
     verifier = "tiny-1"
+    prompt = BASE_PROMPT
     comment = "\\"
+    stages = ("PARSE", "TYPE", "AFFINE")
+    task_keys = ("inputs", "want")
+    repaired_stage = "AFFINE"
 
-    def read_task(self, text: str, task_id: str, path: str = "") -> Task:
-        data = read_yaml(text)
-        if not isinstance(data, dict) or not {"inputs", "want"} <= set(data):
-            raise TaskError(f"{path or task_id}: expected a mapping with `inputs` and `want`")
-        shown = {name: data[name] for name in ("inputs", "want")}
-        body = yaml.safe_dump(shown, sort_keys=False, default_flow_style=None)
-        return Task(task_id, self.name, body, data.get("impl"), path=path)
+    def base_prompt(self, role: str) -> str | None:
+        return GUARDIAN_PROMPT if role == GUARDIAN else super().base_prompt(role)
 
-    def proposer_prompt(self) -> str:
-        return BASE_PROMPT
-
-    def guardian_prompt(self) -> str | None:
-        return GUARDIAN_PROMPT
-
-    def read_program(self, task: Task, text: str) -> str | None:
-        return text.strip() + "\n" if isinstance(parse(text), Program) else None
-
-    def check(self, task: Task, source: str) -> Checked:
+    def parse_program(self, task: Task, source: str) -> Program:
         program = parse(source)
-        if isinstance(program, Diagnostic):
-            return Checked(Stage.PARSE, errors=(program,))
-        inputs = read_yaml(task.text)["inputs"]
-        for stage, errors in ((Stage.TYPE, _type_errors(program, inputs)), (Stage.AFFINE, _reuses(program))):
-            if errors:
-                return Checked(stage, errors=tuple(errors))
-        return Checked(Stage.RUN, program)
+        refuse_untyped(program, read_yaml(task.text)["inputs"])
+        if errors := find_reuses(program):
+            raise ProgramError("AFFINE", *errors)
+        return program
 
-    def trials(self, task: Task) -> Sequence[Trial]:
+    def list_trials(self, task: Task) -> Sequence[Trial]:
         data = read_yaml(task.text)
         lengths = {len(values) for values in [*data["inputs"].values(), data["want"]]}
         if len(lengths) != 1:
             raise TaskFault(Diagnostic("TASK", "inputs", f"lists of {sorted(lengths)} values", "lists of one length"))
-        rows = zip(*data["inputs"].values(), data["want"], strict=True)
-        names = list(data["inputs"])
-        return [Trial(f"trial {i}", (dict(zip(names, row, strict=False)), row[-1])) for i, row in enumerate(rows)]
+        rows = zip(*data["inputs"].values(), strict=True)
+        inputs = [dict(zip(data["inputs"], row, strict=True)) for row in rows]
+        return [Trial(f"trial {i}", Case(row, data["want"][i])) for i, row in enumerate(inputs)]
 
-    def run(self, programs: Sequence[Any], trial: Trial) -> list[TrialResult | TaskFault]:
-        return [self._run(program, trial) for program in programs]
+    def evaluate_program(self, program: Program, inputs: Mapping[str, int]) -> int:
+        values = dict(inputs)
+        for name, *both in program.copies:
+            values.update(dict.fromkeys(both, values[name]))
+        stack: list[int] = []
+        for word in program.words:
+            stack.append(BINARY[word](*(stack.pop(-2), stack.pop())) if word in BINARY else values[word])
+        return stack[0]
 
-    def _run(self, program: Program, trial: Trial) -> TrialResult:
-        inputs, want = trial.data
-        try:
-            value = evaluate(program, inputs)
-        except ZeroDivisionError:
-            return TrialResult(Stage.RUN, (Diagnostic("RUN", trial.name, "a division by zero", "a number"),))
-        if value != want:
-            found = Diagnostic("DATA", trial.name, str(value), str(want))
-            return TrialResult(Stage.MATCH, (found,), float(abs(value - want)))
-        return TrialResult(Stage.MATCH, (), 0.0)
-
-    def reference(self, trial: Trial) -> object:
-        return trial.data[1]
-
-    def canonical(self, source: str) -> str:
+    def canonical_form(self, source: str) -> str:
         program = parse(source)
-        if isinstance(program, Diagnostic):
-            raise ValueError(str(program))
         origin = {new: origin for origin, *both in program.copies for new in both}
-        return " ".join(_origin(word, origin) for word in program.words)
+        return " ".join(find_origin(word, origin) for word in program.words)
 
-    def repair(self, task: Task, source: str) -> str | None:
-        program = parse(source)
-        if isinstance(program, Diagnostic) or program.copies or not _reuses(program):
+    def repair_program(self, task: Task, source: str) -> str | None:
+        try:
+            program = parse(source)
+        except ProgramError:
+            return None
+        if program.copies or not find_reuses(program):
             return None
         lines, words = [], list(program.words)
         for name, uses in Counter(word for word in words if word not in BINARY).items():
@@ -159,53 +144,46 @@ class Tiny:
                 words[words.index(name)] = last
         return "\n".join([*lines, " ".join(words)]) + "\n"
 
-    def script(self, task: Task, source: str) -> str:
+    def problem_digest(self, task: Task) -> str:
+        return content_hash("tiny", task.text)
+
+    def adapt_task(self, task: Task) -> Task:
+        return replace(self.read_task(task.text, task.id, task.path), group=task.group)
+
+    def write_script(self, task: Task, source: str) -> str:
         return f"# {task.id}\n{source}"
 
-    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
+    def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
         return {"words": len(source.split())}
 
-    def sampler(self) -> TinySampler:
-        return TinySampler()
+    def make_sampler(self) -> Tiny:
+        return self
+
+    def fit_policy(self, examples: Sequence[tuple[Task, str]]) -> TinyPolicy:
+        return TinyPolicy(tuple(program for _, program in examples))
 
 
-def _origin(word: str, origin: Mapping[str, str]) -> str:
+def find_origin(word: str, origin: Mapping[str, str]) -> str:
     while word in origin:
         word = origin[word]
     return word
 
 
-def _type_errors(program: Program, inputs: Mapping[str, Any]) -> list[Diagnostic]:
-    """Unknown names, and a stack that does not end with one value."""
-    known = {*inputs, *(new for _, *both in program.copies for new in both)}
-    unknown = [word for word in program.words if word not in BINARY and word not in known]
-    depth = [1 if word not in BINARY else -1 for word in program.words]
+def refuse_untyped(program: Program, inputs: Mapping[str, Any]) -> None:
+    """Raises ProgramError for unknown names, and a stack that does not end with one value."""
+    names = {*inputs, *(new for _, *both in program.copies for new in both)}
+    unknown = [word for word in program.words if word not in BINARY and word not in names]
+    depths = list(accumulate(1 if word not in BINARY else -1 for word in program.words))
     if unknown:
-        return [Diagnostic("TYPE", "name", unknown[0], f"one of {', '.join(sorted(known))}")]
-    if sum(depth) != 1 or any(sum(depth[: i + 1]) < 1 for i in range(len(depth))):
-        return [Diagnostic("TYPE", "stack", f"{sum(depth)} values at the end", "one value")]
-    return []
+        raise ProgramError("TYPE", Diagnostic("TYPE", "name", unknown[0], f"one of {', '.join(sorted(names))}"))
+    if depths[-1] != 1 or min(depths) < 1:
+        raise ProgramError("TYPE", Diagnostic("TYPE", "stack", f"{depths[-1]} values at the end", "one value"))
 
 
-def _reuses(program: Program) -> list[Diagnostic]:
+def find_reuses(program: Program) -> list[Diagnostic]:
     used = Counter([*(word for word in program.words if word not in BINARY), *(name for name, *_ in program.copies)])
     twice = [name for name, count in used.items() if count > 1]
     return [Diagnostic("AFFINE", "name", f"{name} {used[name]} times", "once", f"copy {name} a b") for name in twice]
-
-
-def evaluate(program: Program, inputs: Mapping[str, int]) -> int:
-    values = dict(inputs)
-    for name, *both in program.copies:
-        values.update(dict.fromkeys(both, values[name]))
-    stack: list[int] = []
-    for word in program.words:
-        stack.append(BINARY[word](*(stack.pop(-2), stack.pop())) if word in BINARY else values[word])
-    return stack[0]
-
-
-class TinySampler:
-    def fit(self, examples: Sequence[tuple[Task, str]]) -> TinyPolicy:
-        return TinyPolicy(tuple(program for _, program in examples))
 
 
 @dataclass(frozen=True)
@@ -214,8 +192,8 @@ class TinyPolicy:
 
     examples: tuple[str, ...]
 
-    def sample(self, task: Task, temperature: float, rng: random.Random) -> str:
-        shapes = [TINY.canonical(example).split() for example in self.examples]
+    def sample_program(self, task: Task, temperature: float, rng: random.Random) -> str:
+        shapes = [TINY.canonical_form(example).split() for example in self.examples]
         seen = Counter(word for shape in shapes for word in shape if word in BINARY)
         weights = [0.3 + 3.0 * seen[word] / (1 + sum(seen.values())) for word in BINARY]
         names = list(read_yaml(task.text)["inputs"])
@@ -255,50 +233,45 @@ class TinyPython(Tiny):
 
     name = "tiny_python"
     comment = "#"
+    stages = ("PARSE", "TYPE")
 
-    def read_program(self, task: Task, text: str) -> str | None:
-        return text if self.check(task, text).stage is Stage.RUN else None
-
-    def check(self, task: Task, source: str) -> Checked:
+    def parse_program(self, task: Task, source: str) -> Any:
         try:
             names = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
         except (SyntaxError, ValueError) as error:
-            return Checked(Stage.PARSE, errors=(Diagnostic("LANG", "program", str(error), "Python"),))
+            raise ProgramError("PARSE", Diagnostic("LANG", "program", str(error), "Python")) from error
         if "solve" not in names:
-            found = Diagnostic("TYPE", "program", f"functions {names}", "a function `solve`")
-            return Checked(Stage.TYPE, errors=(found,))
-        return Checked(Stage.RUN, source)
+            raise ProgramError("TYPE", Diagnostic("TYPE", "program", f"functions {names}", "a function `solve`"))
+        return source
 
-    def run(self, program: Any, trial: Trial) -> TrialResult:
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if self.check_program(task, text).stage == Stage.RUN else None
+
+    def evaluate_program(self, program: Any, inputs: Mapping[str, int]) -> int:
         raise RuntimeError("a candidate of this language never runs where its task is known")
 
-    def canonical(self, source: str) -> str:
+    def canonical_form(self, source: str) -> str:
         return ast.unparse(ast.parse(source))
 
-    def repair(self, task: Task, source: str) -> str | None:
-        return None
-
-    def runtime(self) -> Sequence[Path]:
+    def runtime_paths(self) -> Sequence[Path]:
         return ()
 
-    def inputs(self, trial: Trial) -> bytes:
-        return json.dumps(trial.data[0]).encode()
+    def encode_inputs(self, trial: Trial) -> bytes:
+        return json.dumps(trial.data.inputs).encode()
 
-    def execute(self, source: str, inputs: bytes) -> bytes:
+    def execute_program(self, source: str, inputs: bytes) -> bytes:
         namespace: dict[str, Any] = {}
         exec(source, namespace)
         return json.dumps(namespace["solve"](**json.loads(inputs))).encode()
 
-    def compare(self, trial: Trial, outputs: bytes) -> TrialResult:
-        want = trial.data[1]
+    def compare_outputs(self, trial: Trial, outputs: bytes) -> TrialResult:
         try:
             value = json.loads(outputs)
         except ValueError:
             value = None
         if type(value) is not int:
             return TrialResult(Stage.RUN, (Diagnostic("OUT", trial.name, repr(outputs[:80]), "an integer"),))
-        errors = () if value == want else (Diagnostic("DATA", trial.name, str(value), str(want)),)
-        return TrialResult(Stage.MATCH, errors, float(abs(value - want)))
+        return self.compare_value(trial, value)
 
 
 TINY = Tiny()
@@ -308,12 +281,11 @@ TINY_PYTHON = TinyPython()
 def tiny_task(task_id: str, solution: str, *, seed: int = 0, trials: int = 4) -> Task:
     """A task whose wanted values are those of `solution` (its inputs are the names in it)."""
     program = parse(solution)
-    assert isinstance(program, Program)
     rng = random.Random(f"{task_id} {seed}")
     names = sorted({word for word in program.words if word not in BINARY})
     rows = [{name: rng.randint(1, 50) for name in names} for _ in range(trials)]
     inputs = {name: [row[name] for row in rows] for name in names}
-    data = {"inputs": inputs, "want": [evaluate(program, row) for row in rows], "impl": solution}
+    data = {"inputs": inputs, "want": [TINY.evaluate_program(program, row) for row in rows], "impl": solution}
     return TINY.read_task(yaml.safe_dump(data, sort_keys=False), task_id)
 
 

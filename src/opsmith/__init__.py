@@ -1,7 +1,7 @@
 """Opsmith: agents that write the operator library of a new accelerator, prove every operator right, and learn.
 
     import opsmith
-    task = opsmith.load_task("bmm_0")                  # an id of the benchmark, or a YAML file
+    task = opsmith.load_task("bmm_0")                  # an id of a bundled task, or a YAML file
     verdict = opsmith.verify(task, "return E0")        # .passed, .stage, .message
     verdict = opsmith.verify_reply(task, model_reply)  # the program is looked for in the text
     result = opsmith.improve([task], "embedded", opsmith.Settings(samples=8))

@@ -12,23 +12,26 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
+from opsmith.judging import verifier
+from opsmith.judging.pool import Pool
 from opsmith.records import Experience, Task, Verdict
-from opsmith.verification import verifier
-from opsmith.verification.pool import Pool
+from opsmith.suites import adapt_task, load_tasks
 
 if TYPE_CHECKING:
     from opsmith.learn.events import OnEvent
-    from opsmith.learn.result import RunResult
     from opsmith.models import ChatModel
+    from opsmith.results.result import RunResult
     from opsmith.settings import Settings
     from opsmith.store import Store
 
 
-def load_task(path_or_id: str | Path) -> Task:
-    """The one task of that id or file. Raises UsageError when there is none, TaskError when its file is wrong."""
-    tasks = load_tasks([str(path_or_id)])
+def load_task(path_or_id: str | Path, target: str | None = None) -> Task:
+    """The one task of that id or file. Raises UsageError when there is none, TaskError when its file is wrong.
+
+    `target`: the language that its problem is asked for in, where it is not that of the file.
+    """
+    tasks = load_tasks([str(path_or_id)], target)
     if len(tasks) != 1:
         raise UsageError(f"{path_or_id}: expected one task, given a folder of {len(tasks)}; try load_tasks")
     return tasks[0]
@@ -64,20 +67,21 @@ def improve(
     """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name.
 
     Without a store the run is kept in a temporary one. `on_event` is told of everything that happens. Where the work is
-    done, `settings.executor` says.
+    done, `settings.place.executor` says; in which language, `settings.target`.
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415
 
     settings = settings or Settings()
-    found = [task for given in tasks for task in (load_tasks([given]) if isinstance(given, str) else [given])]
+    read = [task for source in tasks for task in (load_tasks([source]) if isinstance(source, str) else [source])]
+    adapted = [adapt_task(task, settings.target) for task in read]
     if isinstance(model, str):
-        settings = settings.model_copy(update={"model": model})
-    with get_executor(settings, found) as executor:
-        chosen = executor.model() if isinstance(model, str) else model
+        settings = settings.replace(model=model)
+    with get_executor(settings, adapted) as executor:
+        chosen = executor.make_model() if isinstance(model, str) else model
         return loop.improve(
-            found, chosen, settings, store, judge=executor.judge, on_event=on_event, experiences=experiences
+            adapted, chosen, settings, store, judge=executor.judge, on_event=on_event, experiences=experiences
         )
 
 

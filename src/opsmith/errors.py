@@ -3,6 +3,7 @@
 OpsmithError            one message for a person: where, given, expected, what to try
 |-- UsageError          a name or option that does not exist                            (exit 2)
 |-- TaskError           a task file, prompt, settings or experiment file is wrong       (exit 2)
+|-- TargetError         code of a target that is not built in failed                    (exit 2)
 |-- ProviderError       a model server refused or failed after all retries              (exit 3)
 |-- StoreError          the experience store cannot be read or written                  (exit 4)
 `-- VerifierError       the verifier itself failed: the candidate stays unjudged        (exit 5)
@@ -37,6 +38,12 @@ class TaskError(OpsmithError):
     def __init__(self, message: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
         self.diagnostics = tuple(diagnostics)
+
+
+class TargetError(OpsmithError):
+    """A target that is not built in broke its promises; the message names the file and line of its code."""
+
+    exit_code = 2
 
 
 class ProviderError(OpsmithError):

@@ -1,4 +1,4 @@
-"""How is a file read that somebody else may have written? As text, of a regular file of sensible size.
+"""Files that somebody else may have written, read as text: regular ones of sensible size.
 
 A pipe or a device may never end, and neither may be noticed before the memory is full. What the text says is the
 caller's to judge.

@@ -8,33 +8,56 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from enum import Enum, StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
+FOR_PEOPLE = "not for models: "  # begins a warning that prompts and other machine-readable answers leave out
 SCHEMA = 1  # version of the JSON forms below
 
 
-def content_hash(*parts: str) -> str:
+def content_hash(*texts: str) -> str:
     """sha256 over the parts, each preceded by its length so that no two lists of parts collide."""
     digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
         digest.update(f"{len(data)}:".encode())
         digest.update(data)
     return digest.hexdigest()
 
 
-class Stage(Enum):
-    """How far a candidate came; the order is the order of checking."""
+@dataclass(frozen=True)
+class Stage:
+    """How far a candidate came. FORMAT, RUN and MATCH are all languages'; what is checked between FORMAT and RUN is the
+    target's to name.
 
-    FORMAT = 0  # an implementation was looked for in the reply
-    PARSE = 1  # ... is a program of the language
-    TYPE = 2  # ... is well typed and returns what the task declares
-    AFFINE = 3  # ... consumes every stream at most once
-    RUN = 4  # ... runs on every trial
-    MATCH = 5  # ... computes the expected values
+    >>> sorted([Stage.RUN, Stage("LINK"), Stage("TYPE")])
+    [Stage(name='TYPE'), Stage(name='LINK'), Stage(name='RUN')]
+    """
+
+    name: str  # capitals
+
+    FORMAT: ClassVar[Stage]  # an implementation was looked for in the reply
+    RUN: ClassVar[Stage]  # ... runs on every trial
+    MATCH: ClassVar[Stage]  # ... computes the expected values
+    ORDER: ClassVar[tuple[str, ...]] = ("FORMAT", "PARSE", "TYPE", "AFFINE", "RUN", "MATCH")
+
+    def __post_init__(self) -> None:
+        if self.name not in self.ORDER and not re.fullmatch(r"[A-Z][A-Z_]{0,29}", self.name):
+            raise ValueError(f"stage: given {self.name[:40]!r}; expected a name in capitals, such as TYPE")
+
+    @property
+    def rank(self) -> float:
+        """Its place in the order of checking, whether its target is known or not: what ORDER lacks comes before RUN."""
+        return self.ORDER.index(self.name) if self.name in self.ORDER else self.ORDER.index("RUN") - 0.5
+
+    def __lt__(self, other: Stage) -> bool:
+        return (self.rank, self.name) < (other.rank, other.name)
+
+
+Stage.FORMAT, Stage.RUN, Stage.MATCH = Stage("FORMAT"), Stage("RUN"), Stage("MATCH")
 
 
 class Outcome(StrEnum):
@@ -48,6 +71,7 @@ class Boundary(StrEnum):
 
     CANDIDATE = "candidate"
     TASK = "task"
+    TARGET = "target"  # the author of a target that is not built in
     PROVIDER = "provider"
     SANDBOX = "sandbox"
     OURS = "ours"
@@ -55,14 +79,20 @@ class Boundary(StrEnum):
 
 def printable(text: str, keep: str = "") -> str:
     """A text without what steers a terminal or turns the direction of reading; characters of `keep` stay."""
-    return text if text.isprintable() else "".join(c if c.isprintable() or c in keep else "\ufffd" for c in text)
+    visible = text
+    for char in keep:
+        visible = visible.replace(char, "")
+    if visible.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in keep else "\ufffd" for char in text)
 
 
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding, fit for a person and for the next model call.
 
-    `kind` is the class of STEP-like languages' reports: FORMAT, LANG, TYPE, AFFINE, FN, RUN, OUT, DATA or TASK.
+    `kind` is the class of STEP-like languages' reports: FORMAT, LANG, TYPE, AFFINE, FN, RUN, OUT, DATA or TASK;
+    compiled languages have PARSE and COMPILE; SANDBOX, TARGET and OURS are failures of others.
     `line` counts from 1 in the program (or task file); `text` is that line; `where` names the place in words.
     """
 
@@ -75,17 +105,19 @@ class Diagnostic:
     column: int | None = None
     text: str = ""
 
+    @property
+    def _headline(self) -> str:
+        line = f" line {self.line}" if self.line is not None else ""
+        return f"{self.kind}{line}{f', column {self.column}' if self.column is not None else ''}"
+
     def __str__(self) -> str:
         """One line: `TYPE line 4: Zip: given ...; expected ...; try: ...`."""
-        place = f" line {self.line}" if self.line is not None else ""
-        place += f", column {self.column}" if self.column is not None else ""
         tail = f"; try: {self.remedy}" if self.remedy else ""
-        return f"{self.kind}{place}: {self.where}: given {self.given}; expected {self.expected}{tail}"
+        return f"{self._headline}: {self.where}: given {self.given}; expected {self.expected}{tail}"
 
     def block(self) -> str:
         """The five-line form that is shown to a person and to the next model call."""
-        place = f" line {self.line}" if self.line is not None else ""
-        rows = [f"{self.kind}{place}: {self.text}".rstrip(": ")]
+        rows = [f"{self._headline}: {self.text}".rstrip(": ")]
         rows += [f"  where:    {self.where}", f"  given:    {self.given}", f"  expected: {self.expected}"]
         return "\n".join([*rows, f"  try:      {self.remedy}"] if self.remedy else rows)
 
@@ -140,10 +172,10 @@ class Verdict:
     max_abs_error: float | None = None  # in the output's unit; None: there was no output to compare
     trials: int = 0  # trials run, the failing one included
     verifier: str = ""  # version of the verifier that judged
-    seconds: float = field(default=0.0, compare=False)
+    judging_seconds: float = field(default=0.0, compare=False, metadata={"key": "seconds"})  # not the candidate's speed
 
     def __post_init__(self) -> None:
-        if self.outcome is Outcome.PASSED and self.stage is not Stage.MATCH:
+        if self.outcome is Outcome.PASSED and self.stage != Stage.MATCH:
             raise ValueError(f"Verdict {self.candidate[:8]}: passed, yet it stopped at {self.stage.name}")
         if self.outcome is not Outcome.UNJUDGED and self.charged_to is not Boundary.CANDIDATE:
             raise ValueError(f"Verdict {self.candidate[:8]}: {self.outcome}, yet charged to {self.charged_to}")
@@ -151,6 +183,11 @@ class Verdict:
     @property
     def passed(self) -> bool:
         return self.outcome is Outcome.PASSED
+
+    @property
+    def public_warnings(self) -> tuple[str, ...]:
+        """The warnings that a model may be told."""
+        return tuple(warning for warning in self.warnings if not warning.startswith(FOR_PEOPLE))
 
     @property
     def message(self) -> str:
@@ -171,18 +208,18 @@ class Usage:
     cost_usd: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        known = self.cost_usd is not None and other.cost_usd is not None
+        is_priced = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             self.requests + other.requests,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if is_priced else None,
         )
 
     @classmethod
-    def total(cls, parts: Iterable[Usage]) -> Usage:
-        return sum(parts, cls())
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        return sum(usages, cls())
 
 
 @dataclass(frozen=True)
@@ -201,26 +238,32 @@ class Experience:
 
 
 def to_json(record: Any) -> Any:
-    """A record as plain JSON data; enums by name, tuples as lists."""
+    """A record as plain JSON data; stages by name, tuples as lists."""
+    if isinstance(record, Stage):
+        return record.name
     if isinstance(record, Enum):
-        return record.name if isinstance(record, Stage) else record.value
+        return record.value
     if hasattr(record, "__dataclass_fields__"):
-        return {f.name: to_json(getattr(record, f.name)) for f in fields(record)}
+        return {_json_key(f): to_json(getattr(record, f.name)) for f in fields(record)}
     if isinstance(record, (list, tuple)):
-        return [to_json(item) for item in record]
+        return [to_json(entry) for entry in record]
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}
     return record
 
 
+def _json_key(member: Field[Any]) -> str:
+    key: str = member.metadata.get("key", member.name)
+    return key
+
+
 def verdict_from_json(data: Mapping[str, Any]) -> Verdict:
     """The inverse of `to_json` for verdicts."""
-    known = {f.name for f in fields(Verdict)}
-    given = {key: value for key, value in data.items() if key in known}
+    values = {member.name: data[_json_key(member)] for member in fields(Verdict) if _json_key(member) in data}
     return Verdict(
-        **given
+        **values
         | {
-            "stage": Stage[data["stage"]],
+            "stage": Stage(data["stage"]),
             "outcome": Outcome(data["outcome"]),
             "charged_to": Boundary(data["charged_to"]),
             "errors": tuple(Diagnostic(**error) for error in data["errors"]),

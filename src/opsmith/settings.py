@@ -1,35 +1,30 @@
-"""The settings of one run, in one object: what the command line and a TOML file of settings fill in."""
+"""The settings of one run, in groups: what the command line and a TOML file of settings fill in.
+
+Outside of this file a setting has one flat name: an option, a key of a settings file, `Settings(samples=8)`, a key of a
+store's JSON. Inside it has a group, so that a function can take the group that is its business.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 Temperature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]  # of a verdict: `verification.limits`
 
 
-class Settings(BaseModel):
-    """Resolved settings; saved beside the results of every run (keys never are)."""
-
+class _Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Provider(_Group):
+    """Which model is asked, and how its requests are sent."""
 
     model: str = "embedded"  # a name that `opsmith models` lists
     base_url: str | None = None  # an OpenAI- or Anthropic-compatible server of the user's own
-    tasks: tuple[str, ...] = ()  # task ids, files or folders; empty: the 26 tasks of the paper
-    samples: int = Field(default=64, ge=1)  # per task, round and temperature
-    temperatures: tuple[Temperature, ...] = Field(default=(0.4, 0.7, 1.0), min_length=1)
-    levels: int = Field(default=3, ge=1)  # m of Algorithm 1: the number of difficulty bins
-    agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
-    guardian: Literal["static", "llm"] = "static"
-    prompt: Literal["structural", "bare"] = "structural"  # bare: without structural IR, in the host language (Python)
-    selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
-    repair: int = Field(default=0, ge=0)  # turns in which a refused candidate's errors go back to the proposer
-    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
-    max_rounds: int | None = Field(default=None, ge=1)
-    max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
-    max_tokens: int = Field(default=1024, ge=1, lt=2**31)  # output tokens of one reply
     completions: int = Field(default=1, ge=1)  # samples that one request of the proposer asks for, where it may
     concurrency: int = Field(default=16, ge=1)  # requests in flight
     request_timeout: float = Field(default=300.0, gt=0, allow_inf_nan=False)  # s, of one attempt
@@ -37,14 +32,6 @@ class Settings(BaseModel):
     batch: bool = False  # hand requests in to the provider's batch API: half the price, hours of waiting
     requests_per_minute: int | None = Field(default=None, ge=1)  # a provider's limit; None: as it answers
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model, on each machine
-    executor: Literal["local", "ray"] = "local"  # where the embedded model samples and candidates are judged
-    ray_address: str | None = None  # of the cluster's head, or auto; None: a Ray on this machine, for the run
-    trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
-    from_run: str | None = None  # a finished run whose experiences are where this one starts
-    budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
-    tokens_from: str | None = None  # spend as many input and output tokens as that run (with selection = none)
-    noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled as real models do
 
     @field_validator("request_deadline")
     @classmethod
@@ -53,3 +40,94 @@ class Settings(BaseModel):
         if not timeout <= value < inf:
             raise ValueError(f"a number of seconds from request_timeout ({timeout:g}) on")
         return value
+
+
+class Method(_Group):
+    """How tasks are solved. All of it has a say in the result."""
+
+    samples: int = Field(default=64, ge=1)  # per task, round and temperature
+    temperatures: tuple[Temperature, ...] = Field(default=(0.4, 0.7, 1.0), min_length=1)
+    levels: int = Field(default=3, ge=1)  # m of Algorithm 1: the number of difficulty bins
+    agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
+    guardian: Literal["static", "llm"] = "static"
+    prompt: Literal["structural", "bare"] = "structural"  # bare: without structural IR, in the host language (Python)
+    selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
+    repair: int = Field(default=0, ge=0)  # turns in which a refused candidate's errors go back to the proposer
+    max_rounds: int | None = Field(default=None, ge=1)
+    max_tokens: int = Field(default=1024, ge=1, lt=2**31)  # output tokens of one reply
+    noise: float = Field(default=0.0, ge=0.0, le=1.0)  # embedded only: share of replies spoiled as real models do
+    from_run: str | None = None  # a finished run whose experiences are where this one starts
+
+
+class Spending(_Group):
+    """How much a run may cost."""
+
+    max_cost: float | None = Field(default=None, gt=0)  # USD; the run stops cleanly before it would cost more
+    budget_from: str | None = None  # spend the same total of samples as that run (with selection = none)
+    tokens_from: str | None = None  # spend as many input and output tokens as that run (with selection = none)
+
+
+class Place(_Group):
+    """Where the work is done."""
+
+    workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model, on each machine
+    executor: Literal["local", "ray"] = "local"  # where the embedded model samples and candidates are judged
+    ray_address: str | None = None  # of the cluster's head, or auto; None: a Ray on this machine, for the run
+
+
+class Trust(_Group):
+    """What of others may run, and for how long."""
+
+    trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
+    candidate_seconds: Seconds = 60.0  # of one candidate, over all its trials
+    trial_seconds: Seconds = 10.0  # of each of its trials, where candidates are executed
+
+
+class Settings(_Group):
+    """Resolved settings; saved beside the results of every run (keys never are).
+
+    Made from flat names: `Settings(samples=8, model="search").method.samples == 8`.
+    """
+
+    tasks: tuple[str, ...] = ()  # task ids, files or folders; empty: the 26 tasks of the paper
+    target: str | None = None  # the language that is asked for; None: that of each task file
+    seed: int = Field(default=0, ge=-(2**63), lt=2**63)
+    provider: Provider = Provider()
+    method: Method = Method()
+    spending: Spending = Spending()
+    place: Place = Place()
+    trust: Trust = Trust()
+
+    def __init__(self, **values: Any) -> None:  # so that type checkers take flat names too
+        super().__init__(**values)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_groups(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Put each flat name into its group. A name that no group has stays where it is, to be refused."""
+        grouped = {name: value for name, value in values.items() if name not in GROUP_OF}
+        for name in GROUPS:
+            flat = {key: value for key, value in values.items() if GROUP_OF.get(key) == name}
+            if flat:
+                grouped[name] = {**dict(grouped.get(name, {})), **flat}
+        return grouped
+
+    def as_flat(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
+        """Every setting by its flat name; mode json: as plain JSON data."""
+        data = self.model_dump(mode=mode)
+        return {name: data[GROUP_OF[name]][name] if name in GROUP_OF else data[name] for name in NAMES}
+
+    def replace(self, **values: Any) -> Settings:
+        """The same settings but for these flat names."""
+        return Settings(**{**self.as_flat(), **values})
+
+
+GROUPS: Mapping[str, type[_Group]] = {
+    "provider": Provider,
+    "method": Method,
+    "spending": Spending,
+    "place": Place,
+    "trust": Trust,
+}
+GROUP_OF: Mapping[str, str] = {name: group for group, kind in GROUPS.items() for name in kind.model_fields}
+NAMES = (*GROUP_OF, *(name for name in Settings.model_fields if name not in GROUPS))  # of all settings, flat

@@ -1,11 +1,11 @@
-"""Guardians: what they return is a new candidate with a parent, and what they did to it is told from the verdicts."""
+"""Guardians: what they return is a new candidate with a parent."""
 
 import pytest
 import yaml
 
-from opsmith.agents.guardian import Effect, effect, read, request, static
+from opsmith.agents.guardian import read_guarded, repair_statically, request_guarding
 from opsmith.errors import UsageError
-from opsmith.records import Boundary, Candidate, Outcome, Stage, Verdict
+from opsmith.records import Candidate
 from opsmith.targets.step import STEP, StepTarget
 
 TASK = STEP.read_task(
@@ -23,71 +23,47 @@ WRONG = Candidate("E1 = step.Map(fn=fn_add).apply((E0, E0))\nreturn E1\n")
 RIGHT = Candidate("A, B = step.Copy().apply(E0)\nE1 = step.Map(fn=fn_add).apply((A, B))\nreturn E1\n")
 
 
-def verdict(candidate: str, outcome: Outcome) -> Verdict:
-    boundary = Boundary.OURS if outcome is Outcome.UNJUDGED else Boundary.CANDIDATE
-    return Verdict(candidate, Stage.MATCH, outcome, boundary)
-
-
 def test_the_static_guardian_repairs_an_affine_error() -> None:
-    guarded = static(STEP, TASK, WRONG)
+    guarded = repair_statically(STEP, TASK, WRONG)
     assert guarded.candidate.parent == WRONG.id
-    assert not STEP.check(TASK, guarded.candidate.source).errors
+    assert not STEP.check_program(TASK, guarded.candidate.source).errors
 
 
 @pytest.mark.parametrize("source", [RIGHT.source, "return E5\n", "E1 = step.Map(fn=fn_add).apply(E0)\nreturn E1\n"])
 def test_the_static_guardian_touches_nothing_else(source: str) -> None:
     candidate = Candidate(source)
-    assert static(STEP, TASK, candidate).candidate is candidate
+    assert repair_statically(STEP, TASK, candidate).candidate is candidate
 
 
 def test_the_second_model_call_shows_the_program_alone() -> None:
-    system, user = request(STEP, WRONG)
-    assert system.content == STEP.guardian_prompt()
+    system, user = request_guarding(STEP, WRONG)
+    assert system.content == STEP.base_prompt("guardian")
     assert yaml.safe_load(user.content) == {"input_impl": WRONG.source}
 
 
 def test_a_target_without_a_guardian_says_so() -> None:
     class Plain(StepTarget):
-        def guardian_prompt(self) -> None:  # type: ignore[override]
+        def base_prompt(self, role: str) -> str | None:
             return None
 
     with pytest.raises(UsageError, match="no guardian prompt"):
-        request(Plain(), WRONG)
+        request_guarding(Plain(), WRONG)
 
 
 @pytest.mark.parametrize("key", ["output_impl", "impl"])
 def test_an_answer_is_a_new_candidate(key: str) -> None:
     answer = f"```yaml\n{key}: |\n" + "".join(f"  {line}\n" for line in RIGHT.source.splitlines()) + "```"
-    guarded = read(STEP, TASK, WRONG, answer)
+    guarded = read_guarded(STEP, TASK, WRONG, answer)
     assert guarded.candidate == Candidate(guarded.candidate.source, parent=WRONG.id)
     assert guarded.candidate.source.strip() == RIGHT.source.strip()
 
 
 def test_an_answer_that_repeats_the_program_leaves_it_alone() -> None:
-    guarded = read(STEP, TASK, RIGHT, f"```python\n{RIGHT.source}```")
+    guarded = read_guarded(STEP, TASK, RIGHT, f"```python\n{RIGHT.source}```")
     assert guarded.candidate is RIGHT
 
 
 def test_an_answer_without_a_program_leaves_it_alone_and_says_why() -> None:
-    guarded = read(STEP, TASK, RIGHT, "It is fine.")
+    guarded = read_guarded(STEP, TASK, RIGHT, "It is fine.")
     assert guarded.candidate is RIGHT
     assert guarded.errors[0].kind == "FORMAT"
-
-
-PASSED, REFUSED, UNJUDGED = Outcome.PASSED, Outcome.REFUSED, Outcome.UNJUDGED
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (REFUSED, PASSED, Effect.REPAIRED),
-        (PASSED, REFUSED, Effect.CORRUPTED),
-        (PASSED, PASSED, Effect.CHANGED),
-        (REFUSED, REFUSED, Effect.CHANGED),
-        (PASSED, UNJUDGED, Effect.CHANGED),
-        (UNJUDGED, PASSED, Effect.CHANGED),
-    ],
-)
-def test_what_became_of_a_rewritten_candidate(before: Outcome, after: Outcome, expected: Effect) -> None:
-    assert effect(verdict("a", before), verdict("b", after)) is expected
-    assert effect(verdict("a", before), verdict("a", before)) is Effect.LEFT_ALONE

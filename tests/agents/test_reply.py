@@ -8,7 +8,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from opsmith.agents.fences import fenced_blocks
+from opsmith.agents.fences import list_fenced_blocks
 from opsmith.agents.reply import MAX_REPLY, read_reply
 from opsmith.records import Boundary, Outcome, Stage
 from opsmith.targets.step import STEP
@@ -41,7 +41,7 @@ def test_the_table_is_long_enough_to_mean_something() -> None:
 
 
 def test_a_reply_without_a_program_is_a_refused_sample() -> None:
-    verdict = read_reply(STEP, TASK, "no").refusal(STEP.verifier)
+    verdict = read_reply(STEP, TASK, "no").make_refusal(STEP.verifier)
     assert (verdict.stage, verdict.outcome, verdict.charged_to) == (Stage.FORMAT, Outcome.REFUSED, Boundary.CANDIDATE)
     assert "answer with `impl: |`" in verdict.message
 
@@ -58,7 +58,7 @@ def test_other_keys_may_hold_the_program() -> None:
 
 
 def test_a_fence_inside_a_longer_fence_is_content() -> None:
-    assert fenced_blocks("````\n```\nx\n```\n````\n~~~\ny") == ["```\nx\n```\n", "y"]
+    assert list_fenced_blocks("````\n```\nx\n```\n````\n~~~\ny") == ["```\nx\n```\n", "y"]
 
 
 HOSTILE = {

@@ -11,12 +11,12 @@ from typing import Any
 from learn.tiny_run import TinyModel
 from models.servers import OpenAIServer
 
-from opsmith.agents.prompt import compose
+from opsmith.agents.prompt import compose_prompt
 from opsmith.api import improve
-from opsmith.benchmarks import load_tasks, resolve
 from opsmith.records import Experience
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.suites import load_tasks, resolve_names
 from opsmith.targets import get_target
 
 NOTHING = "I do not know how to write this."
@@ -33,7 +33,7 @@ def oracle(name: str) -> str:
 def question(name: str) -> str:
     """What the user message about a task ends with: all of it, when there are no demonstrations."""
     (task,) = load_tasks([name])
-    return compose(task, [], get_target(task.target), None, 0).messages[1].content
+    return compose_prompt(task, [], get_target(task.target), None, 0).messages[1].content
 
 
 def serving(replies: Mapping[str, Sequence[str]]) -> OpenAIServer:
@@ -57,7 +57,7 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 def faulty(folder: Path) -> Path:
     """A task file whose own function fails: whatever is answered, no verdict is possible."""
-    (source,) = resolve(["gemm_0"])
+    (source,) = resolve_names(["gemm_0"])
     text = source.read_text(encoding="utf-8")
     fails = text.replace("return [input[0] * input[1]]", "return [input[0].forgotten(input[1])]")
     assert fails != text

@@ -15,10 +15,10 @@ from inspect_ai.scorer import Score, pass_at
 from loopback import NOTHING, WRONG, faulty, oracle, serving, solved_run, text_of
 from models.servers import OpenAIServer
 
-from opsmith.agents.prompt import compose
+from opsmith.agents.prompt import compose_prompt
 from opsmith.bridges.inspect_task import step26
-from opsmith.bridges.questions import questions
-from opsmith.learn.metrics import pass_at_k
+from opsmith.bridges.questions import make_questions
+from opsmith.results.metrics import pass_at_k
 from opsmith.settings import Settings
 from opsmith.targets import get_target
 
@@ -76,13 +76,13 @@ def test_a_verdict_is_a_score_and_says_why(tmp_path: Path) -> None:
 def test_it_asks_what_a_run_asks(tmp_path: Path) -> None:
     with serving({}) as server:
         judged(server, tmp_path, tasks="bmm_0")
-    (task,) = [question.task for question in questions("bmm_0")]
-    prompt = compose(task, [], get_target("step"), None, 0)
+    (task,) = [question.task for question in make_questions("bmm_0")]
+    prompt = compose_prompt(task, [], get_target("step"), None, 0)
     (request,) = server.requests
     assert [(item["role"], text_of(item)) for item in request["messages"]] == [
         (m.role, m.content) for m in prompt.messages
     ]
-    assert request["max_tokens"] == Settings().max_tokens
+    assert request["max_tokens"] == Settings().method.max_tokens
 
 
 def test_the_default_are_the_26_tasks_of_the_paper() -> None:

@@ -16,10 +16,10 @@ from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from opsmith.bridges.trackers import tracking
+from opsmith.bridges.trackers import track_run
 from opsmith.learn.events import Event, RoundEnded, Warned
 from opsmith.learn.loop import improve
-from opsmith.learn.result import RunResult
+from opsmith.results.result import RunResult
 from opsmith.store import Store
 
 
@@ -51,16 +51,16 @@ def steps(uri: str, run: Run, name: str) -> list[tuple[int, float]]:
 
 def tracked(path: Path, events: list[Event] | None = None, **more: Any) -> RunResult:
     told = [] if events is None else events
-    with Store.open(path) as store, tracking("mlflow", store, told.append) as on_event:
+    with Store.open(path) as store, track_run("mlflow", store, told.append) as on_event:
         return improve(TASKS, more.get("model") or TinyModel(), SETTINGS, store, judge=InProcess(), on_event=on_event)
 
 
 def test_a_run_is_there_with_settings_rounds_result_and_files(server: str, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("<p>all of it</p>")
-    with Store.open(tmp_path / "s.sqlite") as store, tracking("mlflow", store, lambda event: None) as on_event:
+    with Store.open(tmp_path / "s.sqlite") as store, track_run("mlflow", store, lambda event: None) as on_event:
         result = improve(TASKS, TinyModel(price=0.5), SETTINGS, store, judge=InProcess(), on_event=on_event)
         on_event.files = (tmp_path / "report.html",)
-        usage = store.usage(result.run)
+        usage = store.sum_usage(result.run)
     (run,) = logged(server)
     data = run.data
     assert (run.info.run_name, run.info.status) == (result.run, "FINISHED")
@@ -130,11 +130,11 @@ def test_a_run_that_fails_or_stops_is_marked_so(server: str, tmp_path: Path) -> 
             raise OSError("the terminal is gone")
 
     with Store.open(tmp_path / "s.sqlite") as store:
-        with pytest.raises(OSError, match="terminal"), tracking("mlflow", store, fail) as on_event:
+        with pytest.raises(OSError, match="terminal"), track_run("mlflow", store, fail) as on_event:
             improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=on_event)
         assert [run.info.status for run in logged(server)] == ["FAILED"]
-        capped = SETTINGS.model_copy(update={"max_cost": 20.0})
-        with tracking("mlflow", store, lambda event: None) as on_event:
+        capped = SETTINGS.replace(max_cost=20.0)
+        with track_run("mlflow", store, lambda event: None) as on_event:
             result = improve(TASKS, TinyModel(price=1.0), capped, store, judge=InProcess(), on_event=on_event)
     assert result.end == "max cost"
     assert [(run.info.status, run.data.tags["opsmith.end"]) for run in logged(server)] == [("KILLED", "max cost")]

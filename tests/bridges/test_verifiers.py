@@ -16,9 +16,9 @@ from pydantic import ValidationError
 from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
-from opsmith.agents.prompt import compose
+from opsmith.agents.prompt import compose_prompt
 from opsmith.bridges.prime_verifiers import StepTaskset, StepTasksetConfig
-from opsmith.bridges.questions import questions
+from opsmith.bridges.questions import make_questions
 from opsmith.targets import get_target
 
 ID = "opsmith-step26"
@@ -62,8 +62,8 @@ def test_a_verdict_is_the_reward_and_is_kept_with_the_trace(tmp_path: Path) -> N
 def test_it_asks_once_what_a_run_asks(tmp_path: Path) -> None:
     with serving({}) as server:
         rolled_out(server, tmp_path, tasks="bmm_0")
-    (question,) = questions("bmm_0")
-    prompt = compose(question.task, [], get_target("step"), None, 0)
+    (question,) = make_questions("bmm_0")
+    prompt = compose_prompt(question.task, [], get_target("step"), None, 0)
     (request,) = server.requests
     assert [(item["role"], text_of(item)) for item in request["messages"]] == [
         (message.role, message.content) for message in prompt.messages

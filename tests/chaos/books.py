@@ -17,20 +17,20 @@ OF_SAMPLES = {"request", "reply", "candidate", "verdict"}  # tables
 
 def contents(where: Where, run: str) -> Contents:
     with Store.open(where) as store:
-        return store.contents(run)
+        return store.read_contents(run)
 
 
 def replies(where: Where, run: str) -> list[str]:
     """The texts of all replies that are stored."""
     with Store.open(where) as store:
-        samples = [store.sample(run, row.id) for row in store.samples(run)]
+        samples = [store.find_sample(run, row.id) for row in store.list_samples(run)]
     return sorted(call.reply.texts[0] for sample in samples for call in sample.calls)
 
 
 def unjudged(where: Where, run: str, whole: Contents) -> list[str]:
     """The reasons why samples have no verdict, in a run of one round that has all others as the undisturbed run has."""
     with Store.open(where) as store:
-        failures = store.failures(run, 0)
+        failures = store.read_failures(run, 0)
     assert {charged for _, charged, _ in failures} <= BLAMELESS
     found = contents(where, run)
     ours, theirs = _samples(found), _samples(whole)

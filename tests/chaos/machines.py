@@ -64,6 +64,6 @@ def cluster() -> Iterator[Machines]:
 
 def _is_member(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::Member")
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::ClusterMember")
     except OSError:  # it has ended meanwhile
         return False

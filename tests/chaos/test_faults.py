@@ -44,11 +44,11 @@ def test_a_run_of_the_other_protocol_keeps_every_whole_reply_once(tmp_path: Path
     assert len(sent) == 120
     assert replies(tmp_path / "failing", run) == sent
     with Store.open(tmp_path / "failing") as store:
-        assert store.failures(run, 0) == []
-        for row in store.samples(run):
-            sample = store.sample(run, row.id)
+        assert store.read_failures(run, 0) == []
+        for row in store.list_samples(run):
+            sample = store.find_sample(run, row.id)
             (call,), verdict = sample.calls, sample.candidates[-1].verdict
-            assert verdict.stage is not Stage.FORMAT, "what is no program comes from a fault, not from the model"
+            assert verdict.stage != Stage.FORMAT, "what is no program comes from a fault, not from the model"
             assert verdict.passed is ("fn_gate" in call.reply.texts[0])
 
 

@@ -20,7 +20,7 @@ LOST = "was lost: its work is given to others"
 
 Contents = frozenset[tuple[str, str]]
 
-SAMPLES = 16  # of each task
+SAMPLES = 384  # of each task: a run that lasts while machines join and die
 OPTIONS = ("--model", "embedded", "--tasks", "bmm_0,attn_1", "--samples", SAMPLES, "--temperature", 0.7,
            "--seed", 3, "--max-rounds", 2, "--concurrency", 4)  # fmt: skip
 
@@ -39,15 +39,15 @@ def judged(out: Path) -> int:
     """Samples of the first round that have a verdict."""
     try:
         with Store.open(out) as store:
-            (run,) = store.runs()
-            return len(store.judged(run.info.id, 0))
+            (run,) = store.list_runs()
+            return len(store.judged_ids(run.info.id, 0))
     except (OpsmithError, ValueError):  # it has not begun
         return 0
 
 
 def contents(out: Path, run: str) -> Contents:
     with Store.open(out) as store:
-        return store.contents(run)
+        return store.read_contents(run)
 
 
 def ends_the_same(run: Command, folder: Path, alone: Contents) -> None:

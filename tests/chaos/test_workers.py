@@ -95,7 +95,7 @@ def tell(hits: int, reasons: list[str]) -> None:
 
 
 def nurseries(run: int) -> list[int]:
-    return [pid for pid in children(run) if runs_module(pid, "opsmith.verification.forks")]
+    return [pid for pid in children(run) if runs_module(pid, "opsmith.running.forks")]
 
 
 def workers(run: int) -> list[int]:

@@ -11,8 +11,8 @@ import pytest
 
 import opsmith.api  # before `warm` patches the pool: these modules keep the real one
 import opsmith.executors.local
-from opsmith.cli import app
-from opsmith.verification.pool import Pool
+from opsmith.cli.app import build_app
+from opsmith.judging.pool import Pool
 
 SUM = "target: tiny_target:TINY\ninputs: {x: [1, 2], y: [3, 5]}\nwant: [4, 7]\n"
 SQUARE = "target: tiny_target:TINY\ninputs: {x: [2, 3]}\nwant: [4, 9]\n"
@@ -38,7 +38,7 @@ def opsmith(capsys, monkeypatch, tmp_path) -> Callable[..., Done]:
 
     def call(*arguments: object) -> Done:
         with pytest.raises(SystemExit) as ended:
-            app([str(argument) for argument in arguments], prog_name="opsmith")
+            build_app()([str(argument) for argument in arguments], prog_name="opsmith")
         printed = capsys.readouterr()
         return Done(int(ended.value.code or 0), printed.out, printed.err)
 
@@ -54,7 +54,7 @@ def shared_pool() -> Iterator[Pool]:
 @pytest.fixture
 def warm(monkeypatch, shared_pool) -> None:
     """Commands find workers that run already: starting them is most of a command's time."""
-    monkeypatch.setattr("opsmith.verification.pool.Pool", lambda *_, **__: nullcontext(shared_pool))
+    monkeypatch.setattr("opsmith.judging.pool.Pool", lambda *_, **__: nullcontext(shared_pool))
 
 
 @pytest.fixture

@@ -30,6 +30,29 @@ def test_bench_verify_prints_a_table(opsmith):
     assert "in batches:" not in done.out
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ["verify", "index_3", "powers_0", "--batch", "2"],
+            ["index_3: programs are drawn, 1 of 2", "powers_0: verdicts are timed, 2 of 2"],
+        ),
+        (["mutation", "powers_0", "--sample", "2"], ["powers_0: its changed programs are judged, 1 of 1"]),
+        (["run", "--tasks", "powers_0", "--requests", "8", "--latency", "0.01"], ["samples judged: 8 of 8"]),
+    ],
+)
+def test_a_terminal_is_told_how_far_a_measurement_is(opsmith, monkeypatch, command, words):
+    told = []
+    monkeypatch.setattr("rich.status.Status.update", lambda _, text: told.append(str(text)))
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes the captured stderr for a terminal
+    assert opsmith("bench", *command).code == 0
+    assert set(words) <= set(told)
+
+
+def test_what_is_no_terminal_is_told_nothing(opsmith):
+    assert opsmith("bench", "mutation", "powers_0", "--sample", "2").err == ""
+
+
 def test_bench_ui_times_every_kind_of_page(opsmith):
     done = opsmith("bench", "ui", "--samples", "400", "--times", "2", "--json")
     assert done.code == 0, done.err

@@ -60,12 +60,29 @@ def test_a_folder_gives_a_line_per_file_whatever_is_wrong_with_it(opsmith, files
     assert {finding["state"] for finding in found["right_0"]} == {"fine"}
 
 
+def test_files_of_one_name_in_several_folders_are_told_apart_by_their_paths(opsmith, files):
+    (files / "more").mkdir()
+    (files / "more" / "right_0.yaml").write_text(DOUBLE)
+    done = opsmith("check", files / "right_0.yaml", files / "more", "--json")
+    assert states(done) == {str(files / "right_0.yaml"): "fine", str(files / "more" / "right_0.yaml"): "not checked"}
+
+
 def test_a_person_reads_what_was_tried_what_passed_and_what_to_try(opsmith, files):
     done = opsmith("check", files / "copy_0.yaml", files / "bare_0.yaml")
     assert "2 task files: 1 faulty, 1 not checked" in done.out
     assert "copy_0: answers: faulty\n  tried: S0 = E0\n  found: passes all" in done.out
     assert "  try:   data or `cases` for which S0 is not E0" in done.out
     assert "bare_0: program: not checked\n  tried: nothing\n  found: the file has no `impl`" in done.out
+
+
+def test_the_cause_of_a_nan_stands_first_and_what_follows_from_it_in_one_block(opsmith, files):
+    (files / "log_0.yaml").write_text(DOUBLE.replace("2 * input_data['E0']", "input_data['E0'].log()") + IMPL)
+    done = opsmith("check", files / "log_0.yaml")
+    first, rest = done.out.partition("1 task file: 1 faulty")[2].strip().split("\n  try:", 1)
+    assert first.startswith("log_0: data: faulty\n")
+    assert "it comes from negative numbers in E0" in first
+    assert rest.count("log_0: ") == 1
+    assert "log_0: reference, program, answers, tolerance, inputs, functions: not checked" in rest
 
 
 def test_a_task_of_another_language_is_checked_as_far_as_that_goes(opsmith, tasks):

@@ -6,8 +6,12 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
-HEAVY = {"torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "yaml", "rich"}
+from opsmith.cli.app import build_app
+from opsmith.cli.overview import write_overview
+
+HEAVY = {"typer", "torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "yaml", "rich"}
 COMMANDS = ["tasks", "models", "runs", "show", "verify", "run", "prompt", "codegen", "cost"]
 
 
@@ -21,6 +25,11 @@ def test_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
     assert not set(done.stderr.split()) & HEAVY
+
+
+def test_the_overview_says_what_typer_would(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert CliRunner().invoke(build_app(), ["--help"], prog_name="opsmith").stdout == write_overview()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -29,10 +29,17 @@ def test_a_wrong_file_is_named_with_the_line(tmp_path, text, words):
         read_config(tmp_path / "x.toml")
 
 
+def test_a_task_file_in_the_place_of_settings_is_told_where_it_goes():
+    with pytest.raises(
+        UsageError, match=r"b/x\.yaml: given a task file; .* try: --tasks b/x\.yaml; several with commas"
+    ):
+        read_config(Path("b/x.yaml"))
+
+
 def test_options_win_and_options_not_given_do_not(tmp_path):
     (tmp_path / "x.toml").write_text("samples = 8\nseed = 3\n")
     settings = resolve_settings(tmp_path / "x.toml", {"samples": 2, "seed": None, "model": None})
-    assert (settings.samples, settings.seed, settings.levels) == (2, 3, 3)
+    assert (settings.method.samples, settings.seed, settings.method.levels) == (2, 3, 3)
     with pytest.raises(UsageError, match=r"--from: given 3; expected a valid string"):
         resolve_settings(None, {"from_run": 3})
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from export.stores import RUN, Said, write_run
 
-from opsmith.benchmarks import load_tasks
+from opsmith.suites import load_tasks
 
 TASKS = load_tasks(["bmm_0", "unit_0", "norm_0"])
 RIGHT = {"bmm_0": [Said(TASKS[0].impl, True), Said("return E0\n", False)], "unit_0": [Said(TASKS[1].impl, True)]}

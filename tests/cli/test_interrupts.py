@@ -11,13 +11,14 @@ import pytest
 
 pytest.importorskip("openai", reason="the providers extra is not installed")
 from models.servers import OpenAIServer
+from terminals import hears_hangup
 
 TESTS = Path(__file__).parents[1]
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from opsmith.cli import main; main()", *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "verification")])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "judging")])}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
@@ -53,13 +54,14 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ne
 
 
 @needs_proc
-def test_ctrl_c_ends_verify_and_its_workers(tmp_path):
+@pytest.mark.parametrize("sent", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=hears_hangup)])
+def test_ctrl_c_and_a_closed_terminal_end_verify_and_its_workers(tmp_path, sent):
     (tmp_path / "endless_0.yaml").write_text("target: scripted_target:SCRIPTED\n")
     (tmp_path / "program.txt").write_text("sleep")
     process = start("verify", tmp_path / "endless_0.yaml", "--impl", tmp_path / "program.txt")
     wait_until(lambda: len(descendants(process.pid)) == 2)
     below = descendants(process.pid)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (130, "opsmith: interrupted\n")
     wait_until(lambda: not alive(below))

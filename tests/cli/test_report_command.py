@@ -14,7 +14,7 @@ from opsmith.store import Store
 def runs(opsmith) -> list[str]:
     """Two runs in the folder `runs` of the empty folder that the commands work in."""
     with Store.open("runs") as store:
-        settings = [SETTINGS.model_copy(update={"seed": seed, "samples": 2}) for seed in (1, 2)]
+        settings = [SETTINGS.replace(seed=seed, samples=2) for seed in (1, 2)]
         return [improve(TASKS, TinyModel(), chosen, store, judge=InProcess()).run for chosen in settings]
 
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from test_run_command import answer
 from typer.main import get_command
 
-from opsmith.cli import app
+from opsmith.cli.app import build_app
 from opsmith.errors import StoreError
 from opsmith.store import Store
 from opsmith.ui.app import make_app
@@ -99,7 +99,7 @@ def test_a_wish_to_pause_is_told_whether_some_process_works_on_the_run(call, tas
         stopped = call("run", "--model", "openai/any", "--base-url", server.url, "--tasks", tasks, "--samples", 2)
     assert stopped.code == 3
     with Store.open(call.url) as store:
-        (run,) = [one.info.id for one in store.runs()]
+        (run,) = [one.info.id for one in store.list_runs()]
         assert "no process works on it now; it will wait when it goes on" in call("pause", run).err
         assert store.is_paused(run)
         with store.lock(run):
@@ -136,11 +136,11 @@ def test_an_experiment_keeps_its_runs_there_and_its_results_in_a_folder(call, se
     assert done.code == 0, done.err
     assert {path.suffix for path in Path("made").iterdir()} >= {".md", ".json", ".csv"}
     with Store.open(call.url) as store:
-        assert len(store.runs()) == 1
+        assert len(store.list_runs()) == 1
 
 
 def test_every_command_that_has_a_folder_of_runs_has_a_store(opsmith):
-    commands = get_command(app).commands
+    commands = get_command(build_app()).commands
     with_runs = {name for name, command in commands.items() if {"out", "folder"} & {p.name for p in command.params}}
     with_store = {name for name, command in commands.items() if "url" in {p.name for p in command.params}}
     assert with_runs - {"init"} == with_store

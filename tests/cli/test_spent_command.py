@@ -7,7 +7,7 @@ import pytest
 from models.servers import OpenAIServer
 
 from opsmith.models.price import PRICE_LIST
-from opsmith.models.table import FAMILIES, Server
+from opsmith.models.table import FAMILIES, ProviderServer
 
 PROMPT_USD = (40 * 2.5 + 60 * 1.25 + 10 * 10) / 1e6  # gpt-4o-2024-11-20: the tokens that the server states
 
@@ -21,7 +21,7 @@ def answer(body):
 def provider(monkeypatch):
     """OpenAI itself, as far as prices go; it answers the guardian with what it was given."""
     with OpenAIServer(lambda body: "x" if "input_impl" in str(body) else answer(body)) as server:
-        here = Server(server.url, "OPENAI_API_KEY", "openai")
+        here = ProviderServer(server.url, "OPENAI_API_KEY", "openai")
         monkeypatch.setitem(FAMILIES, "openai/", replace(FAMILIES["openai/"], server=here))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test-1234")
         yield server

@@ -12,11 +12,11 @@ from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.bridges import trackers
 from opsmith.bridges.tracker import Status
-from opsmith.bridges.trackers import TRACKERS, check, shown, tracking
+from opsmith.bridges.trackers import TRACKERS, check_tracker, describe_error, track_run
 from opsmith.errors import UsageError
 from opsmith.learn.events import Event, RunEnded, Warned
 from opsmith.learn.loop import improve
-from opsmith.learn.result import RunResult
+from opsmith.results.result import RunResult
 from opsmith.store import Store
 
 
@@ -28,10 +28,10 @@ class Listed:
         self.told: list[tuple[Status, int, tuple[Path, ...]]] = []
         self.failures: list[Exception] = []  # raised first, one at each call
 
-    def update(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
+    def update_run(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
         if self.failures:
             raise self.failures.pop(0)
-        self.told.append((status, self.store.summary(run).rounds, files))
+        self.told.append((status, self.store.summarise_run(run).rounds, files))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> list[Listed]:
 
 
 def tracked(path: Path, events: list[Event], **more: Any) -> RunResult:
-    with Store.open(path) as store, tracking("json", store, events.append) as on_event:
+    with Store.open(path) as store, track_run("json", store, events.append) as on_event:
         result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=on_event)
         on_event.files = more.get("files", ())
         return result
@@ -84,7 +84,7 @@ def test_a_tracker_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pyt
     released = threading.Event()
 
     class Hangs(Listed):
-        def update(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
+        def update_run(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
             released.wait()
 
     monkeypatch.setitem(TRACKERS, "json", Hangs)
@@ -106,7 +106,7 @@ def test_a_run_that_breaks_is_told_as_failed(tmp_path: Path, listed: list[Listed
     with (
         Store.open(tmp_path / "s.sqlite") as store,
         pytest.raises(ZeroDivisionError),
-        tracking("json", store, lambda event: None) as on_event,
+        track_run("json", store, lambda event: None) as on_event,
     ):
         improve(TASKS, TinyModel(), SETTINGS, store, judge=Broken(), on_event=on_event)
     assert listed[0].told[-1][0] is Status.FAILED
@@ -119,7 +119,7 @@ def test_a_run_that_breaks_is_told_as_failed(tmp_path: Path, listed: list[Listed
 def test_a_tracker_that_is_not_there_is_a_usage_error(name: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TRACKERS, "nobody_has_this", Listed)
     with pytest.raises(UsageError) as error:
-        check(name)
+        check_tracker(name)
     assert words in str(error.value)
 
 
@@ -131,9 +131,11 @@ def test_the_command_says_so_before_it_starts(tmp_path: Path) -> None:
 
 
 def test_an_error_is_shown_in_one_short_line_without_secrets() -> None:
-    assert shown(ValueError("a\x1b[31m b\nhttps://u:p@h/x " + "y" * 999))[:25] == "a\ufffd[31m b https://h/x yyyy"
-    assert len(shown(ValueError("y" * 999))) == trackers.MAX_MESSAGE
-    assert shown(ValueError()) == "ValueError"
+    assert (
+        describe_error(ValueError("a\x1b[31m b\nhttps://u:p@h/x " + "y" * 999))[:25] == "a\ufffd[31m b https://h/x yyyy"
+    )
+    assert len(describe_error(ValueError("y" * 999))) == trackers.MAX_MESSAGE
+    assert describe_error(ValueError()) == "ValueError"
 
 
 def test_no_other_system_is_imported_with_opsmith() -> None:

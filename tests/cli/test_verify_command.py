@@ -15,6 +15,17 @@ FIELDS = {
 }
 
 
+# The mean of a row, and a program for it that is right where D = 16.
+SIXTEENTH = """
+inputs: [{name: E0, dtype: fp32, dims: [D, N], data_gen: torch.randn}]
+fns:
+  - {name: Sum, func_name: fn_sum, apply: "return [state[0] + input[0]]", init: [0], input_dtype: fp32, output_dtype: fp32}
+  - {name: Part, func_name: fn_part, apply: "return [input[0] / 16]", input_dtype: fp32, output_dtype: fp32}
+outputs: [{name: S0, dtype: fp32, dims: [N], data_transform: ["input_data['E0'].mean(-1)"]}]
+impl: return step.Map(fn=fn_part).apply(step.Accum(fn=fn_sum, b=1).apply(E0))
+"""
+
+
 def test_one_json_line_per_task_and_the_worst_outcome_counts(opsmith, tasks):
     (tasks / "broken_0.yaml").write_text("target: tiny_target:TINY\nwant: [1]\n")
     done = opsmith("verify", tasks, "--json")
@@ -29,6 +40,25 @@ def test_one_json_line_per_task_and_the_worst_outcome_counts(opsmith, tasks):
     assert "expected a mapping with `inputs` and `want`" in broken["message"]
     assert "--impl FILE" in bare["message"]
     assert (passed["stage"], passed["trials"], passed["max_abs_error"], passed["errors"]) == ("MATCH", 2, 0.0, [])
+
+
+def test_files_of_one_name_in_several_folders_are_told_apart_by_their_paths(opsmith, tasks):
+    (tasks / "wrong").mkdir()
+    wrong = (tasks / "sum_0.yaml").read_text().replace("x y +", "x y -")
+    (tasks / "wrong" / "sum_0.yaml").write_text(wrong)
+    done = opsmith("verify", tasks / "sum_0.yaml", tasks / "wrong" / "sum_0.yaml", "--json")
+    assert [(line["task"], line["outcome"]) for line in done.lines] == [
+        (str(tasks / "sum_0.yaml"), "passed"),
+        (str(tasks / "wrong" / "sum_0.yaml"), "refused"),
+    ]
+
+
+def test_a_person_reads_what_the_name_of_a_shape_set_stands_for(opsmith, tasks):
+    (tasks / "mean_0.yaml").write_text(SIXTEENTH)
+    done = opsmith("verify", tasks / "mean_0.yaml")
+    assert (done.code, done.out.count("unit (N = 1, D = 2) seed 0 float64\n")) == (1, 1)
+    (line,) = opsmith("verify", tasks / "mean_0.yaml", "--json").lines
+    assert "unit seed 0 float64\n" in line["message"]  # as it is stored
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from models.servers import OpenAIServer
 from docs.blocks import DOCS, Block, fits, read_blocks
 from docs.shell import Shell
 from opsmith.agents.prompt import read_prompt
-from opsmith.benchmarks import load_tasks
 from opsmith.models import Message
-from opsmith.models.sampling import fenced
+from opsmith.models.sampling import fence_program
+from opsmith.suites import load_tasks
 
 SERVER = "http://127.0.0.1:8000"  # in the pages; the tests put a server of their own there,
 UI_PORT = "8741"  # and a port that is free there,
@@ -46,7 +46,7 @@ def answer(body: dict[str, Any]) -> str:
     parts = read_prompt([Message(message["role"], message["content"]) for message in body["messages"]])
     asked = yaml.safe_load(parts.task)
     known = (task for task in load_tasks(["index_0", "bmm_0"]) if yaml.safe_load(task.prompt_text) == asked)
-    return next((fenced(task.impl or "") for task in known), "I do not know.")
+    return next((fence_program(task.impl or "") for task in known), "I do not know.")
 
 
 @pytest.fixture

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from opsmith.evaluation.catalogue import find, known
-from opsmith.evaluation.conduct import Conducted, conduct
-from opsmith.evaluation.plan import Asked, plan
+from opsmith.evaluation.catalogue import find_experiments, list_experiments
+from opsmith.evaluation.conduct import ConductedExperiment, conduct_experiment
+from opsmith.evaluation.plan import ExperimentOptions, plan_runs
 from opsmith.executors import local
+from opsmith.judging.pool import Pool
 from opsmith.models import embedded
-from opsmith.models.sampling import Session
+from opsmith.models.sampling import PromptSampler
 from opsmith.store import Store
 from opsmith.targets import Target
-from opsmith.verification.pool import Pool
 
 TASKS = ("attn_0", "gemm_1", "index_0", "index_2", "index_3", "expert_1")  # quick to sample; one needs a second round
-ASKED = Asked(("embedded",), samples=8, tasks=TASKS, seeds=(0,))
-NAMES = tuple(known())
+ASKED = ExperimentOptions(("embedded",), samples=8, tasks=TASKS, seeds=(0,))
+NAMES = tuple(list_experiments())
 
 
 @dataclass
@@ -37,8 +37,8 @@ class Small:
     store: Store
 
     @cached_property
-    def done(self) -> dict[str, Conducted]:
-        return {name: conduct(find(name)[0], ASKED, self.store, self.folder) for name in NAMES}
+    def done(self) -> dict[str, ConductedExperiment]:
+        return {name: conduct_experiment(find_experiments(name)[0], ASKED, self.store, self.folder) for name in NAMES}
 
     def runs(self, name: str) -> dict[str, str]:
         """The runs of an experiment by arm."""
@@ -53,14 +53,14 @@ class Small:
         return float(found)
 
     def planned(self, name: str) -> int:
-        return len(plan(find(name)[0], ASKED))
+        return len(plan_runs(find_experiments(name)[0], ASKED))
 
 
 @lru_cache
-def session(target: Target, noise: float) -> Session:
+def session(target: Target, noise: float) -> PromptSampler:
     """One sampler for all runs; what it learned from a prompt is kept for the next run with that prompt."""
-    made = Session(target, noise)
-    made._policy = lru_cache(maxsize=None)(made._fit) if noise == 0 else session(target, 0.0)._policy
+    made = PromptSampler(target, noise)
+    made._policy = lru_cache(maxsize=None)(made._fit_policy) if noise == 0 else session(target, 0.0)._policy
     return made
 
 
@@ -68,7 +68,7 @@ def session(target: Target, noise: float) -> Session:
 def small(folder: Path) -> Iterator[Small]:
     with pytest.MonkeyPatch.context() as patch, Pool(2) as pool, Store.open(folder / "runs") as store:
         patch.setattr(embedded, "is_known_elsewhere", lambda target: False)
-        patch.setattr(embedded, "Session", session)
+        patch.setattr(embedded, "PromptSampler", session)
         patch.setattr(local, "Pool", lambda *_, **__: pool)
         patch.setattr(local.LocalExecutor, "__exit__", lambda *_: None)
         yield Small(folder / "results", store)

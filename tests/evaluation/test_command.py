@@ -7,9 +7,9 @@ import pytest
 from models.servers import OpenAIServer
 from typer.testing import CliRunner, Result
 
-from opsmith.cli import app
+from opsmith.cli.app import build_app
 from opsmith.models import table
-from opsmith.models.price import cost_usd
+from opsmith.models.price import price_reply
 from opsmith.records import Usage
 
 MODEL = "openai/gpt-4o-2024-11-20"
@@ -39,7 +39,7 @@ max_tokens = 512
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["experiment", *map(str, arguments)])
+    return CliRunner().invoke(build_app(), ["experiment", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def server(monkeypatch: pytest.MonkeyPatch):
     """OpenAI's prices, a server on loopback; its answers are refused without running."""
     with OpenAIServer("impl: |\n  return E9\n") as served:
         family = table.FAMILIES["openai/"]
-        own = table.Server(served.url, "OPENAI_API_KEY", "openai")
-        monkeypatch.setitem(table.FAMILIES, "openai/", table.Family(family.rest, family.what, family.make, own))
+        own = table.ProviderServer(served.url, "OPENAI_API_KEY", "openai")
+        monkeypatch.setitem(table.FAMILIES, "openai/", table.Family(family.suffix, family.what, family.make, own))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
         yield served
 
@@ -56,7 +56,7 @@ def server(monkeypatch: pytest.MonkeyPatch):
 def test_a_cap_on_costs_stops_the_experiment_and_a_higher_one_goes_on(server: OpenAIServer, tmp_path: Path) -> None:
     file = tmp_path / "two.toml"
     file.write_text(TWO_ARMS)
-    each = cost_usd("openai", ("gpt-4o-2024-11-20",), Usage(1, 100, 10, 60))
+    each = price_reply("openai", ("gpt-4o-2024-11-20",), Usage(1, 100, 10, 60))
     assert each is not None
     common = (
         file,

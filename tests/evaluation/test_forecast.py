@@ -2,15 +2,15 @@
 
 import pytest
 
-from opsmith.agents.prompt import compose
-from opsmith.benchmarks import load_tasks
+from opsmith.agents.prompt import compose_prompt
 from opsmith.errors import UsageError
-from opsmith.evaluation.catalogue import find
-from opsmith.evaluation.forecast import Forecast, forecast, of_run, price
-from opsmith.evaluation.plan import Asked, plan
-from opsmith.models.price import cost_usd
+from opsmith.evaluation.catalogue import find_experiments
+from opsmith.evaluation.forecast import Forecast, forecast_run, forecast_runs, price_requests
+from opsmith.evaluation.plan import ExperimentOptions, plan_runs
+from opsmith.models.price import price_reply
 from opsmith.records import Usage
 from opsmith.settings import Settings
+from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 
 GPT = "openai/gpt-4o-2024-11-20"
@@ -18,17 +18,17 @@ TASKS = ("attn_0", "gemm_1", "index_0")
 
 
 def _forecast(name: str, model: str, samples: int | None = None) -> dict[str, Forecast]:
-    asked = Asked((model,), samples, TASKS)
-    return {item.arm: item for item in forecast(plan(find(name)[0], asked), load_tasks(TASKS))}
+    asked = ExperimentOptions((model,), samples, TASKS)
+    return {item.arm: item for item in forecast_runs(plan_runs(find_experiments(name)[0], asked), load_tasks(TASKS))}
 
 
 def test_a_single_round_is_counted_exactly() -> None:
     found = _forecast("table2", GPT, samples=10)["single"]
-    prompts = [compose(task, (), get_target("step"), None, 0).tokens for task in load_tasks(TASKS)]
+    prompts = [compose_prompt(task, (), get_target("step"), None, 0).input_tokens for task in load_tasks(TASKS)]
     assert (found.first.requests, found.rounds) == (3 * 10, 1)
     assert found.first.input_tokens == 30 * (sum(prompts) // 3)
     assert found.first.output_tokens == 30 * 1024
-    one = cost_usd("openai", ("gpt-4o-2024-11-20",), Usage(1, sum(prompts) // 3, 1024))
+    one = price_reply("openai", ("gpt-4o-2024-11-20",), Usage(1, sum(prompts) // 3, 1024))
     assert one is not None
     assert found.first.cost_usd == pytest.approx(30 * one)
     assert found.most == found.first
@@ -71,7 +71,7 @@ def test_a_control_spends_at_most_what_its_measure_does() -> None:
     ],
 )
 def test_an_unknown_price_is_not_guessed(model: str, base_url: str | None, known: bool) -> None:
-    found = price(model, base_url, 10, 1000, 100)
+    found = price_requests(model, base_url, 10, 1000, 100)
     assert (found is not None) is known
     assert found != 0 or model in ("embedded", "search")
 
@@ -79,12 +79,12 @@ def test_an_unknown_price_is_not_guessed(model: str, base_url: str | None, known
 @pytest.mark.parametrize("model", ["gpt-4o", "opnai/gpt-4o", "embedded2"])
 def test_a_name_that_is_no_models_is_not_free(model: str) -> None:
     with pytest.raises(UsageError, match=f"model '{model}': no such model; known: embedded, search, openai/NAME"):
-        price(model, None, 10, 1000, 100)
+        price_requests(model, None, 10, 1000, 100)
 
 
 def _run(**values: object) -> Usage:
     settings = Settings(model=GPT, samples=10, temperatures=(0.4, 1.0), **values)  # type: ignore[arg-type]
-    return of_run("run", settings, load_tasks(TASKS)).first
+    return forecast_run("run", settings, load_tasks(TASKS)).first
 
 
 def test_a_request_for_several_completions_reads_its_prompt_once() -> None:
@@ -108,4 +108,4 @@ def test_a_batch_costs_half() -> None:
 def test_what_the_model_cannot_do_is_no_forecast(values: dict[str, object]) -> None:
     settings = Settings(model="deepseek/deepseek-chat", **values)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="deepseek/deepseek-chat"):
-        of_run("run", settings, load_tasks(TASKS))
+        forecast_run("run", settings, load_tasks(TASKS))

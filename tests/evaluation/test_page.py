@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from opsmith.evaluation.analyses import ANALYSES
-from opsmith.evaluation.analyses.curves import points
+from opsmith.evaluation.analyses.curves import make_points
 from opsmith.evaluation.experiment import Arm, Experiment
-from opsmith.evaluation.page import Made, page
-from opsmith.evaluation.study import Observed, Study
-from opsmith.learn.metrics import Score
-from opsmith.learn.result import RoundResult, RunResult, TaskResult
+from opsmith.evaluation.page import Provenance, write_page
+from opsmith.evaluation.study import ObservedRun, Study
 from opsmith.records import Task, Usage
+from opsmith.results.metrics import GroupScore
+from opsmith.results.result import RoundResult, RunResult, TaskResult
 from opsmith.store.queries import Tally
 
 TASKS = tuple(Task(name, "tiny_target:TINY", "") for name in ("a_0", "a_1", "b_0"))
@@ -32,10 +32,10 @@ ADAPTIVE = {
     0: [(0, "a_0", 4), (0, "a_1", 0), (0, "b_0", 0), (1, "a_1", 1), (1, "b_0", 0)],
     1: [(0, "a_0", 2), (0, "a_1", 2), (0, "b_0", 0), (1, "b_0", 0)],
 }
-MADE = Made("opsmith experiment hand --model openai/some-model", "2026-01-31", "0.1.0")
+MADE = Provenance("opsmith experiment hand --model openai/some-model", "2026-01-31", "0.1.0")
 
 
-def observed(arm: str, seed: int, counts: list[tuple[int, str, int]], language_model: bool = True) -> Observed:
+def observed(arm: str, seed: int, counts: list[tuple[int, str, int]], language_model: bool = True) -> ObservedRun:
     solved = {task: number for number, task, right in reversed(counts) if right}
     rounds = tuple(
         RoundResult(
@@ -47,7 +47,7 @@ def observed(arm: str, seed: int, counts: list[tuple[int, str, int]], language_m
     usage = Usage(len(counts) * 8, len(counts) * 800, len(counts) * 80, 0, None if arm == "single" else 0.5)
     model = "openai/some-model" if language_model else "embedded"
     result = RunResult(
-        f"run-{arm}-{seed}", model, language_model, "max rounds", True, rounds, per_task, (), Score(3, len(solved), None, None),
+        f"run-{arm}-{seed}", model, language_model, "max rounds", True, rounds, per_task, (), GroupScore(3, len(solved), None, None),
         {}, usage, Usage(), 100.0, {"repaired": 2 + seed, "corrupted": 1}, 1.0, (),
     )  # fmt: skip
     tokens: dict[int, dict[str, int]] = {}
@@ -55,7 +55,7 @@ def observed(arm: str, seed: int, counts: list[tuple[int, str, int]], language_m
         tokens.setdefault(number, {})[task] = 100 * (number + 1)
     tallies = tuple(Tally(number, task, 0.7, right, 8) for number, task, right in counts)
     settings = {"samples": 8, "temperatures": [0.7], "agents": arm}
-    return Observed(Arm(name=arm), "openai/some-model", seed, result, tallies, tokens, usage, settings)
+    return ObservedRun(Arm(name=arm), "openai/some-model", seed, result, tallies, tokens, usage, settings)
 
 
 def study(language_model: bool = True, stopped: str = "") -> Study:
@@ -66,12 +66,12 @@ def study(language_model: bool = True, stopped: str = "") -> Study:
 
 def test_a_page_of_results(golden: Callable[[str, str], None]) -> None:
     made = study()
-    golden("experiment_page.md", page(made, ANALYSES["methods"](made), MADE, ("hand.svg",)))
+    golden("experiment_page.md", write_page(made, ANALYSES["methods"](made), MADE, ("hand.svg",)))
 
 
 def test_a_mark_and_an_unfinished_run_are_said_at_the_top() -> None:
     made = study(language_model=False, stopped="max cost")
-    head = page(made, ANALYSES["methods"](made), MADE, ()).split("## ", maxsplit=1)[0]
+    head = write_page(made, ANALYSES["methods"](made), MADE, ()).split("## ", maxsplit=1)[0]
     assert "**Embedded model: a program sampler, not a language model." in head
     assert "**Not complete: it stopped (max cost)." in head
 
@@ -79,7 +79,7 @@ def test_a_mark_and_an_unfinished_run_are_said_at_the_top() -> None:
 def test_what_the_guardian_did_is_counted_per_run() -> None:
     """Tasks of a target that cannot tell their class are in none, and that is said."""
     made = study()
-    text = page(made, ANALYSES["classes"](made), MADE, ())
+    text = write_page(made, ANALYSES["classes"](made), MADE, ())
     assert "| some-model | adaptive | repaired | 2.5 |\n| some-model | adaptive | corrupted | 1.0 |" in text
     assert "in no class (no program of their own, or the target cannot tell): a\\_0, a\\_1, b\\_0" in text
 
@@ -87,28 +87,28 @@ def test_what_the_guardian_did_is_counted_per_run() -> None:
 def test_values_over_seeds_are_means_of_each() -> None:
     made = study()
     tasks = [task.id for task in TASKS]
-    single, adaptive = (made.pass_at_n("openai/some-model", arm, tasks) for arm in ("single", "adaptive"))
+    single, adaptive = (made.estimate_pass_at_n("openai/some-model", arm, tasks) for arm in ("single", "adaptive"))
     assert single is not None
     assert adaptive is not None
     assert single.seeds == pytest.approx((1 / 3, 2 / 3))
     assert single.value == pytest.approx(1 / 2)
     assert adaptive.seeds == pytest.approx((2 / 3, 2 / 3))
     assert (single.tasks, single.samples) == (3, 48)
-    rate = made.pass_at_1("openai/some-model", "adaptive", tasks)
+    rate = made.estimate_pass_at_1("openai/some-model", "adaptive", tasks)
     assert rate is not None
     assert rate.seeds == pytest.approx(((4 / 8 + 1 / 8) / 3, (2 / 8 + 2 / 8) / 3))
-    assert made.pass_at(9, "openai/some-model", "single", tasks) is None
+    assert made.estimate_pass_at(9, "openai/some-model", "single", tasks) is None
 
 
 def test_an_interval_holds_the_chance_that_a_rare_answer_is_missed() -> None:
     made = study()
-    found = made.pass_at_n("openai/some-model", "adaptive", ["a_1"])
+    found = made.estimate_pass_at_n("openai/some-model", "adaptive", ["a_1"])
     assert found is not None
     assert (found.low, found.high) == (0.0, 1.0)  # 1 and 2 of 8 are right: both seeds miss theirs in 3.5 % of resamples
 
 
 def test_a_solved_task_keeps_the_length_of_the_prompt_that_solved_it() -> None:
-    found = points(observed("adaptive", 0, ADAPTIVE[0]), [task.id for task in TASKS])
+    found = make_points(observed("adaptive", 0, ADAPTIVE[0]), [task.id for task in TASKS])
     assert [point.tokens for point in found] == pytest.approx([100, (100 + 200 + 200) / 3])
     assert [point.label for point in found] == ["None", "1: H₁"]
     assert [point.solved for point in found] == [1, 2]

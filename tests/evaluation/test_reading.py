@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import TaskError, UsageError
-from opsmith.evaluation.catalogue import find, known
-from opsmith.evaluation.plan import Asked, plan
+from opsmith.evaluation.catalogue import find_experiments, list_experiments
+from opsmith.evaluation.plan import ExperimentOptions, plan_runs
 from opsmith.evaluation.reading import read_experiment
 
 ROOT = Path(__file__).parents[2]
@@ -63,56 +63,60 @@ def test_a_wrong_file_is_named_with_the_line(tmp_path: Path, old: str, new: str,
 
 def test_settings_of_a_run_are_no_experiment_and_say_what_to_do() -> None:
     with pytest.raises(TaskError, match=r"main\.toml: no experiment: .*; try: opsmith run .*main\.toml"):
-        find(str(ROOT / "experiments" / "main.toml"))
+        find_experiments(str(ROOT / "experiments" / "main.toml"))
 
 
 def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"experiment 'fig22': no such name or file; did you mean 'fig2'\? known: control"
     ):
-        find("fig22")
+        find_experiments("fig22")
     with pytest.raises(UsageError, match="no such experiment file"):
-        find(str(tmp_path / "none.toml"))
+        find_experiments(str(tmp_path / "none.toml"))
 
 
-@pytest.mark.parametrize("name", known())
+@pytest.mark.parametrize("name", list_experiments())
 def test_the_experiments_of_this_repository_open_with_their_command(name: str) -> None:
-    file = known()[name]
+    file = list_experiments()[name]
     assert file.read_text().splitlines()[0] == f"# opsmith experiment {name}"
-    (found,) = find(name)
-    runs = plan(found, Asked())
-    assert {item.settings.guardian for item in runs if item.settings.agents == "agent"} <= {"llm"}
-    assert {item.settings.max_tokens for item in runs if "o1" not in item.series} == {1024}
+    (found,) = find_experiments(name)
+    runs = plan_runs(found, ExperimentOptions())
+    assert {item.settings.method.guardian for item in runs if item.settings.method.agents == "agent"} <= {"llm"}
+    assert {item.settings.method.max_tokens for item in runs if "o1" not in item.series} == {1024}
 
 
 def test_the_papers_settings_stand_in_the_files() -> None:
-    learning, ablation = (plan(find(name)[0], Asked()) for name in ("fig2", "table2"))
-    assert {(item.settings.samples, item.settings.temperatures) for item in learning} == {(64, (0.4, 0.7, 1.0))}
-    assert {(item.settings.samples, item.settings.temperatures) for item in ablation} == {(64, (0.7,))}
+    learning, ablation = (plan_runs(find_experiments(name)[0], ExperimentOptions()) for name in ("fig2", "table2"))
+    assert {(item.settings.method.samples, item.settings.method.temperatures) for item in learning} == {
+        (64, (0.4, 0.7, 1.0))
+    }
+    assert {(item.settings.method.samples, item.settings.method.temperatures) for item in ablation} == {(64, (0.7,))}
     assert {item.settings.seed for item in learning if "gpt-4o" in item.series} == {42}
     (o1,) = {
-        item.settings for item in plan(find("table4")[0], Asked(("openai/o1-2024-12-17",))) if item.arm.name == "single"
+        item.settings
+        for item in plan_runs(find_experiments("table4")[0], ExperimentOptions(("openai/o1-2024-12-17",)))
+        if item.arm.name == "single"
     }
-    assert (o1.samples, o1.max_tokens) == (8, 16384)
+    assert (o1.method.samples, o1.method.max_tokens) == (8, 16384)
 
 
 def test_later_settings_win() -> None:
-    (found,) = find("fig8")
-    own = plan(found, Asked(("embedded",), samples=8, tasks=("attn_0",), seeds=(5,)))
-    assert [item.settings.levels for item in own] == [1, 2, 3, 4]
-    first = own[0].settings
-    assert (first.samples, first.temperatures, first.guardian, first.seed) == (8, (1.0,), "static", 5)
-    assert first.tasks == ("attn_0",)
-    assert len(plan(found, Asked(("embedded",)))) == 3 * 4
+    (found,) = find_experiments("fig8")
+    own = plan_runs(found, ExperimentOptions(("embedded",), samples=8, tasks=("attn_0",), seeds=(5,)))
+    assert [item.settings.method.levels for item in own] == [1, 2, 3, 4]
+    first = own[0].settings.method
+    assert (first.samples, first.temperatures, first.guardian, own[0].settings.seed) == (8, (1.0,), "static", 5)
+    assert own[0].settings.tasks == ("attn_0",)
+    assert len(plan_runs(found, ExperimentOptions(("embedded",)))) == 3 * 4
 
 
 def test_the_papers_numbers_add_up() -> None:
     """Table 4's groups sum to its averages, table 2's classes to its sums, as far as the paper prints digits."""
     sizes = {"attn": 3, "gemm": 3, "bmm": 3, "norm": 3, "rope": 3, "index": 4, "expert": 3, "etoe": 4}
-    for item in find("table4")[0].paper:
+    for item in find_experiments("table4")[0].paper:
         mean = sum(item.values[group] * size for group, size in sizes.items()) / 26
         assert mean == pytest.approx(item.values["all"], abs=0.0006), (item.model, item.measure)
-    for item in find("table2")[0].paper:
+    for item in find_experiments("table2")[0].paper:
         if item.measure == "tasks":
             continue
         v = item.values

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from evaluation.small import ASKED, NAMES, TASKS, Small, small
-from opsmith.benchmarks import load_tasks
-from opsmith.evaluation.catalogue import find
-from opsmith.evaluation.conduct import conduct
+from opsmith.evaluation.catalogue import find_experiments
+from opsmith.evaluation.conduct import conduct_experiment
 from opsmith.evaluation.marks import BOTH, EMBEDDED
-from opsmith.learn.result import result_of
+from opsmith.judging.verifier import canonical_source
 from opsmith.records import Outcome
-from opsmith.verification.verifier import canonical
+from opsmith.results.result import result_of
+from opsmith.suites import load_tasks
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +63,16 @@ def test_equal_arms_are_run_once(series: Small) -> None:
     assert {*adaptive, series.runs("fig8")["m = 3"]} == {adaptive[0]}
     assert len({series.runs(name)["agent"] for name in ("table1", "table2", "fig9", "fig12", "fig13")}) == 1
     different = {run for name in NAMES for run in series.runs(name).values()}
-    assert {summary.info.id for summary in series.store.runs()} == different
-    again = conduct(find("fig2")[0], ASKED, series.store, series.folder).data
+    assert {summary.info.id for summary in series.store.list_runs()} == different
+    again = conduct_experiment(find_experiments("fig2")[0], ASKED, series.store, series.folder).data
     assert again["rows"] == series.done["fig2"].data["rows"]
-    assert len(series.store.runs()) == len(different)
+    assert len(series.store.list_runs()) == len(different)
 
 
 def _samples(series: Small, run: str, last: int | None = None) -> dict[str, list[bool]]:
     """By task: which judged samples are right, from the list of samples."""
     found: dict[str, list[bool]] = defaultdict(list)
-    for row in series.store.samples(run):
+    for row in series.store.list_samples(run):
         if row.outcome is not None and (last is None or row.round <= last):
             found[row.task].append(row.outcome is Outcome.PASSED)
     return found
@@ -108,9 +108,9 @@ def test_pass_at_k_counts_subsets(series: Small, k: int) -> None:
 def test_diversity_is_different_trees_over_answers(series: Small) -> None:
     tasks = {task.id: task for task in load_tasks(TASKS)}
     answers: dict[str, list[str]] = defaultdict(list)
-    for task, program, passed in series.store.programs(series.runs("table1")["single"]):
+    for task, program, passed in series.store.read_programs(series.runs("table1")["single"]):
         if not passed:
-            answers[task].append(canonical(tasks[task], program))
+            answers[task].append(canonical_source(tasks[task], program))
     mean = sum(len(set(found)) / len(found) for found in answers.values()) / len(answers)
     assert series.value("table1", "single", "failure diversity") == pytest.approx(mean)
 
@@ -142,7 +142,7 @@ def test_the_learning_curve_ends_where_the_run_does(series: Small) -> None:
 
 def test_levels_are_compared_by_tokens_and_performance(series: Small) -> None:
     runs = series.runs("fig8")
-    usage = {arm: series.store.usage(run).input_tokens for arm, run in runs.items()}
+    usage = {arm: series.store.sum_usage(run).input_tokens for arm, run in runs.items()}
     (line,) = [
         row for row in (series.folder / "fig8.md").read_text().splitlines() if row.startswith("| embedded | m = 1 |")
     ]
@@ -155,7 +155,7 @@ def test_controls_spend_what_the_adaptive_run_spent_unless_nothing_is_left_to_so
     runs = series.runs("control")
     ends = {run["arm"]: run["end"] for run in series.done["control"].data["runs"]}
     assert series.store.sample_count(runs["as many samples"]) <= series.store.sample_count(runs["adaptive"])
-    spent = {arm: series.store.usage(run) for arm, run in runs.items()}
+    spent = {arm: series.store.sum_usage(run) for arm, run in runs.items()}
     total = {arm: usage.input_tokens + usage.output_tokens for arm, usage in spent.items()}
     for arm in ("as many tokens", "single, as many tokens"):
         assert total[arm] <= 1.05 * total["adaptive"]

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import http.server
 import os
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from terminals import hears_hangup
 from tiny_target import TINY, register, tiny_task
 
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
 from opsmith.executors import get_executor
-from opsmith.executors.cluster import _check_answers, _hushed, _without_keys
+from opsmith.executors.cluster import _block_hangup, _check_address, _hide_keys, _hush_ray
 from opsmith.executors.local import LocalExecutor
 from opsmith.learn.identity import run_info
 from opsmith.models.embedded import EmbeddedModel
 from opsmith.settings import Settings
+from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 
 TASKS = load_tasks(["bmm_0"])
@@ -33,7 +36,7 @@ def entered(address, **more):
 def test_the_default_is_this_machine():
     executor = get_executor(Settings(), TASKS)
     assert isinstance(executor, LocalExecutor)
-    assert isinstance(executor.model(), EmbeddedModel)
+    assert isinstance(executor.make_model(), EmbeddedModel)
 
 
 def test_an_address_without_ray_is_refused():
@@ -79,14 +82,14 @@ def test_a_server_of_another_kind_is_no_cluster():
 def test_where_ray_speaks_tls_whoever_accepts_is_enough(monkeypatch):
     monkeypatch.setenv("RAY_USE_TLS", "1")
     with socket.create_server(("127.0.0.1", 0)) as silent:  # as a TLS server is to a greeting in plain text
-        _check_answers(f"127.0.0.1:{silent.getsockname()[1]}")
+        _check_address(f"127.0.0.1:{silent.getsockname()[1]}")
 
 
 def test_ray_is_not_told_the_command_line():
     utils = pytest.importorskip("ray._private.utils", reason="the ray extra is not installed")
     before = utils.get_entrypoint_name
     assert "python" in before(), "Ray asks here"
-    with _hushed():
+    with _hush_ray():
         assert utils.get_entrypoint_name() == "opsmith"
     assert utils.get_entrypoint_name is before
 
@@ -106,10 +109,21 @@ def test_the_executor_is_no_part_of_a_runs_name():
     assert len({run_info(TASKS, (), None, model, target, one).id for one in settings}) == 1
 
 
-def test_keys_are_hidden_while_rays_processes_start(monkeypatch):
+def test_what_no_worker_may_know_is_hidden_while_rays_processes_start(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    monkeypatch.setenv("GH_PAT", "ghp-1")
     monkeypatch.setenv("RAY_AUTH_TOKEN", "of the cluster")
-    with _without_keys():
-        assert "OPENAI_API_KEY" not in os.environ
+    before = dict(os.environ)
+    with _hide_keys():
+        assert not {"OPENAI_API_KEY", "GH_PAT"} & os.environ.keys()
         assert os.environ["RAY_AUTH_TOKEN"] == "of the cluster"
-    assert os.environ["OPENAI_API_KEY"] == "sk-1"
+        assert "PATH" in os.environ
+    assert dict(os.environ) == before
+
+
+@hears_hangup
+def test_rays_processes_outlive_a_terminal_that_is_closed():
+    code = "import signal; signal.raise_signal(signal.SIGHUP)"
+    with _block_hangup():
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGHUP

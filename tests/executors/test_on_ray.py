@@ -65,7 +65,7 @@ def test_a_run_on_ray_is_the_local_one_and_leaves_nothing(tmp_path: Path, short:
         done = run(tmp_path, short, out, *options)
         assert done.returncode == 0, done.stderr
         with Store.open(tmp_path / out) as store:
-            found.append(store.contents(json.loads(done.stdout)["run"]))
+            found.append(store.read_contents(json.loads(done.stdout)["run"]))
         said += done.stderr
     assert found[0] == found[1]
     assert any("passed" in text for table, text in found[0] if table == "verdict")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opsmith.errors import OpsmithError, ProviderError, TaskError, UsageError, VerifierError
-from opsmith.executors.wire import found_in, pack, read, refusal, unpack
+from opsmith.errors import OpsmithError, ProviderError, TargetError, TaskError, UsageError, VerifierError
+from opsmith.executors.wire import open_answer, pack_message, read_record, refuse_error, unpack_message
 from opsmith.models import ExhaustedError, Message, Reply, Request
 from opsmith.records import Task, Usage
 
@@ -17,12 +17,12 @@ TASK = Task("sum_0", "step", "inputs: {}\n", None, "sum", "a/b.yaml", "inputs: {
 
 @pytest.mark.parametrize("record", [REQUEST, REPLY, UNPRICED, TASK])
 def test_a_record_comes_out_as_it_went_in(record):
-    assert read(type(record), unpack(pack(record))) == record
+    assert read_record(type(record), unpack_message(pack_message(record))) == record
 
 
 def test_any_text_comes_through():
     odd = "\ud800 \x00 \U0001f600"
-    assert unpack(pack({"source": odd})) == {"source": odd}
+    assert unpack_message(pack_message({"source": odd})) == {"source": odd}
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ def test_any_text_comes_through():
 )
 def test_what_is_no_record_is_refused_with_its_place(kind, data, words):
     with pytest.raises(ValueError, match=words):
-        read(kind, data)
+        read_record(kind, data)
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"", b"{", b"\x80\x04N."])
 def test_what_is_no_mapping_is_refused(data):
     with pytest.raises(ValueError, match=r".*"):
-        unpack(data)
+        unpack_message(data)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,7 @@ def test_what_is_no_mapping_is_refused(data):
     [
         (UsageError("no"), UsageError, False),
         (TaskError("wrong file"), TaskError, False),
+        (TargetError("line 3"), TargetError, False),
         (VerifierError("worker gone"), VerifierError, True),
         (ProviderError("worker gone", retryable=True), ProviderError, True),
         (ExhaustedError("no more"), ProviderError, False),
@@ -58,14 +59,14 @@ def test_what_is_no_mapping_is_refused(data):
     ],
 )
 def test_an_error_keeps_its_class_and_message(error, kind, again):
-    answer = unpack(pack(refusal(error)))
+    answer = unpack_message(pack_message(refuse_error(error)))
     assert answer["again"] is again
     with pytest.raises(kind) as caught:
-        found_in(answer)
+        open_answer(answer)
     assert str(caught.value) == str(error)
     assert getattr(caught.value, "retryable", again) is again
 
 
 def test_an_error_of_nobody_is_ours():
     with pytest.raises(VerifierError, match="KeyError: 'lost'"):
-        found_in(refusal(KeyError("lost")))
+        open_answer(refuse_error(KeyError("lost")))

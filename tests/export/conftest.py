@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from opsmith.verification.pool import Pool
+from opsmith.judging.pool import Pool
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from opsmith.export.examples import MIXED, TEST, TRAIN, split_of
 from opsmith.export.rows import COLUMNS
 from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Verdict
 from opsmith.store import Store
-from opsmith.store.verdicts import judgements, reverdict_rows
+from opsmith.store.verdicts import list_judgements, reverdict_rows
 
 register()
 
@@ -170,7 +170,7 @@ def test_the_verdict_of_now_counts(store, tmp_path):
         "x y +": (Stage.MATCH, Outcome.REFUSED, (Diagnostic("DATA", "now", "wrong", "right"),)),
         "x": (Stage.MATCH, Outcome.PASSED, ()),
     }
-    for item in judgements(store, RUN, Tiny.verifier):
+    for item in list_judgements(store, RUN, Tiny.verifier):
         for source, (stage, outcome, errors) in verdicts.items():
             if item.candidate == Candidate(source).id:
                 later = Verdict(item.candidate, stage, outcome, Boundary.CANDIDATE, errors, verifier=Tiny.verifier)
@@ -213,7 +213,7 @@ def test_replies_of_guardians_and_repairs_teach_too(tmp_path):
     from opsmith.learn.loop import improve
     from opsmith.targets import get_target
 
-    settings = SETTINGS.model_copy(update={"guardian": "llm", "repair": 1})
+    settings = SETTINGS.replace(guardian="llm", repair=1)
     with Store.open(tmp_path / "runs") as store:
         run = improve(TASKS, TinyModel(), settings, store, judge=InProcess()).run
         found = export_dataset(store, run, tmp_path / "data", every=True)

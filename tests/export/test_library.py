@@ -13,15 +13,15 @@ import pytest
 from export.stores import RUN, Said, info, oracles, write_run
 from packaging.requirements import Requirement
 
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
 from opsmith.export.folder import write_folder
 from opsmith.export.library import export_library, package_name
-from opsmith.export.pages import cell
-from opsmith.export.solved import facts, identifiers
+from opsmith.export.pages import escape_cell
+from opsmith.export.solved import describe_facts, name_functions
 from opsmith.learn.judge import IMPORT
 from opsmith.records import Experience, Task
 from opsmith.store.rows import experience_rows
+from opsmith.suites import load_tasks
 
 TASKS = load_tasks(["bmm_0", "expert_0", "norm_0"])
 SOLVED = {task.id: [Said("return E0\n", False), Said(task.impl, True)] for task in TASKS[:2]}
@@ -167,7 +167,7 @@ def test_what_a_run_was_given_is_in_the_library_and_says_where_it_comes_from(poo
     with write_run(tmp_path / "runs", {}, TASKS[1:]) as store:
         store.put(experience_rows(RUN, Experience(task, task.impl, 1.0, -1, IMPORT), None, False)).result()
         (operator,) = export_library(store, RUN, tmp_path / "ops", None, pool).operators
-    assert facts(operator)["model"] == "none: it was imported"
+    assert describe_facts(operator)["model"] == "none: it was imported"
     assert (operator.origin.round, operator.origin.verdict) == (None, None)
     assert "| given |" in (tmp_path / "ops" / "README.md").read_text()
 
@@ -175,7 +175,7 @@ def test_what_a_run_was_given_is_in_the_library_and_says_where_it_comes_from(poo
 def test_a_program_sampler_is_never_called_a_language_model(pool, tmp_path):
     with write_run(tmp_path / "runs", SOLVED, TASKS, info(model="embedded", is_language_model=False)) as store:
         found = export_library(store, RUN, tmp_path / "ops", None, pool)
-    assert facts(found.operators[0])["model"] == "embedded, which is a program sampler, not a language model"
+    assert describe_facts(found.operators[0])["model"] == "embedded, which is a program sampler, not a language model"
     assert "not a language model" in (tmp_path / "ops" / "README.md").read_text()
     assert "not a language model" in (tmp_path / "ops" / "ops" / "operators" / "bmm_0.py").read_text()
 
@@ -236,10 +236,10 @@ def test_a_package_is_called_like_its_folder(tmp_path):
 
 def test_functions_have_different_names_whatever_tasks_are_called():
     ids = ["attn_0", "Attn_0", "attn-0", "attn_0_2", "../x", "class", "", "9", "日本", "import os; os.abort()"]
-    names = identifiers(ids)
+    names = name_functions(ids)
     assert len(set(names)) == len(ids)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in names)
-    assert identifiers(["class", "9"]) == ["class_", "op_9"]
+    assert name_functions(["class", "9"]) == ["class_", "op_9"]
 
 
 def test_a_hostile_task_id_is_only_text(pool, tmp_path):
@@ -253,7 +253,7 @@ def test_a_hostile_task_id_is_only_text(pool, tmp_path):
     readme = (tmp_path / "ops" / "README.md").read_text()
     assert "<script>" not in readme
     assert "\u202e" not in readme
-    assert cell("a|b\n") == "a\\|b\ufffd"
+    assert escape_cell("a|b\n") == "a\\|b\ufffd"
 
 
 def test_a_language_that_cannot_be_packaged_says_so(pool, tmp_path):

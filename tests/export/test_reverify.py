@@ -6,12 +6,12 @@ import pytest
 from export.stores import OLD, RUN, Said, info, write_run
 from tiny_target import TARGETS, Tiny, tiny_task
 
-from opsmith.export.reverify import as_json, reverify
+from opsmith.export.reverify import as_json, reverify_run
 from opsmith.export.shown import reverified_parts
+from opsmith.judging.verifier import leave_unjudged, verify_many
 from opsmith.learn.judge import IMPORT
 from opsmith.records import Boundary, Diagnostic, Experience, Outcome, Stage, Task, Verdict
 from opsmith.store.rows import experience_rows
-from opsmith.verification.verifier import unjudged, verify_many
 
 SUM, SQUARE = tiny_task("sum_0", "x y +"), tiny_task("square_0", "x x *")
 SAID = {
@@ -54,9 +54,9 @@ def store(tmp_path):
 
 
 def test_what_flipped_is_found_and_the_old_verdicts_stay(store):
-    before = {(table, row) for table, row in store.contents(RUN) if table != "reverdict"}
+    before = {(table, row) for table, row in store.read_contents(RUN) if table != "reverdict"}
     asked = Asked()
-    found = reverify(store, "model", asked)
+    found = reverify_run(store, "model", asked)
     assert sorted(asked.programs) == [
         ("square_0", "copy x a b\na b *"),
         ("sum_0", "x"),
@@ -70,11 +70,11 @@ def test_what_flipped_is_found_and_the_old_verdicts_stay(store):
     assert "given:" in found.flips[0].message
     assert found.lost == ["sum_0"]
     assert found.exit_code == 1
-    assert {(table, row) for table, row in store.contents(RUN) if table != "reverdict"} == before
+    assert {(table, row) for table, row in store.read_contents(RUN) if table != "reverdict"} == before
 
 
 def test_tasks_and_rates_are_counted_by_both_verifiers(store):
-    square, total = reverify(store, RUN, Asked()).tasks
+    square, total = reverify_run(store, RUN, Asked()).tasks
     assert (square.task, square.judged, square.right, square.success_rate) == ("square_0", 1, (1, 1), (1.0, 1.0))
     assert (square.kept, square.solved) == ((Outcome.PASSED, Outcome.PASSED), (True, True))
     assert (total.judged, total.right, total.kept) == (4, (2, 1), (Outcome.PASSED, Outcome.REFUSED))
@@ -83,9 +83,9 @@ def test_tasks_and_rates_are_counted_by_both_verifiers(store):
 
 
 def test_a_second_call_judges_only_what_is_missing(store):
-    first = reverify(store, RUN, Asked())
+    first = reverify_run(store, RUN, Asked())
     asked = Asked()
-    again = reverify(store, RUN, asked)
+    again = reverify_run(store, RUN, asked)
     assert asked.programs == []
     assert again.programs == 0
     assert (again.flips, again.tasks, again.exit_code) == (first.flips, first.tasks, 1)
@@ -94,27 +94,29 @@ def test_a_second_call_judges_only_what_is_missing(store):
 def test_what_could_not_be_judged_is_said_and_tried_again(store):
     def fails(task: Task, sources: Sequence[str]) -> list[Verdict]:
         if task.id == "sum_0":
-            return [unjudged(source, Boundary.SANDBOX, Diagnostic("SANDBOX", "x", "y", "z")) for source in sources]
+            return [
+                leave_unjudged(source, Boundary.SANDBOX, Diagnostic("SANDBOX", "x", "y", "z")) for source in sources
+            ]
         return verify_many(task, sources)
 
-    found = reverify(store, RUN, fails)
+    found = reverify_run(store, RUN, fails)
     assert (found.flips, found.lost, found.exit_code) == ((), [], 2)
     assert {task for task, _ in found.unjudged} == {"sum_0"}
     assert found.tasks[1].kept == (Outcome.PASSED, Outcome.UNJUDGED)
     asked = Asked()
-    assert reverify(store, RUN, asked).exit_code == 1
+    assert reverify_run(store, RUN, asked).exit_code == 1
     assert {task for task, _ in asked.programs} == {"sum_0"}
 
 
 def test_a_solution_that_the_run_was_given_is_judged_too(tmp_path):
     with write_run(tmp_path, {}, [SUM], info("tiny")) as store:
         store.put(experience_rows(RUN, Experience(SQUARE, "x", 1.0, -1, IMPORT), None, False)).result()
-        found = reverify(store, RUN, Asked())
+        found = reverify_run(store, RUN, Asked())
     assert (found.lost, found.exit_code, found.candidates) == (["square_0"], 1, 0)
 
 
 def test_it_is_told_in_words_and_as_json(store):
-    found = reverify(store, RUN, Asked())
+    found = reverify_run(store, RUN, Asked())
     words = "\n".join(part for part in reverified_parts(found) if isinstance(part, str))
     assert "sum_0: sample " in words
     assert "and 1 more, the kept solution: passed, now refused at MATCH" in words

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from opsmith.benchmarks import SUITES, load_tasks, task_files
+from opsmith.suites import SUITES, load_tasks, task_files
 
 times = 0  # how many times the usual number of examples are drawn, anew; 0: the usual ones, the same in every run
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.examples import BITS, TASKS, fuzz, spoiled
+from opsmith.judging.verifier import verify, verify_many
 from opsmith.records import Outcome, Stage, Task
 from opsmith.targets.step import spec_of
-from opsmith.targets.step.language.canonical import canonical
+from opsmith.targets.step.language.canonical import canonical_text
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.ops import KEYWORDS
-from opsmith.verification.verifier import verify, verify_many
 
 SMALL = [task for task in TASKS if task.id in ("powers_0", "pairs_0", "shares_0", "expert_2")]
 WORDS = [f"step.{name}" for name in KEYWORDS] + [
@@ -60,7 +60,7 @@ def is_judged(task: Task, source: str) -> None:
     assert verdict.outcome is not Outcome.UNJUDGED, verdict.message
     assert verdict.passed or verdict.errors
     assert all(error.given and error.expected for error in verdict.errors)
-    assert isinstance(canonical(source), str)
+    assert isinstance(canonical_text(source), str)
 
 
 @st.composite

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.examples import BITS, REPLIES, TASK_FILES, TASKS, fuzz, spoiled
-from opsmith.agents.layout import dedent
-from opsmith.agents.prompt import yaml_block
+from opsmith.agents.indentation import strip_indentation
+from opsmith.agents.prompt import format_yaml_block
 from opsmith.agents.reply import read_reply
-from opsmith.benchmarks import read_task_file
 from opsmith.errors import OpsmithError, TaskError
 from opsmith.models.replay import ReplayModel
 from opsmith.records import Task
+from opsmith.suites import read_task_file
 from opsmith.targets import get_target
 from opsmith.targets.step.ir import read_spec, write_spec
 from opsmith.targets.step.language.spec import TaskSpec
@@ -80,22 +80,22 @@ def test_any_bytes_as_a_task_file_are_read_or_refused(data: bytes) -> None:
 def test_any_reply_holds_one_program_or_says_why_not(reply: str) -> None:
     found = read_reply(STEP, TASKS[0], reply)
     assert (found.source is None) == bool(found.errors)
-    assert found.source is None or STEP.check(TASKS[0], found.source).stage
+    assert found.source is None or STEP.check_program(TASKS[0], found.source).stage
     assert len(found.dropped) <= 20
 
 
 @fuzz(200)
 @given(st.text(alphabet=" \t\n\r\x0b\x0cab\u2028é"))
 def test_indentation_is_removed_as_the_standard_library_does(text: str) -> None:
-    assert dedent(text) == textwrap.dedent(text)
+    assert strip_indentation(text) == textwrap.dedent(text)
 
 
 @fuzz(200)
 @given(st.text() | JOINED)
 def test_a_program_stays_itself_in_a_prompt(program: str) -> None:
     """A program comes from a model: what it holds must not become a key of the next prompt."""
-    asked = yaml.safe_load(f"input_impl: {yaml_block(program)}\n")
-    assert asked == {"input_impl": dedent(program).strip("\n") + "\n"}
+    asked = yaml.safe_load(f"input_impl: {format_yaml_block(program)}\n")
+    assert asked == {"input_impl": strip_indentation(program).strip("\n") + "\n"}
 
 
 @st.composite

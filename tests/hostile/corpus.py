@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from opsmith.benchmarks import load_tasks
 from opsmith.records import Stage, Task
+from opsmith.suites import load_tasks
 from opsmith.targets.step.language.program import MAX_TEXT
 
 FOLDER = Path(__file__).parent / "corpus"
@@ -60,7 +60,7 @@ def attacks(file: str, key: str) -> list[Attack]:
 
 def _attack(entry: dict[str, Any], key: str) -> Attack:
     stated = entry.get("stage", [])
-    stages = tuple(Stage[name] for name in ([stated] if isinstance(stated, str) else stated))
+    stages = tuple(Stage(name) for name in ([stated] if isinstance(stated, str) else stated))
     text = str(entry[key]) if key in entry else eval(entry["build"], dict(_NAMES))
     name, task, word = entry["name"], entry.get("task", TASK), str(entry["word"])
     return Attack(name, text, task, stages, word, entry.get("passes", False))
@@ -69,6 +69,14 @@ def _attack(entry: dict[str, Any], key: str) -> Attack:
 def junk(text: str, task: str = TASK) -> str:
     """The task's own program, with lines before it that work on X, a copy of the first input."""
     return f"E0, X = step.Copy().apply(E0)\n{text}\n{task_of(task).impl}"
+
+
+def oracle(task: str, before: str, result: str, after: str = "") -> str:
+    """gemm_2's own program between other lines; W is twice its result E6, and `result` what is returned."""
+    lines = (task_of(task).impl or "").replace("return E6", "").strip().splitlines()
+    spoiled = "E6, W = step.Copy().apply(E6)\nW = step.Accum(fn=fn_add, b=1).apply(step.Repeat(n=2).apply(W))\n"
+    own = "\n".join(line.strip() for line in lines)
+    return f"{before}{own}\n{spoiled}{after}return {result}"
 
 
 def params(found: list[Attack]) -> list[Any]:
@@ -84,4 +92,4 @@ outputs:
   - {name: S0, dtype: fp32, dims: [N], data_transform: ["input_data['E0'].sum(1)"]}
 """
 _HEADER = '{"replay": 1, "model": "m", "is_language_model": true}\n'
-_NAMES = {"junk": junk, "ORACLE": ORACLE, "FILE": _TASK_FILE, "HEADER": _HEADER}
+_NAMES = {"junk": junk, "oracle": oracle, "ORACLE": ORACLE, "FILE": _TASK_FILE, "HEADER": _HEADER}

@@ -45,7 +45,7 @@ def worker_pids() -> set[int]:
 
 
 def _is_nursery(pid: int) -> bool:
-    return b"opsmith.verification.forks" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"opsmith.running.forks" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def _parent(process: Path) -> int:

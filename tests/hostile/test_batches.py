@@ -3,9 +3,9 @@
 import pytest
 
 from hostile.corpus import TASK, Attack, attacks, task_of
+from opsmith.judging.pool import Pool
 from opsmith.records import Outcome, Stage
 from opsmith.targets import get_target
-from opsmith.verification.pool import Pool
 
 RIGHT = "a = step.Repeat(n=D).apply(E0)\nb = step.Scan(fn=fn_mul, b=1).apply(a)\nreturn b"
 IMITATIONS = {
@@ -39,7 +39,7 @@ def test_an_imitation_is_judged_by_itself(warm: Pool, name: str) -> None:
 @pytest.mark.parametrize("name", IMITATIONS)
 def test_an_imitation_has_a_canonical_text_of_its_own(name: str) -> None:
     target = get_target("step")
-    assert target.canonical(IMITATIONS[name]) != target.canonical(RIGHT)
+    assert target.canonical_form(IMITATIONS[name]) != target.canonical_form(RIGHT)
 
 
 NEIGHBOURS = [attack for attack in attacks("programs.yaml", "program") if set(attack.stages) & {Stage.RUN, Stage.MATCH}]

@@ -10,9 +10,9 @@ import pytest
 
 from hostile.corpus import Attack, attacks, params
 from hostile.measure import MAX_SECONDS, cost_of
-from opsmith.benchmarks import load_tasks, read_task_file
-from opsmith.errors import OpsmithError, TaskError, UsageError
+from opsmith.errors import OpsmithError, TargetError, TaskError, UsageError
 from opsmith.models.replay import ReplayModel
+from opsmith.suites import load_tasks, read_task_file
 from opsmith.targets.step.ir import read_spec
 
 TASK_FILE = """\
@@ -112,4 +112,4 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", STRANGE_TARGETS)
 def test_a_file_that_states_a_strange_target_is_refused(tmp_path: Path, target: str) -> None:
     (tmp_path / "mine.yaml").write_text(f"target: {target}\n{TASK_FILE}")
-    assert isinstance(error_of(read_task_file, tmp_path / "mine.yaml"), TaskError | UsageError)
+    assert isinstance(error_of(read_task_file, tmp_path / "mine.yaml"), TaskError | UsageError | TargetError)

@@ -6,9 +6,9 @@ import pytest
 
 from hostile.corpus import Attack, attacks, params, task_of
 from hostile.measure import MAX_BYTES, MAX_SECONDS, cost_of, worker_pids
+from opsmith.judging.pool import Pool
 from opsmith.records import Outcome, Stage, dumps
 from opsmith.targets import get_target
-from opsmith.verification.pool import Pool
 
 PROGRAMS = attacks("programs.yaml", "program")
 MAX_VERDICT = 64 * 1024  # characters of a verdict, which is stored and goes into the next prompt
@@ -40,7 +40,7 @@ def next_verdicts_are_right(warm: Pool) -> None:
 def test_no_message_holds_characters_that_steer_a_terminal() -> None:
     target = get_target("step")
     strange = [attack for attack in PROGRAMS if len(attack.text) < 500 and any(map(steers, attack.text))]
-    errors = [error for attack in strange for error in target.check(task_of(attack.task), attack.text).errors]
+    errors = [error for attack in strange for error in target.check_program(task_of(attack.task), attack.text).errors]
     assert len(strange) >= 5
     assert not [error for error in errors if any(map(steers, error.block()))]
 

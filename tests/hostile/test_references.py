@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from opsmith.judging.pool import Pool
 from opsmith.records import Boundary, Outcome
 from opsmith.targets import get_target
-from opsmith.verification.pool import Pool
 
 FILE = """\
 inputs:

@@ -7,9 +7,9 @@ import pytest
 from hostile.corpus import Attack, attacks, params, task_of
 from hostile.measure import cost_of, worker_pids
 from hostile.test_programs import next_verdicts_are_right
+from opsmith.judging.pool import Pool
+from opsmith.judging.verifier import verify_reply
 from opsmith.records import Outcome
-from opsmith.verification.pool import Pool
-from opsmith.verification.verifier import verify_reply
 
 
 @pytest.mark.parametrize("attack", params(attacks("replies.yaml", "reply")))

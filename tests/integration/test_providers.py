@@ -44,14 +44,14 @@ def test_every_listed_shape_of_reply_is_counted_and_judged(tmp_path: Path, model
     for shape in SHAPES["shapes"]:
         expected = "refused" in shape
         verdict = found[shape["reply"]]
-        assert (verdict.stage is Stage.FORMAT) is expected, (shape["name"], verdict.message)
+        assert (verdict.stage == Stage.FORMAT) is expected, (shape["name"], verdict.message)
         assert "source" in shape or verdict.passed is not expected, (shape["name"], verdict.message)
 
 
 def judged(folder: Path, run_id: str) -> dict:
     """The final verdict of every reply of a run."""
     with Store.open(folder) as store:
-        samples = [store.sample(run_id, row.id) for row in store.samples(run_id)]
+        samples = [store.find_sample(run_id, row.id) for row in store.list_samples(run_id)]
     return {sample.calls[0].reply.texts[0]: sample.candidates[-1].verdict for sample in samples}
 
 

@@ -7,45 +7,45 @@ import pytest
 from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.agents import bare
-from opsmith.agents.prompt import compose, read_prompt
+from opsmith.agents.prompt import compose_prompt, read_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
+from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve
-from opsmith.models.sampling import Session
+from opsmith.models.sampling import PromptSampler
 from opsmith.records import Experience
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.suites import load_tasks
 from opsmith.targets.step import STEP
-from opsmith.verification.verifier import verify
 
 ROPE, GEMM = load_tasks(("rope_0", "gemm_2"))
 SHOWN = [Experience(GEMM, GEMM.impl or "", 0.5, 0)]
 
 
 def test_a_bare_prompt_is_read_back_from_its_text_alone() -> None:
-    parts = read_prompt(compose(ROPE, SHOWN, STEP, None, 0, style="bare").messages, STEP)
+    parts = read_prompt(compose_prompt(ROPE, SHOWN, STEP, None, 0, style="bare").messages, STEP)
     text, program = parts.examples[-1]
     assert (STEP.read_task(text, "x").prompt_text, program) == (GEMM.prompt_text, GEMM.impl)
     assert STEP.read_task(parts.task, "x").prompt_text == ROPE.prompt_text
 
 
 def test_demonstrations_that_overflow_are_left_out_here_too() -> None:
-    whole = compose(ROPE, SHOWN, STEP, None, 10, style="bare")
-    assert compose(ROPE, SHOWN, STEP, whole.tokens + 10, 10, style="bare").left_out == ()
-    assert compose(ROPE, SHOWN, STEP, whole.tokens + 9, 10, style="bare").left_out == tuple(SHOWN)
+    whole = compose_prompt(ROPE, SHOWN, STEP, None, 10, style="bare")
+    assert compose_prompt(ROPE, SHOWN, STEP, whole.input_tokens + 10, 10, style="bare").left_out == ()
+    assert compose_prompt(ROPE, SHOWN, STEP, whole.input_tokens + 9, 10, style="bare").left_out == tuple(SHOWN)
 
 
 def test_a_target_without_bare_prompts_says_so() -> None:
     with pytest.raises(UsageError, match="prompt bare: target 'tiny' offers no bare prompts"):
-        improve(TASKS, TinyModel(), SETTINGS.model_copy(update={"prompt": "bare"}), judge=InProcess())
+        improve(TASKS, TinyModel(), SETTINGS.replace(prompt="bare"), judge=InProcess())
 
 
 def test_the_embedded_model_answers_a_bare_prompt_as_the_structural_one() -> None:
     """It reads the same tasks and programs from both, so only the form of its answer differs."""
-    session = Session(STEP, 0.0)
+    session = PromptSampler(STEP, 0.0)
     structural, python = (
-        session.replies(compose(ROPE, SHOWN, STEP, None, 0, style=style).messages, 0.7, 3, 3)
+        session.sample_replies(compose_prompt(ROPE, SHOWN, STEP, None, 0, style=style).messages, 0.7, 3, 3)
         for style in ("structural", "bare")
     )
     assert all(reply.startswith("```python\ndef body(E0, E1):\n") for reply in python)
@@ -54,7 +54,7 @@ def test_the_embedded_model_answers_a_bare_prompt_as_the_structural_one() -> Non
 
 
 def test_a_reply_without_a_program_is_told_what_was_asked_for() -> None:
-    (error,) = read_reply(STEP, ROPE, "I cannot.", wanted=bare.wanted(STEP)).errors
+    (error,) = read_reply(STEP, ROPE, "I cannot.", expected=bare.expected_reply(STEP)).errors
     assert "`body`" in error.expected
     assert "impl:" not in str(error)
 
@@ -76,11 +76,11 @@ def test_a_run_in_bare_python(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         result = improve([GEMM], Scripted(), settings, store, judge=Here())
         assert result.solved == 1
-        sample = store.sample(result.run, next(store.samples(result.run)).id)
+        sample = store.find_sample(result.run, next(store.list_samples(result.run)).id)
         assert sample.calls[0].messages[0].content == STEP.bare_prompt()
-        refused = [row for row in store.samples(result.run) if row.outcome and row.outcome.value == "refused"]
-        found = store.sample(result.run, refused[0].id).candidates[0].verdict
+        refused = [row for row in store.list_samples(result.run) if row.outcome and row.outcome.value == "refused"]
+        found = store.find_sample(result.run, refused[0].id).candidates[0].verdict
         assert "`body`" in found.message
-    structural = settings.model_copy(update={"prompt": "structural"})
+    structural = settings.replace(prompt="structural")
     with Store.open(tmp_path) as store:
         assert improve([GEMM], Scripted(), structural, store, judge=Here()).run != result.run

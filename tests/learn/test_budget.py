@@ -10,14 +10,14 @@ from opsmith.errors import UsageError
 from opsmith.learn import budget
 from opsmith.learn.budget import Budget
 from opsmith.learn.loop import improve
-from opsmith.learn.result import RunResult
+from opsmith.results.result import RunResult
 from opsmith.store import Store
 
 CONTROL = {"selection": "none", "samples": 4}
 
 
 def run(store: Store, **changes: object) -> RunResult:
-    return improve(TASKS, TinyModel(), SETTINGS.model_copy(update=changes), store, judge=InProcess())
+    return improve(TASKS, TinyModel(), SETTINGS.replace(**changes), store, judge=InProcess())
 
 
 def tokens(result: RunResult) -> int:
@@ -26,11 +26,11 @@ def tokens(result: RunResult) -> int:
 
 def test_a_round_is_cut_at_the_mean_tokens_so_far() -> None:
     assert doctest.testmod(budget).failed == 0
-    assert Budget(tokens=100, first=30.0).left(planned=0, answered=0, spent=0) == 3
-    assert Budget(tokens=100, first=30.0).left(planned=5, answered=4, spent=99) == 0
-    assert Budget(tokens=100, first=30.0).left(planned=5, answered=4, spent=120) == 0
-    assert Budget(samples=7).left(planned=5, answered=4, spent=99) == 2
-    assert Budget().left(5, 4, 99) is None
+    assert Budget(tokens=100, first=30.0).samples_left(planned=0, answered=0, spent=0) == 3
+    assert Budget(tokens=100, first=30.0).samples_left(planned=5, answered=4, spent=99) == 0
+    assert Budget(tokens=100, first=30.0).samples_left(planned=5, answered=4, spent=120) == 0
+    assert Budget(samples=7).samples_left(planned=5, answered=4, spent=99) == 2
+    assert Budget().samples_left(5, 4, 99) is None
 
 
 def test_the_control_spends_as_many_tokens_as_the_run_it_is_matched_to(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@ from collections import Counter
 import pytest
 from tiny_target import TINY
 
-from opsmith.learn.filter import keep, pure_code, success_rate
+from opsmith.learn.filter import choose_answer, pure_code
+from opsmith.results.counting import success_rate
 from opsmith.store.queries import Answer, Tally
 
 
@@ -13,8 +14,11 @@ def answers(*sources: str) -> list[Answer]:
 
 def test_the_shortest_in_pure_code_is_kept() -> None:
     found = answers("x y + z +", "x y +", "\\ a long comment\n\n   y x + \\ and another")
-    assert keep(found, TINY.canonical, 0, "\\").source in ("x y +", "\\ a long comment\n\n   y x + \\ and another")
-    assert keep(found[:2], TINY.canonical, 0, "\\").source == "x y +"
+    assert choose_answer(found, TINY.canonical_form, 0, "\\").source in (
+        "x y +",
+        "\\ a long comment\n\n   y x + \\ and another",
+    )
+    assert choose_answer(found[:2], TINY.canonical_form, 0, "\\").source == "x y +"
 
 
 def test_comments_and_empty_lines_are_no_code_but_a_mark_in_quotes_is() -> None:
@@ -23,8 +27,8 @@ def test_comments_and_empty_lines_are_no_code_but_a_mark_in_quotes_is() -> None:
 
 def test_of_isomorphic_answers_one_is_drawn_whatever_the_order() -> None:
     long = answers("copy x left right\nleft right *", "copy x a b\na b *", "copy x c d\nc d *")
-    drawn = [keep(long, TINY.canonical, seed).source for seed in range(300)]
-    assert [keep(long[::-1], TINY.canonical, seed).source for seed in range(300)] == drawn
+    drawn = [choose_answer(long, TINY.canonical_form, seed).source for seed in range(300)]
+    assert [choose_answer(long[::-1], TINY.canonical_form, seed).source for seed in range(300)] == drawn
     assert all(60 < count < 140 for count in Counter(drawn).values()), "every answer has about the same chance"
 
 

@@ -19,7 +19,7 @@ def test_a_run_that_keeps_two_verdicts_finds_what_one_does_that_keeps_them_all(
         with Store.open(tmp_path / f"{kept}.sqlite") as store:
             judge = InProcess()
             run = improve(TASKS, TinyModel(), SETTINGS, store, judge=judge).run
-            found.append(store.contents(run))
+            found.append(store.read_contents(run))
         judged.append(judge.judged)
     assert found[0] == found[1]
     assert judged[0] < judged[1]  # what is not kept is judged again

@@ -12,14 +12,14 @@ import opsmith.learn.loop
 from opsmith.errors import ProviderError, StoreError, TaskError, UsageError, VerifierError
 from opsmith.learn.events import Event, RoundEnded, RoundStarted, RunEnded, RunStarted, SampleJudged, TaskSolved, Warned
 from opsmith.learn.judge import Solution, import_experiences
-from opsmith.learn.loop import improve, improve_async, plan
-from opsmith.learn.result import RunResult, diversity_of, pass_at_k_of, result_of
+from opsmith.learn.loop import improve, improve_async, plan_samples
 from opsmith.models import Request
 from opsmith.records import Boundary, Outcome, Task, Verdict
+from opsmith.results.result import RunResult, diversity_of, pass_at_k_of, result_of
 from opsmith.settings import Settings
 from opsmith.store import Store
 
-SAMPLES = SETTINGS.samples * len(SETTINGS.temperatures)
+SAMPLES = SETTINGS.method.samples * len(SETTINGS.method.temperatures)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def run(
 
 
 def change(**values: object) -> Settings:
-    return Settings(**{**SETTINGS.model_dump(), **values})  # type: ignore[arg-type]
+    return SETTINGS.replace(**values)
 
 
 class Says(TinyModel):
@@ -71,6 +71,12 @@ def test_a_whole_run_learns_from_what_it_solved(store: Store) -> None:
     }
 
 
+def test_a_run_that_solved_nothing_says_so(store: Store) -> None:
+    result, _ = run(store, model=Says("impl: |\n  x\n"))
+    assert (result.end, result.finished) == ("nothing was solved, so there is nothing to learn from", True)
+    assert result_of(store, result.run).end == result.end
+
+
 def test_a_solved_task_is_not_sampled_again(store: Store) -> None:
     result, _ = run(store)
     for item in result.per_task.values():
@@ -80,11 +86,11 @@ def test_a_solved_task_is_not_sampled_again(store: Store) -> None:
 
 def test_the_demonstrations_of_a_round_stand_in_its_prompts(store: Store) -> None:
     result, _ = run(store)
-    infos = [info for info, _ in store.rounds(result.run)]
-    sources = {kept.experience.task.id: kept.experience.source for kept in store.experiences(result.run)}
+    infos = [info for info, _ in store.read_rounds(result.run)]
+    sources = {kept.experience.task.id: kept.experience.source for kept in store.read_experiences(result.run)}
     shown = infos[1].demonstrations
-    sample = next(row for row in store.samples(result.run) if row.round == 1)
-    user = store.sample(result.run, sample.id).calls[0].messages[1].content
+    sample = next(row for row in store.list_samples(result.run) if row.round == 1)
+    user = store.find_sample(result.run, sample.id).calls[0].messages[1].content
     assert all(sources[task].splitlines()[-1] in user for task, _ in shown)
     assert user.startswith("examples:")
 
@@ -106,8 +112,10 @@ def test_the_figures_of_a_run_add_up(store: Store) -> None:
     assert printed["rounds"][0]["newly_solved"] == len(result.rounds[0].newly_solved)
     alone = pass_at_k_of(store, result.run, 1)
     assert alone == pytest.approx(sum(i.success_rate for i in result.per_task.values() if i.round == 0) / len(TASKS))
-    assert pass_at_k_of(store, result.run, SETTINGS.samples) == pytest.approx(result.rounds[0].cumulative / len(TASKS))
-    assert pass_at_k_of(store, result.run, SETTINGS.samples + 1) is None
+    assert pass_at_k_of(store, result.run, SETTINGS.method.samples) == pytest.approx(
+        result.rounds[0].cumulative / len(TASKS)
+    )
+    assert pass_at_k_of(store, result.run, SETTINGS.method.samples + 1) is None
 
 
 def test_input_tokens_are_those_of_one_prompt_of_the_last_round_of_each_task(store: Store) -> None:
@@ -127,7 +135,7 @@ def test_equal_seeds_give_equal_runs_whatever_the_concurrency(tmp_path: Path) ->
     for concurrency in (1, 7):
         with Store.open(tmp_path / str(concurrency)) as store:
             result, _ = run(store, change(concurrency=concurrency))
-            contents.append(store.contents(result.run))
+            contents.append(store.read_contents(result.run))
     assert contents[0] == contents[1]
 
 
@@ -144,7 +152,7 @@ def test_another_setting_is_another_run_of_the_same_store(store: Store) -> None:
     first, _ = run(store)
     second, _ = run(store, change(seed=2))
     assert first.run != second.run
-    assert [summary.info.id for summary in store.runs()] == [first.run, second.run]
+    assert [summary.info.id for summary in store.list_runs()] == [first.run, second.run]
     assert result_of(store, first.run) == first
 
 
@@ -163,7 +171,9 @@ def test_the_control_spends_the_same_total_of_samples_without_demonstrations(sto
     assert store.sample_count(control.run) == store.sample_count(adaptive.run)
     assert {item.level for item in control.rounds} == {"none"}
     assert {item.demonstrations for item in control.rounds} == {0}
-    seeds = [call.seed for row in store.samples(control.run) for call in store.sample(control.run, row.id).calls]
+    seeds = [
+        call.seed for row in store.list_samples(control.run) for call in store.find_sample(control.run, row.id).calls
+    ]
     assert len(seeds) == len(set(seeds)), "the control draws anew in every round"
 
 
@@ -175,7 +185,7 @@ def test_a_control_without_a_limit_is_refused(store: Store) -> None:
 
 
 def test_a_budget_that_ends_in_a_round_is_spread_over_its_tasks() -> None:
-    keys = plan("r", 0, ["a", "b", "c"], change(samples=4), left=7)
+    keys = plan_samples("r", 0, ["a", "b", "c"], change(samples=4), limit=7)
     assert [sum(key.task == task for key in keys) for task in "abc"] == [3, 2, 2]
     assert len(set(keys)) == 7
 
@@ -184,22 +194,22 @@ def test_tasks_can_be_added_to_a_finished_run(store: Store) -> None:
     first, _ = run(store)
     new = tiny_task("sum_9", "a b +")
     second, events = run(store, change(from_run=first.run), tasks=[*TASKS, new])
-    assert set(second.given) == {name for name, item in first.per_task.items() if item.solved}
+    assert set(second.solved_before) == {name for name, item in first.per_task.items() if item.solved}
     assert second.rounds[0].level == "H"
     assert "sum_9" in second.per_task
-    assert not set(second.given) & set(second.per_task)
+    assert not set(second.solved_before) & set(second.per_task)
     assert isinstance(events[0], RunStarted)
-    assert set(events[0].given) == set(second.given)
+    assert set(events[0].solved_before) == set(second.solved_before)
 
 
 def test_a_hand_written_solution_is_an_experience_once_the_verifier_passes_it(store: Store) -> None:
     task = TASKS[4]
     assert task.impl is not None
-    good = TINY.repair(task, task.impl) or ""
+    good = TINY.repair_program(task, task.impl) or ""
     [experience] = asyncio.run(import_experiences([Solution(task, good, 0.5)], InProcess()))
     assert (experience.origin, experience.round, experience.success_rate) == ("import", -1, 0.5)
     result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), experiences=[experience])
-    assert result.given == (task.id,)
+    assert result.solved_before == (task.id,)
     assert result.rounds[0].level == "H"
     with pytest.raises(TaskError, match=r"mul_1: the program to import is not a solution(.|\n)*AFFINE"):
         asyncio.run(import_experiences([Solution(task, task.impl)], InProcess()))
@@ -224,15 +234,15 @@ def test_a_guardian_turns_reuse_into_a_right_program(store: Store, guardian: str
         assert result.guardian_usage.requests == SAMPLES
         return
     assert result.guardian == {"repaired": SAMPLES, "corrupted": 0, "left alone": 0, "changed": 0}
-    row = next(store.samples(result.run))
-    first, second = store.sample(result.run, row.id).candidates
+    row = next(store.list_samples(result.run))
+    first, second = store.find_sample(result.run, row.id).candidates
     assert (first.agent, second.agent, second.parent) == ("proposer", "guardian", first.verdict.candidate)
     assert second.final
 
 
 def test_a_guardian_model_is_asked_about_every_program_and_its_answer_counts(store: Store) -> None:
     result, _ = run(store, change(guardian="llm"))
-    programs = [row for row in store.samples(result.run) if row.stage is not None and row.stage.value >= 2]
+    programs = [row for row in store.list_samples(result.run) if row.stage is not None and row.stage.rank >= 2]
     assert result.guardian_usage.requests == len(programs)
     assert result.guardian["repaired"] >= 1
     assert result.usage.requests == store.sample_count(result.run) + result.guardian_usage.requests
@@ -248,9 +258,9 @@ def test_a_failed_request_leaves_its_sample_unjudged_and_out_of_the_count(store:
     result, events = run(store, model=FaultyModel(share=0.2))
     ended = [event for event in events if isinstance(event, RoundEnded)]
     assert 0 < ended[0].unjudged < 80
-    tallies = store.tallies(result.run, 0)
+    tallies = store.read_tallies(result.run, 0)
     assert sum(tally.judged for tally in tallies) == len(TASKS) * SAMPLES - ended[0].unjudged
-    assert {charged for _, charged, _ in store.failures(result.run, 0)} == {Boundary.PROVIDER.value}
+    assert {charged for _, charged, _ in store.read_failures(result.run, 0)} == {Boundary.PROVIDER.value}
     assert result.finished
 
 
@@ -258,8 +268,8 @@ def test_a_provider_that_is_down_ends_the_session_and_the_run_goes_on_later(stor
     down = FaultyModel(dies_after=30)
     with pytest.raises(ProviderError, match="HTTP 500"):
         run(store, model=down)
-    assert len(down.asked) <= 30 + 10 + SETTINGS.concurrency, "it is not asked for ever"
-    [summary] = store.runs()
+    assert len(down.asked) <= 30 + 10 + SETTINGS.provider.concurrency, "it is not asked for ever"
+    [summary] = store.list_runs()
     assert not summary.finished
     assert summary.end is not None
     assert "HTTP 500" in summary.end
@@ -269,15 +279,15 @@ def test_a_provider_that_is_down_ends_the_session_and_the_run_goes_on_later(stor
     assert len(model.asked) == store.sample_count(result.run) - 30
     with Store.open(tmp_path / "other") as other:
         whole, _ = run(other)
-        found = {row for row in store.contents(result.run) if row[0] != "failure"}
-        assert found == other.contents(whole.run)
+        found = {row for row in store.read_contents(result.run) if row[0] != "failure"}
+        assert found == other.read_contents(whole.run)
 
 
 def test_a_refused_key_ends_the_session_at_once(store: Store) -> None:
     model = FaultyModel(dies_after=0, status=401)
     with pytest.raises(ProviderError, match="HTTP 401"):
         run(store, model=model)
-    assert len(model.asked) <= SETTINGS.concurrency
+    assert len(model.asked) <= SETTINGS.provider.concurrency
 
 
 def test_a_round_in_which_nothing_was_answered_is_no_round(store: Store) -> None:
@@ -300,10 +310,10 @@ class Breaks(InProcess):
 def test_a_failure_of_ours_is_never_a_wrong_program(store: Store) -> None:
     result = improve(TASKS, TinyModel(), SETTINGS, store, judge=Breaks())
     assert result.finished
-    lost = store.failures(result.run, 0)
+    lost = store.read_failures(result.run, 0)
     assert lost
     assert {charged for _, charged, _ in lost} == {Boundary.OURS.value}
-    assert sum(tally.judged for tally in store.tallies(result.run, 0)) == len(TASKS) * SAMPLES - len(lost)
+    assert sum(tally.judged for tally in store.read_tallies(result.run, 0)) == len(TASKS) * SAMPLES - len(lost)
 
 
 def test_a_task_that_is_wrong_itself_is_said_and_not_tried_further(store: Store) -> None:
@@ -326,14 +336,14 @@ def test_the_cost_cap_stops_before_the_next_request_and_a_higher_one_goes_on(sto
     assert warned == ["50% of --max-cost 0.5 USD are spent", "80% of --max-cost 0.5 USD are spent"]
     assert (result.end, result.finished) == ("max cost", False)
     assert result.usage.cost_usd is not None
-    assert 0.5 <= result.usage.cost_usd <= 0.5 + 0.01 * SETTINGS.concurrency
+    assert 0.5 <= result.usage.cost_usd <= 0.5 + 0.01 * SETTINGS.provider.concurrency
     again, _ = run(store, change(max_cost=0.5), TinyModel(price=0.01))
     assert again.usage == result.usage, "the same cap leaves nothing to spend"
     whole, _ = run(store, change(max_cost=100.0), TinyModel(price=0.01))
     assert (whole.run, whole.finished) == (result.run, True)
     with Store.open(tmp_path / "other") as other:
         uncapped, _ = run(other, model=TinyModel(price=0.01))
-        assert store.contents(whole.run) == other.contents(uncapped.run)
+        assert store.read_contents(whole.run) == other.read_contents(uncapped.run)
 
 
 def test_an_unknown_price_is_said_not_guessed(store: Store) -> None:
@@ -372,7 +382,7 @@ def test_keys_in_a_base_url_never_reach_the_store(store: Store) -> None:
 def test_other_keys_of_a_reply_are_dropped_and_said(store: Store) -> None:
     reply = "impl: |\n  x y + z +\nwant: [1, 1, 1, 1]\n"
     result, _ = run(store, model=Says(reply), tasks=TASKS[:1])
-    [found] = store.sample(result.run, next(store.samples(result.run)).id).candidates
+    [found] = store.find_sample(result.run, next(store.list_samples(result.run)).id).candidates
     assert found.verdict.passed
     assert "'want' was dropped" in found.verdict.warnings[0]
 
@@ -386,8 +396,8 @@ def test_a_full_disk_pauses_the_run_and_nothing_received_is_lost_or_asked_again(
         result, _ = run(store, model=model)
         rescue.join()
         whole, _ = run(other)
-        assert store.contents(result.run) == other.contents(whole.run)
-        assert len(model.asked) == store.usage(result.run).requests
+        assert store.read_contents(result.run) == other.read_contents(whole.run)
+        assert len(model.asked) == store.sum_usage(result.run).requests
 
 
 def test_a_disk_that_stays_full_ends_the_session_after_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -432,6 +442,8 @@ def test_stop_ends_a_run_in_good_order(store: Store) -> None:
 
     result = asyncio.run(stopped())
     assert (result.end, result.finished) == ("interrupted", False)
-    judged = sum(tally.judged for tally in store.tallies(result.run))
+    judged = sum(tally.judged for tally in store.read_tallies(result.run))
     assert judged == result.usage.requests > 0, "what was in flight was finished and judged"
-    assert not [row for row in store.samples(result.run) if row.outcome is not Outcome.PASSED and row.stage is None]
+    assert not [
+        row for row in store.list_samples(result.run) if row.outcome is not Outcome.PASSED and row.stage is None
+    ]

@@ -11,8 +11,8 @@ from tiny_run import SETTINGS, TASKS, InProcess
 
 from opsmith.learn.events import Event, Warned
 from opsmith.learn.loop import improve
-from opsmith.learn.result import RunResult
-from opsmith.models.table import FAMILIES, Server, get_model
+from opsmith.models.table import FAMILIES, ProviderServer, get_model
+from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.spending import known_usd
@@ -31,7 +31,7 @@ def answer(body: dict[str, Any]) -> str:
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     """OpenAI itself, as far as prices go."""
     with OpenAIServer(answer) as server:
-        here = Server(server.url, "OPENAI_API_KEY", "openai")
+        here = ProviderServer(server.url, "OPENAI_API_KEY", "openai")
         monkeypatch.setitem(FAMILIES, "openai/", replace(FAMILIES["openai/"], server=here))
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test-1234")
         yield server
@@ -56,7 +56,7 @@ def test_no_more_is_spent_than_the_cap_and_what_is_in_flight(
     one = INPUT_USD + OUTPUT_USD * values.get("completions", 1)  # the dearest request
     with Store.open(tmp_path) as store:
         for cap in (10 * one, 25 * one):
-            settings = SETTINGS.model_copy(update={**values, "max_cost": cap})
+            settings = SETTINGS.replace(**values, max_cost=cap)
             result, warned = run(store, settings)
             assert result.end == "max cost"
             assert cap <= known_usd(store, result.run) < cap + concurrency * one
@@ -77,7 +77,7 @@ def test_a_reply_without_counts_does_not_lift_the_cap(
 
     monkeypatch.setattr(provider, "reply", reply)
     one = INPUT_USD + OUTPUT_USD
-    settings = SETTINGS.model_copy(update={"model": "openai/gpt-4o", "concurrency": 2, "max_cost": 20 * one})
+    settings = SETTINGS.replace(model="openai/gpt-4o", concurrency=2, max_cost=20 * one)
     with Store.open(tmp_path) as store:
         result, warned = run(store, settings)
         assert result.usage.cost_usd is None

@@ -10,14 +10,14 @@ from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.learn.events import Event, RoundStarted, SampleJudged, Warned
 from opsmith.learn.loop import improve, improve_async
-from opsmith.learn.pause import tell
+from opsmith.learn.pause import store_wish
 from opsmith.store import Store
 from opsmith.store.rows import control_row
 
 
 def test_a_run_waits_while_it_is_paused_and_ends_as_one_that_was_not(tmp_path: Path) -> None:
     with Store.open(tmp_path / "whole.sqlite") as store:
-        whole = store.contents(improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess()).run)
+        whole = store.read_contents(improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess()).run)
     seen: list[tuple[float, Event]] = []
     resumer: list[threading.Thread] = []
 
@@ -33,7 +33,7 @@ def test_a_run_waits_while_it_is_paused_and_ends_as_one_that_was_not(tmp_path: P
     with Store.open(tmp_path / "paused.sqlite") as store:
         result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=watcher)
         resumer[0].join()
-        assert store.contents(result.run) == whole
+        assert store.read_contents(result.run) == whole
     told = {event.message: when for when, event in seen if isinstance(event, Warned)}
     paused = next(when for message, when in told.items() if message.startswith("paused"))
     judged = [when for when, event in seen if isinstance(event, SampleJudged)]
@@ -64,7 +64,7 @@ def test_a_run_that_was_paused_and_killed_waits_when_it_is_started_again(tmp_pat
 
 def runs(folder: Path) -> str:
     with Store.open(folder / "paused.sqlite") as store:
-        return store.runs()[0].info.id
+        return store.list_runs()[0].info.id
 
 
 def wish(folder: Path, run: str, what: str) -> None:
@@ -96,7 +96,7 @@ def test_a_run_that_is_paused_asks_for_nothing_when_it_is_started_again(tmp_path
             return (await improve_async(TASKS, stop_at_once, SETTINGS, store, InProcess(), stop=stop)).run
 
         run = asyncio.run(begun())
-        tell(store, run, "pause")
+        store_wish(store, run, "pause")
         asyncio.run(stopped())
     assert model.asked == []
     assert info == [run]

@@ -9,16 +9,16 @@ import pytest
 from models.servers import AnthropicServer, Fault
 from tiny_run import TASKS, InProcess, TinyModel
 
-from opsmith.agents.prompt import estimate_tokens
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import ProviderError
 from opsmith.learn import ask
 from opsmith.learn.events import SampleJudged
 from opsmith.learn.loop import improve
 from opsmith.models import Reply, Request
 from opsmith.models.table import get_model
+from opsmith.models.tokens import estimate_tokens
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.suites import load_tasks
 
 LATENCY_S = 0.3  # the others must arrive within it: a loaded machine is slow
 SETTINGS = Settings(
@@ -56,7 +56,7 @@ class Cache:
 def spent(folder: Path) -> Cache:
     cache, tasks = Cache(), load_tasks(["index_0", "bmm_0", "rope_0"])
     with AnthropicServer(cache) as server, Store.open(folder) as store:
-        settings = SETTINGS.model_copy(update={"base_url": server.url})
+        settings = SETTINGS.replace(base_url=server.url)
         result = improve(tasks, get_model(settings), settings, store, judge=InProcess())
         assert result.usage.requests == server.count == 72
         assert result.usage.cached_tokens > 0
@@ -66,7 +66,7 @@ def spent(folder: Path) -> Cache:
 def test_each_prompt_is_written_to_the_cache_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = spent(tmp_path / "a")
     assert len(ahead.written) == len(set(ahead.written)) == 1 + 3, "the system prompt, and each task's whole one"
-    monkeypatch.setattr(ask, "keeps", lambda model, messages: False)
+    monkeypatch.setattr(ask, "keeps_prompt", lambda model, messages: False)
     together = spent(tmp_path / "b")
     print(f"input, in units of one token: {ahead.units:.0f} with the first ahead, {together.units:.0f} all at once")
     assert len(together.written) > 4
@@ -88,7 +88,7 @@ class Hanging(TinyModel):
 
 def test_nobody_waits_for_ever_for_the_one_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ask, "PATIENCE_S", 0.1)
-    settings = SETTINGS.model_copy(update={"model": "tiny", "completions": 5})
+    settings = SETTINGS.replace(model="tiny", completions=5)
     model, seen = Hanging(), []
     with Store.open(tmp_path) as store:
         result = improve(

@@ -9,9 +9,9 @@ import pytest
 from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.learn.loop import improve, improve_async
-from opsmith.learn.result import RunResult
 from opsmith.models import Request
 from opsmith.records import Stage
+from opsmith.results.result import RunResult
 from opsmith.store import Store
 from opsmith.store.rows import REPAIR
 
@@ -28,7 +28,7 @@ class Mending(TinyModel):
 
 
 def run(store: Store, model: TinyModel, **changes: object) -> RunResult:
-    settings = SETTINGS.model_copy(update={**RULES, **changes})
+    settings = SETTINGS.replace(**{**RULES, **changes})
     return improve([TASKS[3]], model, settings, store, judge=InProcess())
 
 
@@ -36,14 +36,14 @@ def test_a_refused_candidate_is_mended_turn_by_turn(tmp_path: Path) -> None:
     model = Mending()
     with Store.open(tmp_path) as store:
         result = run(store, model)
-        samples = list(store.samples(result.run))
+        samples = list(store.list_samples(result.run))
         assert result.solved == 1
         assert len(samples) == 6
         assert {row.outcome.value for row in samples if row.outcome} == {"passed"}
-        detail = store.sample(result.run, samples[0].id)
+        detail = store.find_sample(result.run, samples[0].id)
     assert [call.agent for call in detail.calls] == ["proposer", "repair-1", "repair-2"]
     assert [found.agent for found in detail.candidates] == ["proposer", "repair-1", "repair-2"]
-    assert [found.verdict.stage for found in detail.candidates] == [Stage.FORMAT, Stage.AFFINE, Stage.MATCH]
+    assert [found.verdict.stage for found in detail.candidates] == [Stage.FORMAT, Stage("AFFINE"), Stage.MATCH]
     assert [found.final for found in detail.candidates] == [False, False, True]
     conversation = detail.calls[2].messages
     assert [message.role for message in conversation] == ["system", "user", *["assistant", "user"] * 2]
@@ -57,9 +57,9 @@ def test_a_refused_candidate_is_mended_turn_by_turn(tmp_path: Path) -> None:
 def test_as_many_turns_as_it_takes_but_no_more_than_allowed(tmp_path: Path, turns: int, passed: int) -> None:
     with Store.open(tmp_path) as store:
         result = run(store, Mending(), repair=turns)
-        assert sum(tally.right for tally in store.tallies(result.run)) == passed
+        assert sum(tally.right for tally in store.read_tallies(result.run)) == passed
         assert result.usage.requests == 6 * (1 + min(turns, 2))
-        assert store.usage(result.run, REPAIR).requests == 6 * min(turns, 2)
+        assert store.sum_usage(result.run, REPAIR).requests == 6 * min(turns, 2)
         assert store.spent_before(result.run, 1)[0] == 6
 
 
@@ -72,13 +72,15 @@ def test_the_guardian_acts_on_every_candidate(tmp_path: Path, guardian: str) -> 
             else improve(
                 TASKS[:4],
                 TinyModel(),
-                SETTINGS.model_copy(update={"repair": 2, "guardian": "llm", "max_rounds": 1}),
+                SETTINGS.replace(repair=2, guardian="llm", max_rounds=1),
                 store,
                 judge=InProcess(),
             )
         )
         agents = Counter(
-            found.agent for row in store.samples(result.run) for found in store.sample(result.run, row.id).candidates
+            found.agent
+            for row in store.list_samples(result.run)
+            for found in store.find_sample(result.run, row.id).candidates
         )
         assert sum(result.guardian.values()) >= sum(agents[name] for name in agents if name.startswith("guardian"))
     if guardian == "static":
@@ -96,16 +98,16 @@ def test_the_same_wrong_program_again_is_one_candidate_and_the_samples_last(tmp_
 
     with Store.open(tmp_path) as store:
         result = run(store, Stubborn())
-        assert sum(tally.judged for tally in store.tallies(result.run)) == 6
-        detail = store.sample(result.run, next(store.samples(result.run)).id)
+        assert sum(tally.judged for tally in store.read_tallies(result.run)) == 6
+        detail = store.find_sample(result.run, next(store.list_samples(result.run)).id)
     assert [(found.agent, found.final) for found in detail.candidates] == [("repair-1", False), ("proposer", True)]
 
 
 def test_a_run_with_repairs_that_is_stopped_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
-    settings = SETTINGS.model_copy(update={"repair": 2, "samples": 4, "guardian": "llm"})
+    settings = SETTINGS.replace(repair=2, samples=4, guardian="llm")
     with Store.open(tmp_path / "whole.sqlite") as store:
         whole = improve(TASKS, TinyModel(), settings, store, judge=InProcess())
-        expected = store.contents(whole.run)
+        expected = store.read_contents(whole.run)
     asked: Counter[int | None] = Counter()
     with Store.open(tmp_path / "stopped.sqlite") as store:
         for pause in (0.15, 0.3, 0.5):
@@ -116,5 +118,7 @@ def test_a_run_with_repairs_that_is_stopped_goes_on_and_asks_nothing_twice(tmp_p
         model = TinyModel()
         result = improve(TASKS, model, settings, store, judge=InProcess())
         asked.update(request.seed for request in model.asked)
-        assert store.contents(result.run) == expected
-    assert sum(asked.values()) - len(asked) <= 3 * settings.concurrency, "only what was in flight is asked again"
+        assert store.read_contents(result.run) == expected
+    assert sum(asked.values()) - len(asked) <= 3 * settings.provider.concurrency, (
+        "only what was in flight is asked again"
+    )

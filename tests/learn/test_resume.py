@@ -32,14 +32,14 @@ def start(path: Path) -> subprocess.Popen[str]:
 def undisturbed(tmp_path: Path) -> frozenset[tuple[str, str]]:
     with Store.open(tmp_path / "whole.sqlite") as store:
         result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess())
-        return store.contents(result.run)
+        return store.read_contents(result.run)
 
 
 def finished(path: Path) -> frozenset[tuple[str, str]]:
     with Store.open(path) as store:
         result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess())
         assert result.finished
-        return store.contents(result.run)
+        return store.read_contents(result.run)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -54,7 +54,9 @@ def test_killed_at_random_moments_and_started_again_it_is_the_same_run(tmp_path:
     assert kills >= 2
     assert finished(path) == undisturbed(tmp_path)
     asked = Counter((tmp_path / "killed.sqlite.asked").read_text().split())
-    assert sum(asked.values()) - len(asked) <= kills * SETTINGS.concurrency, "only what was in flight is asked again"
+    assert sum(asked.values()) - len(asked) <= kills * SETTINGS.provider.concurrency, (
+        "only what was in flight is asked again"
+    )
 
 
 def test_ctrl_c_ends_in_good_order_and_the_run_goes_on_later(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_a_second_ctrl_c_exits_at_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_guardian_model_is_not_asked_again_about_what_it_answered(tmp_path: Path) -> None:
-    settings = SETTINGS.model_copy(update={"guardian": "llm"})
+    settings = SETTINGS.replace(guardian="llm")
     model = TinyModel(PAUSE / 4)
     with Store.open(tmp_path / "a.sqlite") as store, Store.open(tmp_path / "b.sqlite") as other:
         for _ in range(4):
@@ -89,6 +91,6 @@ def test_a_guardian_model_is_not_asked_again_about_what_it_answered(tmp_path: Pa
                 asyncio.run(asyncio.wait_for(work, 0.4))
         result = improve(TASKS, model, settings, store, judge=InProcess())
         seeds = Counter(request.seed for request in model.asked)
-        assert sum(seeds.values()) - len(seeds) <= 4 * SETTINGS.concurrency
+        assert sum(seeds.values()) - len(seeds) <= 4 * SETTINGS.provider.concurrency
         whole = improve(TASKS, TinyModel(), settings, other, judge=InProcess())
-        assert store.contents(result.run) == other.contents(whole.run)
+        assert store.read_contents(result.run) == other.read_contents(whole.run)

@@ -4,10 +4,10 @@ import doctest
 
 import pytest
 
-from opsmith.benchmarks import load_tasks
 from opsmith.learn import similarity
-from opsmith.learn.similarity import most_similar_first, scores
+from opsmith.learn.similarity import most_similar_first, score_documents
 from opsmith.records import Experience
+from opsmith.suites import load_tasks
 
 TASKS = {task.id: task for task in load_tasks(["step26"])}
 
@@ -25,14 +25,14 @@ def test_the_nearest_of_the_papers_tasks_are_of_the_same_group(name: str) -> Non
 
 
 def test_a_rare_word_counts_more_than_a_common_one() -> None:
-    common, rare = scores("fp32 Multihot", ["fp32 a", "fp32 b", "Multihot c", "fp32 d"])[0::2]
+    common, rare = score_documents("fp32 Multihot", ["fp32 a", "fp32 b", "Multihot c", "fp32 d"])[0::2]
     assert rare > 2 * common > 0
 
 
 def test_a_document_without_a_common_word_scores_nothing() -> None:
-    assert scores("a", ["b", "a"])[0] == 0.0
-    assert scores("a", []) == []
-    assert scores("a", [""]) == [0.0]
+    assert score_documents("a", ["b", "a"])[0] == 0.0
+    assert score_documents("a", []) == []
+    assert score_documents("a", [""]) == [0.0]
 
 
 def test_equal_scores_leave_the_hardest_first() -> None:

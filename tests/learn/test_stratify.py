@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_target import tiny_task
 
-from opsmith.learn.stratify import stratify
+from opsmith.learn.stratify import stratify_experiences
 from opsmith.records import Experience
 
 TASKS = [tiny_task(f"t_{i:02}", "x y +") for i in range(12)]
@@ -17,17 +17,20 @@ def names(strata: list[tuple[Experience, ...]]) -> list[list[str]]:
 
 
 def test_bins_are_as_even_as_possible_and_hardest_comes_first() -> None:
-    strata = stratify(earned(0.7, 0.1, 0.5, 0.3, 0.2, 0.9, 0.8), 3)
+    strata = stratify_experiences(earned(0.7, 0.1, 0.5, 0.3, 0.2, 0.9, 0.8), 3)
     assert [[item.success_rate for item in stratum] for stratum in strata] == [[0.1, 0.2, 0.3], [0.5, 0.7], [0.8, 0.9]]
 
 
 def test_equal_rates_share_a_stratum_even_where_a_bin_boundary_parts_them() -> None:
-    assert names(stratify(earned(0.1, 0.2, 0.2, 0.2, 0.5), 3)) == [["t_00", "t_01", "t_02", "t_03"], ["t_04"]]
+    assert names(stratify_experiences(earned(0.1, 0.2, 0.2, 0.2, 0.5), 3)) == [
+        ["t_00", "t_01", "t_02", "t_03"],
+        ["t_04"],
+    ]
 
 
 def test_one_experience_is_hard_and_none_are_no_strata() -> None:
-    assert names(stratify(earned(1.0), 3)) == [["t_00"]]
-    assert stratify([], 3) == []
+    assert names(stratify_experiences(earned(1.0), 3)) == [["t_00"]]
+    assert stratify_experiences([], 3) == []
 
 
 @given(st.lists(st.integers(1, 8), max_size=12), st.integers(1, 6))
@@ -39,5 +42,5 @@ def test_strata_are_what_the_definition_says(eighths: list[int], levels: int) ->
     boundaries = [ordered[end - 1].success_rate for end, size in zip(ends, sizes, strict=True) if size]
     home = {item.task.id: min(i for i, b in enumerate(boundaries) if b >= item.success_rate) for item in ordered}
     expected = [[item.task.id for item in ordered if home[item.task.id] == i] for i in range(len(boundaries))]
-    assert names(stratify(experiences, levels)) == [stratum for stratum in expected if stratum]
-    assert stratify(experiences[::-1], levels) == stratify(experiences, levels)
+    assert names(stratify_experiences(experiences, levels)) == [stratum for stratum in expected if stratum]
+    assert stratify_experiences(experiences[::-1], levels) == stratify_experiences(experiences, levels)

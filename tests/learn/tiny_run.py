@@ -17,15 +17,16 @@ sys.path.insert(0, str(HERE.parent))
 
 from tiny_target import TINY, TinyPolicy, register, tiny_task  # noqa: E402
 
-from opsmith.agents.prompt import estimate_tokens, read_prompt  # noqa: E402
+from opsmith.agents.prompt import read_prompt  # noqa: E402
 from opsmith.errors import ProviderError  # noqa: E402
+from opsmith.judging.verifier import verify  # noqa: E402
 from opsmith.learn.events import Event, RoundStarted  # noqa: E402
 from opsmith.learn.loop import improve  # noqa: E402
 from opsmith.models import Message, Reply, Request  # noqa: E402
+from opsmith.models.tokens import estimate_tokens  # noqa: E402
 from opsmith.records import Task, Usage, Verdict  # noqa: E402
 from opsmith.settings import Settings  # noqa: E402
 from opsmith.store import Store  # noqa: E402
-from opsmith.verification.verifier import verify  # noqa: E402
 
 register()
 
@@ -45,7 +46,7 @@ def fitted(messages: tuple[Message, ...]) -> tuple[Task, TinyPolicy]:
     """What a prompt asks for, and a policy fitted on its examples."""
     parts = read_prompt(messages)
     examples = [(TINY.read_task(text, "example"), program) for text, program in parts.examples]
-    return TINY.read_task(parts.task, "task"), TINY.sampler().fit(examples)
+    return TINY.read_task(parts.task, "task"), TINY.make_sampler().fit_policy(examples)
 
 
 class TinyModel:
@@ -72,12 +73,12 @@ class TinyModel:
     def answer(self, request: Request) -> str:
         if "input_impl:" in request.messages[1].content:
             program = request.messages[1].content.partition("input_impl: |\n")[2].strip()
-            return "impl: |\n  " + (TINY.repair(TASKS[0], program) or program).replace("\n", "\n  ")
+            return "impl: |\n  " + (TINY.repair_program(TASKS[0], program) or program).replace("\n", "\n  ")
         rng = random.Random(request.seed)
         if rng.random() < 0.1:
             return "I cannot write this program!"
         task, policy = fitted(request.messages)
-        return f"Here it is.\n```yaml\nimpl: |\n  {policy.sample(task, request.temperature, rng)}```\n"
+        return f"Here it is.\n```yaml\nimpl: |\n  {policy.sample_program(task, request.temperature, rng)}```\n"
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -114,7 +115,7 @@ class InProcess:
 def main() -> None:
     """Prints `started`, then how the run ended. Every request's seed is added to STORE.asked."""
     path, pause, *more = sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:])
-    settings = SETTINGS.model_copy(update={"completions": more[0] if more else 1})
+    settings = SETTINGS.replace(completions=more[0] if more else 1)
     with open(f"{path}.asked", "a", buffering=1) as log, Store.open(path) as store:
 
         class Logged(TinyModel):

@@ -14,7 +14,7 @@ from .common import ASKED, CANARY, ask
 from .servers import AnthropicServer, Fault, refused
 
 
-def body(*content: dict[str, Any], stop: str | None = "end_turn", **more: Any) -> dict[str, Any]:
+def body(*content: Any, stop: Any = "end_turn", **more: Any) -> dict[str, Any]:
     return {"model": "m", "content": list(content), "stop_reason": stop, **more}
 
 
@@ -43,9 +43,15 @@ def test_a_reply_brings_texts_usage_the_dated_model_and_why_it_ended():
 @pytest.mark.parametrize(
     ("answer", "words", "finish"),
     [
-        (body(), "", "stop"),
+        (body(), "", "no text: content is a list without text"),
         (body(text("")), "", "stop"),
-        (body(stop=None), "", ""),
+        (body(stop=None), "", "no text: content is a list without text"),
+        (body({"type": "text", "text": 5}), "", "no text: content is a list without text"),
+        (body(text("a"), 7), "", "no text: content is a list without text"),
+        (body({"type": "thinking", "thinking": "hm"}), "", "no text: content is a list without text"),
+        (body({"type": "thinking", "thinking": "hm"}, stop="max_tokens"), "", "length"),
+        (body(text("I can"), stop="refusal"), "I can", "content_filter"),
+        (body(text("x"), stop=["end_turn"], usage="none", model=5), "x", ""),
         ({"content": None, "stop_reason": "refusal"}, "", "content_filter"),
         (body(text("cut"), stop="max_tokens"), "cut", "length"),
         (body(text("full"), stop="model_context_window_exceeded"), "full", "length"),

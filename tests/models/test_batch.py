@@ -15,7 +15,7 @@ from opsmith.learn.loop import improve, improve_async
 from opsmith.models import Ledger, Reply
 from opsmith.models.anthropic import AnthropicModel
 from opsmith.models.batch import BatchModel, Pace
-from opsmith.models.desks import AnthropicDesk, OpenAIDesk
+from opsmith.models.batch_apis import AnthropicBatchApi, OpenAIBatchApi
 from opsmith.models.openai import OpenAIModel
 from opsmith.models.sdk import Endpoint
 from opsmith.records import Usage
@@ -25,7 +25,7 @@ from opsmith.store.batches import StoreLedger
 
 from .batch_servers import AnthropicBatchServer, OpenAIBatchServer
 from .common import ASKED, CANARY, FakeTime
-from .servers import HTML, INVALID_JSON, OVERLOADED, RESET, SERVER_ERROR, Fault, refused, too_many
+from .servers import HTML, INVALID_JSON, OVERLOADED, RESET, SERVER_ERROR, Fault, OpenAIServer, refused, too_many
 
 QUICK = Pace(linger_s=0.05, poll_s=0.05)
 BOTH = pytest.mark.parametrize("server_type", [OpenAIBatchServer, AnthropicBatchServer])
@@ -35,10 +35,10 @@ def model_of(server: OpenAIBatchServer | AnthropicBatchServer, **policy: float) 
     retry = FakeTime().retry(**policy)
     if isinstance(server, OpenAIBatchServer):
         endpoint = Endpoint("openai/gpt-4o", "gpt-4o", server.url, CANARY, "openai")
-        return BatchModel(OpenAIDesk(OpenAIModel(endpoint, retry)), QUICK)
+        return BatchModel(OpenAIBatchApi(OpenAIModel(endpoint, retry)), QUICK)
     name = "claude-3-5-sonnet"
     endpoint = Endpoint(f"anthropic/{name}", name, server.url, CANARY, "anthropic")
-    return BatchModel(AnthropicDesk(AnthropicModel(endpoint, retry)), QUICK)
+    return BatchModel(AnthropicBatchApi(AnthropicModel(endpoint, retry)), QUICK)
 
 
 @dataclass
@@ -47,20 +47,20 @@ class Notes:
 
     lies_in: dict[str, str] = field(default_factory=dict)
 
-    def batches(self, model: str) -> dict[str, str]:
+    def list_batches(self, model: str) -> dict[str, str]:
         return dict(self.lies_in)
 
-    async def submitted(self, model: str, batch: str, names: Sequence[str]) -> None:
+    async def note_submitted(self, model: str, batch: str, names: Sequence[str]) -> None:
         self.lies_in |= dict.fromkeys(names, batch)
 
-    async def failed(self, batch: str, names: Sequence[str]) -> None:
+    async def note_failed(self, batch: str, names: Sequence[str]) -> None:
         for name in names:
             self.lies_in.pop(name, None)
 
 
 async def asked(model: BatchModel, requests: int, ledger: Ledger | None = None) -> list[Reply | BaseException]:
     if ledger is not None:
-        model.remember(ledger)
+        model.use_ledger(ledger)
     try:
         calls = [model.complete(replace(ASKED, seed=seed)) for seed in range(requests)]
         return list(await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20))
@@ -150,9 +150,58 @@ def test_a_provider_that_takes_no_batch_is_named() -> None:
     assert all(isinstance(error, ProviderError) and gone in str(error) for error in found)
 
 
+UNSERVED = [404, 405, 501]
+
+
+@BOTH
+@pytest.mark.parametrize("status", UNSERVED)
+def test_a_server_without_batches_is_asked_once_and_the_error_names_the_option(server_type: type, status: int) -> None:
+    with server_type("x") as server:
+        server.busy = Fault(status, {"error": {"message": "Not here"}})
+        found = asyncio.run(asked(model_of(server), 3))
+    assert server.batches == [], "it was not handed in a second time, which this server would take"
+    assert all(f"HTTP {status}: Not here, after 1 attempt; " in str(error) for error in found)
+    assert all("try: leave out --batch" in str(error) and not error.retryable for error in found)  # type: ignore[union-attr]
+
+
+def test_a_server_without_files_is_asked_once_too() -> None:
+    with OpenAIServer("x") as server:  # completions alone
+        found = asyncio.run(asked(model_of_url(server.url), 2))
+    assert all("HTTP 404: 404: Not Found, after 1 attempt" in str(error) for error in found)
+    assert all("try: leave out --batch" in str(error) for error in found)
+
+
+def test_a_run_that_found_no_batches_goes_on_without_them(tmp_path: Path) -> None:
+    from learn.tiny_run import TASKS, InProcess
+
+    settings = Settings(samples=6, temperatures=(1.0,), agents="single", batch=True, max_rounds=1)
+    with OpenAIServer("impl: x y + z +") as server, Store.open(tmp_path) as store:
+        model = model_of_url(server.url)
+        with pytest.raises(ProviderError, match="leave out --batch"):
+            improve(TASKS[:2], model, settings, store, judge=InProcess())
+        plain = settings.replace(batch=False)
+        single = OpenAIModel(Endpoint("openai/gpt-4o", "gpt-4o", server.url, CANARY, None))
+        result = improve(TASKS[:2], single, plain, store, judge=InProcess())
+        assert [found.info.id for found in store.list_runs()] == [result.run]
+        assert (server.count, store.sample_count(result.run), result.solved) == (12, 12, 1)
+
+
+@BOTH
+def test_a_reply_of_a_batch_without_an_answer_is_delivered_and_handed_in_again_later(server_type: type) -> None:
+    notes = Notes()
+    nothing: list[str | None] = [None] if server_type is OpenAIBatchServer else []
+    with server_type(lambda body: nothing if len(server.requests) == 2 else "impl: x") as server:
+        found = asyncio.run(asked(model_of(server), 4, notes))
+        assert [type(reply) for reply in found] == [Reply] * 4
+        assert sorted(reply.texts for reply in found if isinstance(reply, Reply)) == [("",), *[("impl: x",)] * 3]
+        again = asyncio.run(asked(model_of(server), 4, notes))
+    assert [reply.texts for reply in again if isinstance(reply, Reply)] == [("impl: x",)] * 4
+    assert [len(batch) for batch in server.batches] == [4, 1]
+
+
 def model_of_url(url: str) -> BatchModel:
     endpoint = Endpoint("openai/gpt-4o", "gpt-4o", url, CANARY, None)
-    return BatchModel(OpenAIDesk(OpenAIModel(endpoint, FakeTime().retry())), QUICK)
+    return BatchModel(OpenAIBatchApi(OpenAIModel(endpoint, FakeTime().retry())), QUICK)
 
 
 def test_a_whole_run_through_batches_keeps_them_in_its_store(tmp_path: Path) -> None:
@@ -166,7 +215,7 @@ def test_a_whole_run_through_batches_keeps_them_in_its_store(tmp_path: Path) -> 
             [tiny_task("sum_0", "x y +"), tiny_task("sum_1", "x y + z +")], model, settings, store, judge=InProcess()
         )
         assert [len(batch) for batch in server.batches] == [24]
-        assert len(StoreLedger(store).batches(model.name)) == 24
+        assert len(StoreLedger(store).list_batches(model.name)) == 24
     assert result.solved == 1
     assert result.usage.requests == 24
 

@@ -5,18 +5,18 @@ import asyncio
 import pytest
 from tiny_target import TINY
 
-from opsmith.agents.prompt import compose
+from opsmith.agents.prompt import compose_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
+from opsmith.judging.verifier import verify_reply
 from opsmith.models import Message, Reply, Request
 from opsmith.models.embedded import EmbeddedModel
 from opsmith.models.noise import WAYS
-from opsmith.models.sampling import Session
+from opsmith.models.sampling import PromptSampler
 from opsmith.records import Experience, Stage
+from opsmith.suites import load_tasks
 from opsmith.targets import TARGETS
 from opsmith.targets.step import STEP
-from opsmith.verification.verifier import verify_reply
 
 ROPE, RMS, GEMM = load_tasks(("rope_0", "norm_2", "gemm_2"))
 
@@ -33,7 +33,7 @@ def ask(model: EmbeddedModel, *requests: Request) -> list[Reply]:
 
 def request(task, demonstrations=(), seed=1, n=4, temperature=1.0) -> Request:
     shown = [Experience(demonstration, demonstration.impl, 0.1, 0) for demonstration in demonstrations]
-    return Request(compose(task, shown, STEP, None, 0).messages, n, temperature, seed=seed)
+    return Request(compose_prompt(task, shown, STEP, None, 0).messages, n, temperature, seed=seed)
 
 
 def test_its_texts_depend_on_the_request_alone():
@@ -41,7 +41,7 @@ def test_its_texts_depend_on_the_request_alone():
     assert first.texts == again.texts
     assert first.texts != other.texts
     assert ask(EmbeddedModel(STEP, workers=1), request(GEMM), request(ROPE))[1].texts == first.texts
-    assert Session(STEP, 0.0).replies(request(ROPE).messages, 1.0, 1, 4) == list(first.texts)
+    assert PromptSampler(STEP, 0.0).sample_replies(request(ROPE).messages, 1.0, 1, 4) == list(first.texts)
 
 
 def test_an_example_taken_out_of_the_prompt_changes_its_samples():
@@ -59,7 +59,7 @@ def test_every_reply_holds_a_program_that_checks():
     for text in reply.texts:
         found = read_reply(STEP, GEMM, text)
         assert found.source is not None
-        assert STEP.check(GEMM, found.source).stage is Stage.RUN
+        assert STEP.check_program(GEMM, found.source).stage == Stage.RUN
 
 
 def test_usage_is_counted_and_free_and_it_is_no_language_model():
@@ -80,7 +80,7 @@ def test_a_low_temperature_repeats_itself():
 def test_noise_spoils_a_share_of_the_replies_at_every_stage():
     (reply,) = ask(EmbeddedModel(STEP, noise=1.0), request(ROPE, n=120))
     stages = {verify_reply(ROPE, text).stage for text in reply.texts}
-    assert stages >= {Stage.FORMAT, Stage.PARSE, Stage.TYPE, Stage.MATCH}
+    assert stages >= {Stage.FORMAT, Stage("PARSE"), Stage("TYPE"), Stage.MATCH}
     (clean,) = ask(EmbeddedModel(STEP), request(ROPE, n=4))
     assert all(text.startswith("```yaml\nimpl: |") for text in clean.texts)
     assert len(WAYS) >= 8
@@ -101,7 +101,7 @@ def test_a_target_that_is_registered_in_this_process_only_is_sampled_here(monkey
     monkeypatch.setitem(TARGETS, "tiny", lambda: TINY)
     task = TINY.read_task("inputs: {x: [1, 2], y: [3, 5]}\nwant: [4, 7]\n", "sum_0")
     messages = (
-        Message("system", TINY.proposer_prompt()),
+        Message("system", TINY.base_prompt("proposer")),
         Message("user", "task:\n  inputs: {x: [1], y: [3]}\n  want: [4]\n"),
     )
     (reply,) = ask(EmbeddedModel(TINY), Request(messages, 3, seed=5))
@@ -109,9 +109,8 @@ def test_a_target_that_is_registered_in_this_process_only_is_sampled_here(monkey
 
 
 def test_a_target_without_a_sampler_is_refused():
-    class Bare(type(STEP)):
-        def sampler(self):
-            return None
+    class Unsampled(type(STEP)):
+        make_sampler = None
 
     with pytest.raises(UsageError, match="has no sampler"):
-        EmbeddedModel(Bare())
+        EmbeddedModel(Unsampled())

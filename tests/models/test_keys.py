@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import UsageError
-from opsmith.models.keys import MAX_ENV_BYTES, read_env_file, read_key, redact, without_secrets
+from opsmith.models.keys import MAX_ENV_BYTES, blot_secrets, read_env_file, read_key, redact_secrets
 
 from .common import CANARY
 
@@ -59,21 +59,24 @@ def test_every_known_secret_is_removed_from_a_text(monkeypatch):
     monkeypatch.setenv("MY_SERVER_TOKEN", "tok/en+123=")
     Path(".env").write_text("TOGETHER_API_KEY=from-the-file\n")
     text = f"a {CANARY} b tok/en+123= c from-the-file d handed-over e sk-abc***wxyz1 f Bearer xyz g"
-    assert redact(text, ["handed-over"]) == "a [key] b [key] c [key] d [key] e [key] f Bearer [key] g"
+    assert redact_secrets(text, ["handed-over"]) == "a [key] b [key] c [key] d [key] e [key] f Bearer [key] g"
 
 
 def test_half_of_a_long_secret_is_removed_but_not_half_of_a_path(monkeypatch):
     monkeypatch.setenv("MY_API_KEY", "abcdefghijklmnopqrstuvwx")
     monkeypatch.setenv("MY_SSH_KEY", "/home/somebody/secrets/key.pem")
-    assert without_secrets("cut off: abcdefghijkl") == "cut off: [key]"
-    assert without_secrets("in an address: k=abcdefghijklmnopqrstuvwx&") == "in an address: k=[key]&"
-    assert without_secrets("/home/somebody/runs") == "/home/somebody/runs"
+    assert blot_secrets("cut off: abcdefghijkl") == "cut off: [key]"
+    assert blot_secrets("in an address: k=abcdefghijklmnopqrstuvwx&") == "in an address: k=[key]&"
+    assert blot_secrets("/home/somebody/runs") == "/home/somebody/runs"
 
 
 def test_a_password_in_an_address_is_removed_from_a_message():
     text = "proxy http://me:pa55word@proxy.example:3128 refused; postgresql://me:pa55@h/db, http://h:80/a@b"
-    assert redact(text) == "proxy http://[key]@proxy.example:3128 refused; postgresql://[key]@h/db, http://h:80/a@b"
-    assert redact("expected postgresql://USER:PASSWORD@HOST") == "expected postgresql://USER:PASSWORD@HOST"
+    assert (
+        redact_secrets(text)
+        == "proxy http://[key]@proxy.example:3128 refused; postgresql://[key]@h/db, http://h:80/a@b"
+    )
+    assert redact_secrets("expected postgresql://USER:PASSWORD@HOST") == "expected postgresql://USER:PASSWORD@HOST"
 
 
 @pytest.mark.parametrize(
@@ -90,16 +93,16 @@ def test_a_password_in_an_address_is_removed_from_a_message():
     ],
 )
 def test_a_password_is_removed_wherever_an_address_has_it(address, shown):
-    assert redact(f"no answer from {address} today") == f"no answer from {shown} today"
+    assert redact_secrets(f"no answer from {address} today") == f"no answer from {shown} today"
 
 
 @pytest.mark.parametrize("part", ["://", "://a:", "a:", "://a:b/", "?password=", "sk-", "Bearer ", "x"])
 def test_the_time_to_redact_a_text_grows_with_its_length_alone(part):
     began = time.process_time()
-    redact("://" + part * (1_000_000 // len(part)))
+    redact_secrets("://" + part * (1_000_000 // len(part)))
     assert time.process_time() - began < 20, "a search that is quadratic takes hours"
 
 
 def test_short_values_do_not_blank_out_words(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    assert redact("none of the tasks") == "none of the tasks"
+    assert redact_secrets("none of the tasks") == "none of the tasks"

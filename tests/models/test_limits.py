@@ -11,7 +11,7 @@ from opsmith.config import resolve_settings
 from opsmith.errors import ProviderError, UsageError
 from opsmith.models import Request
 from opsmith.models.attempt import Failure, Sent
-from opsmith.models.limits import BREAK, PROBES, DownError, Gate, exhausted_s
+from opsmith.models.limits import BREAK, PROBES, DownError, Gate, read_exhausted
 from opsmith.models.table import get_model
 from opsmith.settings import Settings
 
@@ -31,7 +31,7 @@ def told(made: Gate, clock: FakeTime, *results: Sent[str] | Failure, seconds: fl
     for result in results:
         began = clock.now
         clock.now += seconds
-        made.saw(began, 0, result)
+        made.note_result(began, 0, result)
 
 
 async def most_at_once(made: Gate, requests: int) -> int:
@@ -39,7 +39,7 @@ async def most_at_once(made: Gate, requests: int) -> int:
 
     async def one() -> None:
         nonlocal running, most
-        async with made.slot():
+        async with made.hold_slot():
             running += 1
             most = max(most, running)
             await asyncio.sleep(0)
@@ -57,7 +57,7 @@ def test_too_many_requests_lower_the_number_once_for_all_that_ran_together_and_r
     clock = FakeTime()
     made = gate(clock)
     for _ in range(5):  # all sent at the same moment
-        made.saw(0.0, 0, BUSY)
+        made.note_result(0.0, 0, BUSY)
         clock.now += 0.1
     assert made.allowed == pytest.approx(5.6)
     assert asyncio.run(most_at_once(made, 50)) == 5
@@ -82,7 +82,7 @@ def test_retry_after_holds_back_every_request() -> None:
     told(made, clock, Failure("busy", status=429, retry_after=30.0))
 
     async def go() -> float:
-        async with made.slot():
+        async with made.hold_slot():
             return clock.now
 
     assert asyncio.run(go()) == pytest.approx(31.0)
@@ -95,7 +95,7 @@ def test_a_rate_is_kept_after_the_first_burst(limits: dict[str, int], tokens: in
 
     async def go() -> None:
         for _ in range(66):
-            async with made.slot(tokens):
+            async with made.hold_slot(tokens):
                 pass
 
     asyncio.run(go())
@@ -108,9 +108,9 @@ def test_tokens_that_were_not_used_come_back() -> None:
 
     async def go() -> None:
         for _ in range(10):
-            async with made.slot(600):
+            async with made.hold_slot(600):
                 pass
-            made.saw(clock.now, 600, Sent("ok", 60))
+            made.note_result(clock.now, 600, Sent("ok", 60))
 
     asyncio.run(go())
     assert clock.now < 6.0  # 600 tokens used in all
@@ -152,7 +152,7 @@ def test_tokens_that_were_not_used_come_back() -> None:
     ],
 )
 def test_rate_limit_headers_are_read_in_both_forms(headers: dict[str, str], seconds: float | None) -> None:
-    assert exhausted_s(headers, now=lambda: 10.0) == seconds
+    assert read_exhausted(headers, now=lambda: 10.0) == seconds
 
 
 def asked(server: OpenAIServer, requests: int, clock: FakeTime, limit: int = 16) -> list[str]:
@@ -219,7 +219,7 @@ def test_a_limit_that_is_reset_in_hours_closes_the_gate_for_ten_minutes_and_says
     told(made, clock, Sent("ok", headers=used_up), Sent("ok", headers=used_up))
 
     async def go() -> float:
-        async with made.slot():
+        async with made.hold_slot():
             return clock.now
 
     assert asyncio.run(go()) == pytest.approx(602.0)
@@ -233,7 +233,7 @@ def test_the_deadlines_of_a_request_are_settings() -> None:
     with OpenAIServer(Fault(delay_s=5.0)) as server:
 
         async def go() -> None:
-            model = get_model(settings.model_copy(update={"base_url": server.url}))
+            model = get_model(settings.replace(base_url=server.url))
             try:
                 await model.complete(ASKED)
             finally:
@@ -264,7 +264,7 @@ def outage(made: Gate, clock: FakeTime, requests: int) -> None:
     began = clock.now
     clock.now += 1.0
     for _ in range(requests):
-        made.saw(began, 0, Failure("reset"))
+        made.note_result(began, 0, Failure("reset"))
 
 
 def test_requests_under_way_are_no_probes_so_that_an_outage_of_a_second_ends_nothing() -> None:
@@ -273,7 +273,7 @@ def test_requests_under_way_are_no_probes_so_that_an_outage_of_a_second_ends_not
     outage(made, clock, BREAK + 8)
 
     async def go() -> float:
-        async with made.slot():
+        async with made.hold_slot():
             return clock.now
 
     assert asyncio.run(go()) == pytest.approx(2.0)
@@ -301,9 +301,9 @@ def test_a_reply_to_what_began_before_does_not_open_the_gate_again() -> None:
     clock = FakeTime(now=5.0)
     made = gate(clock)
     outage(made, clock, BREAK)
-    made.saw(4.0, 0, SERVED)
+    made.note_result(4.0, 0, SERVED)
     assert asyncio.run(most_at_once(made, 3)) == 1
-    made.saw(clock.now, 0, Failure("tomorrow", status=429, retry_after=86400.0))
-    made.saw(4.0, 0, SERVED)
+    made.note_result(clock.now, 0, Failure("tomorrow", status=429, retry_after=86400.0))
+    made.note_result(4.0, 0, SERVED)
     with pytest.raises(DownError):
         asyncio.run(most_at_once(made, 1))

@@ -15,7 +15,7 @@ from .common import ASKED, CANARY, ask
 from .servers import Fault, OpenAIServer, refused
 
 
-def body(*messages: dict[str, Any], finish: str | None = "stop", **more: Any) -> dict[str, Any]:
+def body(*messages: dict[str, Any], finish: Any = "stop", **more: Any) -> dict[str, Any]:
     return {"model": "m", "choices": [{"message": m, "finish_reason": finish} for m in messages], **more}
 
 
@@ -44,8 +44,27 @@ def test_a_reply_brings_texts_usage_the_dated_model_and_why_it_ended():
     ("answer", "text", "finish"),
     [
         (body({"role": "assistant", "content": ""}), "", "stop"),
-        (body({"role": "assistant", "content": None}), "", "stop"),
-        (body({"role": "assistant"}, finish=None), "", ""),
+        (body({"role": "assistant", "content": None}), "", "no text: content is null"),
+        (body({"role": "assistant"}, finish=None), "", "no text: content is null"),
+        (body({"content": 5}), "", "no text: content is a number"),
+        (body({"content": []}), "", "no text: content is a list without text"),
+        (body({"content": [{"type": "text", "text": 5}]}), "", "no text: content is a list without text"),
+        (
+            body({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": None}]}),
+            "",
+            "no text: content is a list without text",
+        ),
+        (body({"content": [{"type": "thinking"}, {"type": "text", "text": "a"}]}), "a", "stop"),
+        (body({"content": {"value": "x"}}), "", "no text: content is an object without text"),
+        (body({"content": ""}, finish="length"), "", "length"),
+        (body({"content": "x"}, finish=5), "x", ""),
+        (body({"content": "", "tool_calls": [{"id": "1"}]}), "", "tool_calls"),
+        (body({"content": None, "function_call": {"name": "f"}}), "", "tool_calls"),
+        (body({"content": "x", "tool_calls": [{"id": "1"}]}, finish="tool_calls"), "x", "tool_calls"),
+        (body({"content": "x"}, finish="content_filter"), "x", "content_filter"),
+        ({"choices": [None]}, "", "no text: content is null"),
+        ({"choices": ["x"], "model": 5}, "", "no text: content is null"),
+        ({"choices": [{"message": "x", "finish_reason": "stop"}]}, "", "no text: content is null"),
         (body({"content": "cut"}, finish="length"), "cut", "length"),
         (body({"content": None}, finish="content_filter"), "", "content_filter"),
         (body({"content": None, "refusal": "I cannot"}), "", "content_filter"),
@@ -55,6 +74,9 @@ def test_a_reply_brings_texts_usage_the_dated_model_and_why_it_ended():
         (body({"content": "nul \0, crlf \r\n, Привет"}), "nul \0, crlf \r\n, Привет", "stop"),
         (body({"content": "x"}, usage=None), "x", "stop"),
         (body({"content": "x"}, usage={"prompt_tokens": None, "completion_tokens": -3}), "x", "stop"),
+        (body({"content": "x"}, usage={"prompt_tokens": "100", "completion_tokens": "3"}), "x", "stop"),
+        (body({"content": "x"}, usage="100"), "x", "stop"),
+        (body({"content": "x"}, usage=[5]), "x", "stop"),
     ],
 )
 def test_every_completion_is_one_text_as_received(answer, text, finish):
@@ -62,6 +84,19 @@ def test_every_completion_is_one_text_as_received(answer, text, finish):
         reply = ask("openai/m", server.url)
     assert (reply.texts, reply.finish) == ((text,), (finish,))
     assert reply.usage.requests == 1
+
+
+def test_one_choice_that_is_none_spoils_no_other():
+    choices = [
+        {"message": {"content": "a"}, "finish_reason": "stop"},
+        None,
+        {"index": 2},
+        {"message": {"content": "b"}},
+    ]
+    with OpenAIServer({"choices": choices}) as server:
+        reply = ask("openai/m", server.url, replace(ASKED, n=4))
+    assert reply.texts == ("a", "", "", "b")
+    assert reply.finish == ("stop", "no text: content is null", "no text: content is null", "")
 
 
 def test_a_call_brings_what_a_server_that_ignores_n_sends_which_is_said(caplog):

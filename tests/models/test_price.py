@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from opsmith.models.price import cost_usd
-from opsmith.models.windows import context_window
+from opsmith.models.price import price_reply
+from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
 
 USAGE = Usage(1, input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000)
@@ -25,18 +25,18 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_listed_model_has_a_price_and_cached_tokens_are_cheaper():
     # 2.50 USD per million input tokens, 1.25 cached, 10.00 output
-    assert cost_usd("openai", ("gpt-4o-2024-11-20",), USAGE) == pytest.approx(0.6 * 2.5 + 0.4 * 1.25 + 0.1 * 10)
+    assert price_reply("openai", ("gpt-4o-2024-11-20",), USAGE) == pytest.approx(0.6 * 2.5 + 0.4 * 1.25 + 0.1 * 10)
 
 
 def test_writing_to_the_cache_costs_more():
-    plain = cost_usd("anthropic", ("claude-sonnet-4-20250514",), USAGE)
-    written = cost_usd("anthropic", ("claude-sonnet-4-20250514",), USAGE, cache_written=600_000)
+    plain = price_reply("anthropic", ("claude-sonnet-4-20250514",), USAGE)
+    written = price_reply("anthropic", ("claude-sonnet-4-20250514",), USAGE, cache_written=600_000)
     assert plain is not None
     assert written == pytest.approx(plain + 0.6 * 3.0 * 0.25)
 
 
 def test_the_name_asked_for_serves_when_the_reported_one_is_not_listed():
-    assert cost_usd("openai", ("", "internal-7", "gpt-4o"), USAGE) == cost_usd("openai", ("gpt-4o",), USAGE)
+    assert price_reply("openai", ("", "internal-7", "gpt-4o"), USAGE) == price_reply("openai", ("gpt-4o",), USAGE)
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_the_name_asked_for_serves_when_the_reported_one_is_not_listed():
     ],
 )
 def test_what_is_not_known_is_none(provider, model, usage):
-    assert cost_usd(provider, (model,), usage) is None
+    assert price_reply(provider, (model,), usage) is None
 
 
 def test_without_the_package_prices_are_not_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
-    assert cost_usd("openai", ("gpt-4o",), USAGE) is None
-    assert context_window("openai", "gpt-5.4") is None
+    assert price_reply("openai", ("gpt-4o",), USAGE) is None
+    assert find_context_window("openai", "gpt-5.4") is None
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_without_the_package_prices_are_not_known(monkeypatch):
     ],
 )
 def test_the_context_window_of_known_models(provider, model, tokens):
-    assert context_window(provider, model) == tokens
+    assert find_context_window(provider, model) == tokens

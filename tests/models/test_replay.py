@@ -12,7 +12,7 @@ import pytest
 from opsmith.errors import ProviderError, TaskError, UsageError
 from opsmith.models import Message, Reply, Request
 from opsmith.models import replay as replay_module
-from opsmith.models.replay import ReplayModel, record, request_key
+from opsmith.models.replay import ReplayModel, hash_request, record
 from opsmith.models.table import get_model
 from opsmith.records import Usage
 from opsmith.settings import Settings
@@ -21,7 +21,7 @@ from .common import ASKED
 
 REPLY = Reply(("impl: x\n\u2028Ж\0",), Usage(1, 10, 5, 2, 0.25), "m-2024", ("stop",))
 HEADER = json.dumps({"replay": 1, "model": "openai/m", "is_language_model": True})
-LINE = json.dumps({"key": request_key(ASKED), "texts": ["ok"]})
+LINE = json.dumps({"key": hash_request(ASKED), "texts": ["ok"]})
 
 
 def test_what_is_recorded_is_played_back():
@@ -63,8 +63,10 @@ def test_the_key_tells_requests_apart_and_does_not_depend_on_how_a_number_is_wri
         replace(ASKED, seed=0),
         replace(ASKED, messages=(Message("user", ""),)),
     ]
-    assert len({request_key(request) for request in [ASKED, *changed]}) == 6
-    assert request_key(Request(ASKED.messages, temperature=1)) == request_key(Request(ASKED.messages, temperature=1.0))
+    assert len({hash_request(request) for request in [ASKED, *changed]}) == 6
+    assert hash_request(Request(ASKED.messages, temperature=1)) == hash_request(
+        Request(ASKED.messages, temperature=1.0)
+    )
 
 
 def test_the_first_of_two_replies_counts_and_blank_lines_do_not():

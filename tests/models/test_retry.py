@@ -8,7 +8,7 @@ import time
 import pytest
 
 from opsmith.errors import ProviderError
-from opsmith.models.attempt import Failure, retry_after_s
+from opsmith.models.attempt import Failure, read_retry_after
 from opsmith.models.retry import Retry
 
 from .common import CANARY, FakeTime, ask
@@ -164,7 +164,7 @@ def test_an_unreachable_server_is_named(name, server_type):
     ],
 )
 def test_retry_after_is_read_in_every_form(headers, seconds):
-    assert retry_after_s(headers, now=lambda: 10.0) == seconds
+    assert read_retry_after(headers, now=lambda: 10.0) == seconds
 
 
 def test_cancelling_is_not_retried():
@@ -172,7 +172,7 @@ def test_cancelling_is_not_retried():
         async def send(seconds: float) -> None:
             raise asyncio.CancelledError
 
-        await Retry().call("here", send)
+        await Retry().send_patiently("here", send)
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(go())
@@ -183,9 +183,9 @@ def test_an_error_of_ours_is_not_taken_for_a_failure_of_the_server():
         raise KeyError("ours")
 
     with pytest.raises(KeyError):
-        asyncio.run(Retry().call("here", send))
+        asyncio.run(Retry().send_patiently("here", send))
 
 
 def test_a_failure_without_status_is_retryable():
-    assert Failure("no answer").retryable
-    assert not Failure("no", status=404).retryable
+    assert Failure("no answer").is_retryable
+    assert not Failure("no", status=404).is_retryable

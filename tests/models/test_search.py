@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from tiny_target import TINY, Tiny, read_yaml, tiny_task
 
-from opsmith.agents.prompt import compose
+from opsmith.agents.prompt import compose_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.benchmarks import load_tasks
 from opsmith.errors import UsageError
+from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve, improve_async
 from opsmith.models import ExhaustedError, Message, Request
-from opsmith.models.replay import request_key
+from opsmith.models.replay import hash_request
 from opsmith.models.search import SearchModel
 from opsmith.models.table import get_model
 from opsmith.records import Outcome
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.suites import load_tasks
 from opsmith.targets import TARGETS
-from opsmith.targets.searched import Searched
+from opsmith.targets.protocols import Searched
 from opsmith.targets.step import STEP
-from opsmith.verification.verifier import verify
 
 (INDEX,) = load_tasks(("index_2",))
 ALONE = Settings(model="search", selection="none", samples=4, temperatures=(0.7, 1.0), agents="single", max_rounds=4)
@@ -37,7 +37,7 @@ class Orderly(Tiny):
         task = super().read_task(text, task_id, path)
         return type(task)(task.id, self.name, task.text, task.impl, path=path)
 
-    def programs(self, task):
+    def enumerate_programs(self, task):
         names = list(read_yaml(task.text)["inputs"])
         return (f"{one} {two} {op}" for op in "+*" for one in names for two in names if one < two)
 
@@ -59,7 +59,7 @@ class Here:
 
 
 def ask(model: SearchModel, *attempts: int, task=INDEX) -> list[str | None]:
-    messages = compose(task, [], STEP, None, 0).messages
+    messages = compose_prompt(task, [], STEP, None, 0).messages
 
     async def all_of_them() -> list[str | None]:
         asked = [model.complete(Request(messages, seed=1, attempt=attempt)) for attempt in attempts]
@@ -75,7 +75,7 @@ def test_the_nth_request_gets_the_nth_program_in_any_order() -> None:
     assert None not in in_order
     assert ask(SearchModel(STEP), 2, 0, 1) == [in_order[2], in_order[0], in_order[1]]
     programs = [read_reply(STEP, INDEX, text or "").source for text in in_order]
-    assert programs == [program.rstrip("\n") for program in islice(STEP.programs(INDEX), 3)]
+    assert programs == [program.rstrip("\n") for program in islice(STEP.enumerate_programs(INDEX), 3)]
 
 
 def test_it_is_no_language_model_and_needs_a_target_that_can_be_searched() -> None:
@@ -96,21 +96,21 @@ def test_a_prompt_without_a_task_gets_words() -> None:
 
 def test_a_recorded_request_keeps_its_name() -> None:
     one, other = (Request((Message("user", "x"),), seed=3, attempt=attempt) for attempt in (0, 5))
-    assert request_key(one) == request_key(other)
+    assert hash_request(one) == hash_request(other)
 
 
 def run(path: Path, tasks, **changes):
     with Store.open(path) as store:
-        result = improve(tasks, SearchModel(ORDERLY), ALONE.model_copy(update=changes), store, judge=Here())
-        rows = list(store.samples(result.run))
-        sources = [store.sample(result.run, row.id).candidates[-1].source for row in rows]
-        return result, list(zip(rows, sources, strict=True)), store.contents(result.run)
+        result = improve(tasks, SearchModel(ORDERLY), ALONE.replace(**changes), store, judge=Here())
+        rows = list(store.list_samples(result.run))
+        sources = [store.find_sample(result.run, row.id).candidates[-1].source for row in rows]
+        return result, list(zip(rows, sources, strict=True)), store.read_contents(result.run)
 
 
 def test_over_rounds_and_temperatures_every_program_is_asked_for_once(tmp_path: Path) -> None:
     result, samples, _ = run(tmp_path, [SUM])
     found = [source for _, source in samples]
-    assert [source.strip() for source in found if source] == list(ORDERLY.programs(SUM))
+    assert [source.strip() for source in found if source] == list(ORDERLY.enumerate_programs(SUM))
     assert (result.end, result.solved, result.finished) == ("nothing left to try", 0, True)
     assert [item.round for item in result.rounds] == [0, 1]  # 12 programs, 8 samples a round
 
@@ -146,7 +146,7 @@ def test_a_run_that_is_stopped_and_started_again_asks_for_the_same_programs(tmp_
 
     with Store.open(tmp_path / "stopped") as store:
         model = Stopping(ORDERLY)
-        settings = ALONE.model_copy(update={"concurrency": 2})
+        settings = ALONE.replace(concurrency=2)
         result = asyncio.run(improve_async([SUM, PRODUCT], model, settings, store, Here(), stop=stop))
         assert (result.finished, result.end) == (False, "interrupted")
     assert run(tmp_path / "stopped", [SUM, PRODUCT])[2] == whole

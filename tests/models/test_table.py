@@ -13,7 +13,7 @@ import pytest
 from opsmith.errors import UsageError
 from opsmith.models import Request
 from opsmith.models.openai import OpenAIModel
-from opsmith.models.table import FAMILIES, Server, get_model, list_models
+from opsmith.models.table import FAMILIES, ProviderServer, get_model, list_models
 from opsmith.records import Usage
 from opsmith.settings import Settings
 
@@ -86,7 +86,7 @@ def test_a_batch_is_refused_where_no_batch_api_is_known(name):
 def test_the_providers_own_price_holds_only_at_the_provider(monkeypatch):
     with OpenAIServer() as server:
         assert ask("openai/gpt-4o", server.url).usage.cost_usd is None
-        here = Server(server.url, "OPENAI_API_KEY", "openai")
+        here = ProviderServer(server.url, "OPENAI_API_KEY", "openai")
         monkeypatch.setitem(FAMILIES, "openai/", replace(FAMILIES["openai/"], server=here))
         usage = ask("openai/gpt-4o", None).usage
     assert usage == Usage(1, 100, 10, 60, pytest.approx((40 * 2.5 + 60 * 1.25 + 10 * 10) / 1e6))

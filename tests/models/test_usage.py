@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from opsmith.models import MOST_TOKENS
-from opsmith.models.sdk import count
-from opsmith.models.table import FAMILIES, Server
+from opsmith.models.sdk import read_count
+from opsmith.models.table import FAMILIES, ProviderServer
 from opsmith.records import Usage
 
 from .common import ask
@@ -21,15 +21,15 @@ from .servers import AnthropicServer, OpenAIServer
     + [(value, None) for value in (None, True, "7", 7.0, [7], float("inf"))],
 )
 def test_a_count_is_a_whole_number_of_a_possible_size(value: object, found: int | None) -> None:
-    assert count(value) == found
+    assert read_count(value) == found
 
 
 def at_provider(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
     """The server on loopback is the provider itself, whose prices hold."""
     prefix = name.partition("/")[0]
-    server = Server(url, f"{prefix.upper()}_API_KEY", prefix)
+    server = ProviderServer(url, f"{prefix.upper()}_API_KEY", prefix)
     family = FAMILIES[f"{prefix}/"]
-    monkeypatch.setitem(FAMILIES, f"{prefix}/", type(family)(family.rest, family.what, family.make, server))
+    monkeypatch.setitem(FAMILIES, f"{prefix}/", type(family)(family.suffix, family.what, family.make, server))
 
 
 @pytest.mark.parametrize("stated", [None, {}, {"prompt_tokens": 10**30, "completion_tokens": 5}, {"prompt_tokens": 9}])

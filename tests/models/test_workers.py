@@ -32,9 +32,9 @@ def test_a_question_whose_worker_was_killed_is_asked_again(echo: list[str]) -> N
     async def go() -> None:
         workers = Workers("echo", echo, 1)
         try:
-            assert await workers.ask({"n": 1}) == {"n": 1}
+            assert await workers.ask_worker({"n": 1}) == {"n": 1}
             os.kill(workers._all[0].pid, signal.SIGKILL)
-            assert await workers.ask({"n": 2}) == {"n": 2}
+            assert await workers.ask_worker({"n": 2}) == {"n": 2}
             assert len(workers._all) == 2
         finally:
             await workers.close()
@@ -47,8 +47,8 @@ def test_a_question_that_kills_every_worker_is_given_up(echo: list[str]) -> None
         workers = Workers("echo", echo, 1)
         try:
             with pytest.raises(ProviderError, match="a worker process died"):
-                await workers.ask({"text": "die"})
-            assert await workers.ask({"n": 1}) == {"n": 1}
+                await workers.ask_worker({"text": "die"})
+            assert await workers.ask_worker({"n": 1}) == {"n": 1}
         finally:
             await workers.close()
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
-from opsmith.benchmarks import load_tasks
 from opsmith.learn.loop import improve
 from opsmith.models import Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Diagnostic, Experience, Outcome, Stage, Usage, Verdict
 from opsmith.store import Store, rows
 from opsmith.store.rows import GUARDIAN, PROPOSER, Judged, SampleKey
+from opsmith.suites import load_tasks
 
 HOSTILE = "</pre><script>alert(1)</script><img src='http://example.org/x' onerror=alert(1)>\u202e"
 
@@ -24,7 +24,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("finished") / "opsmith.sqlite"
     with Store.open(path) as store:
         for seed in (1, 2):
-            settings = SETTINGS.model_copy(update={"seed": seed, "samples": 6})
+            settings = SETTINGS.replace(seed=seed, samples=6)
             improve(TASKS, TinyModel(price=0.001), settings, store, judge=InProcess())
     return path
 
@@ -37,7 +37,7 @@ def store(finished: Path, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def runs(store: Store) -> list[str]:
-    return [summary.info.id for summary in store.runs()]
+    return [summary.info.id for summary in store.list_runs()]
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ def _written(store: Store) -> str:
     twice = right.replace("E3 = ", "E9 = step.Streamify().apply(E1)\nE3 = ")
     answers = {
         (good.id, 0): [Judged(right, _verdict(right, None))],
-        (good.id, 1): [Judged(twice, _verdict(twice, Stage.AFFINE)), Judged(right, _verdict(right, None), GUARDIAN, Candidate(twice).id)],
+        (good.id, 1): [Judged(twice, _verdict(twice, Stage("AFFINE"))), Judged(right, _verdict(right, None), GUARDIAN, Candidate(twice).id)],
         (good.id, 2): [Judged(None, _verdict("", Stage.FORMAT))],
         (good.id, 3): [],
-        (bad.id, 0): [Judged(HOSTILE, _verdict(HOSTILE, Stage.PARSE))],
+        (bad.id, 0): [Judged(HOSTILE, _verdict(HOSTILE, Stage("PARSE")))],
     }  # fmt: skip
     for (task, number), judged in answers.items():
         key = SampleKey(info.id, 0, task, 1.0, number)

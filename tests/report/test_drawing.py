@@ -5,11 +5,12 @@ from itertools import combinations
 
 import pytest
 
-from opsmith.benchmarks import load_tasks
-from opsmith.report.drawing import MAX_NODES, draw, width_of
-from opsmith.report.layout import layered
+from opsmith.report.drawing import MAX_NODES, draw_dataflow, width_of
+from opsmith.report.layout import lay_out
+from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith.targets.drawn import Dataflow, Drawn, Edge, Node
+from opsmith.targets.programs import Dataflow, Edge, Node
+from opsmith.targets.protocols import Drawn
 
 STEP = get_target("step")
 TASKS = {task.id: task for task in load_tasks(["step26", "step_extra"])}
@@ -18,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def flow_of(task: str, source: str | None = None) -> Dataflow:
     assert isinstance(STEP, Drawn)
-    found = STEP.dataflow(TASKS[task], source or TASKS[task].impl or "")
+    found = STEP.build_dataflow(TASKS[task], source or TASKS[task].impl or "")
     assert found is not None
     return found
 
@@ -48,7 +49,7 @@ def overlap(one, other) -> bool:
 @pytest.mark.parametrize("task", TASKS)
 def test_every_oracle_is_drawn_without_overlaps_and_with_all_types(task):
     flow = flow_of(task)
-    picture = draw(flow, f"Dataflow of {task}") or ""
+    picture = draw_dataflow(flow, f"Dataflow of {task}") or ""
     assert not [pair for pair in combinations(boxes(picture), 2) if overlap(*pair)]
     assert not [pair for pair in combinations(lines(picture), 2) if overlap(*pair)]
     texts = ["".join(node.itertext()).replace(" ", "") for node in ET.fromstring(picture).iter(f"{SVG}text")]
@@ -67,7 +68,7 @@ def test_a_stream_that_is_used_twice_or_never_is_seen():
 
 @pytest.mark.parametrize("source", ["return (", "return step.Map(fn=fn_maxsum).apply(E0)", "this is no program", ""])
 def test_what_has_no_graph_has_none(source):
-    assert STEP.dataflow(TASKS["attn_0"], source) is None
+    assert STEP.build_dataflow(TASKS["attn_0"], source) is None
 
 
 def test_functions_and_numbers_stand_in_the_boxes():
@@ -78,7 +79,7 @@ def test_functions_and_numbers_stand_in_the_boxes():
 
 def test_names_from_outside_are_escaped():
     nodes = (Node("a", "<script>alert(1)</script>"), Node("b", 'x" onload="y'))
-    picture = draw(Dataflow(nodes, (Edge("a", "b", "<b>&"),)), "</title><script>") or ""
+    picture = draw_dataflow(Dataflow(nodes, (Edge("a", "b", "<b>&"),)), "</title><script>") or ""
     assert "<script" not in picture
     assert ET.fromstring(picture).find(f"{SVG}title").text == "</title><script>"
 
@@ -90,13 +91,13 @@ def test_an_edge_leads_to_a_later_node():
 
 def test_a_graph_too_large_for_the_eye_is_not_drawn():
     nodes = tuple(Node(str(at), "Map") for at in range(MAX_NODES + 1))
-    assert draw(Dataflow(nodes, ()), "large") is None
-    assert draw(Dataflow((), ()), "empty") is None
+    assert draw_dataflow(Dataflow(nodes, ()), "large") is None
+    assert draw_dataflow(Dataflow((), ()), "empty") is None
 
 
 def test_a_long_edge_passes_beside_the_boxes_of_the_ranks_that_it_crosses():
     names = dict.fromkeys("abcd", (80.0, 20.0))
-    layout = layered(names, [("a", "b", (50, 10)), ("b", "c", (50, 10)), ("c", "d", (50, 10)), ("a", "d", (50, 10))])
+    layout = lay_out(names, [("a", "b", (50, 10)), ("b", "c", (50, 10)), ("c", "d", (50, 10)), ("a", "d", (50, 10))])
     passed = layout.edges[3]
     assert len(passed) == 5
     for box in ("b", "c"):

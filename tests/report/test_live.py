@@ -3,11 +3,12 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
-from opsmith.learn.events import RoundEnded, RoundStarted, RunStarted, SampleJudged, TaskSolved, Warned
+from opsmith.learn.events import RoundEnded, RoundStarted, RunStarted, SampleJudged, Stopping, TaskSolved, Warned
 from opsmith.records import Boundary, Experience, Outcome, Stage, Task, Usage, Verdict
-from opsmith.report.live import Board, render, watch
+from opsmith.report.live import RunProgress, render_board, watch_run
 from opsmith.store.rows import RoundInfo, SampleKey
 
 TASKS = ("bmm_0", "bmm_1", "norm_0")
@@ -33,28 +34,28 @@ EVENTS = [
 END = RoundEnded(ROUND, ("bmm_0",), 1, SPENT)
 
 
-def shown(board: Board) -> str:
+def shown(board: RunProgress) -> str:
     text = io.StringIO()
-    Console(file=text, width=100).print(render(board))
+    Console(file=text, width=100).print(render_board(board))
     return text.getvalue()
 
 
 def test_the_board_counts_what_it_is_told():
-    board = Board()
+    board = RunProgress()
     for event in EVENTS[:5]:
-        board.tell(event)
+        board.show_event(event)
     text = shown(board)
     assert "run-1  embedded  1,234 tokens  unknown" in text
     assert "1/3" in text  # norm_0 was solved before
     assert "3/4" in text
     assert "bmm_0 1/2   bmm_1 0/0" in text
-    board.tell(EVENTS[5])
+    board.show_event(EVENTS[5])
     assert "bmm_0 r0 0.50" in shown(board)
 
 
 def test_a_log_has_a_line_for_each_step_but_not_for_each_sample():
     text = io.StringIO()
-    with watch(Console(file=text, width=100)) as on_event:
+    with watch_run(Console(file=text, width=100)) as on_event:
         for event in [*EVENTS, END]:
             on_event(event)
     assert text.getvalue().splitlines()[:-1] == [
@@ -69,13 +70,29 @@ def test_a_log_has_a_line_for_each_step_but_not_for_each_sample():
 def test_a_terminal_shows_the_board_and_keeps_warnings():
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=100)
-    with watch(console) as on_event:
+    with watch_run(console) as on_event:
         for event in EVENTS:
             on_event(event)
     assert "warning: a [bracketed] warning" in text.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("stopping", "said"),
+    [
+        (Stopping(1, 0, 20.0, False), "waiting for 1 request in flight and 0 verdicts, 20 s at most; Ctrl-C"),
+        (Stopping(2000, 5, 20.0, True), "2,000 requests that lie in batches (the same command finds them again) and 5"),
+        (Stopping(0, 0, 20.0, False), "stopping: nothing is under way"),
+    ],
+)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_run_that_is_told_to_stop_says_what_it_waits_for(stopping, said, terminal):
+    text = io.StringIO()
+    with watch_run(Console(file=text, force_terminal=terminal, width=200)) as on_event:
+        on_event(stopping)
+    assert said in text.getvalue()
+
+
 def test_the_clock_is_that_of_the_run_and_not_of_the_command() -> None:
-    board = Board(began=-1e6)
-    board.tell(EVENTS[0])
+    board = RunProgress(began=-1e6)
+    board.show_event(EVENTS[0])
     assert board.began >= 0

@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, sync_playwright
 
-from opsmith.report.files import write
+from opsmith.report.files import write_report
 
 CHROMIUM = "/usr/bin/chromium"
 
@@ -24,7 +24,7 @@ def browser():
 
 @pytest.fixture
 def report(store, runs) -> Path:
-    return write(store, runs, "html")[0].resolve()
+    return write_report(store, runs, "html")[0].resolve()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])

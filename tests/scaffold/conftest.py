@@ -84,6 +84,36 @@ unnamed = lambda x: x
 NUMBER = 3
 
 
+def causal(x):
+    row = torch.arange(x.shape[0])[:, None]
+    later = torch.arange(x.shape[1]) > row
+    return x.masked_fill(later, float("-inf"))
+
+
+def normed(x, w):
+    mean = x.float().square().mean(-1, keepdim=True)
+    return (x * torch.rsqrt(mean + 1e-6)).to(x.dtype) * w
+
+
+def signs(x, keep): return torch.where(x > 0, x, -1) * keep, (x == 0).sum(-1), 1 - x
+def clipped(x): return x.clamp(min=0).pow(3)
+def best(x): return x.topk(2, dim=-1)
+def counted(idx): return torch.zeros(7).scatter_add(0, idx, torch.ones(idx.shape))
+def joined(x, y): return torch.cat([x, y], -1)
+def chosen(x): return x if x.sum() > 0 else -x
+def odd(x): return torch.special.bessel_j0(x)
+
+
+def dropped(x):
+    y = 2 * x
+    return torch.nn.functional.dropout(y, 0.5)
+
+
+def padded(x):
+    y = 2 * x
+    return torch.nn.functional.pad(y, (1, 1))
+
+
 def named(x):
     N, D = x.shape
     print("called")

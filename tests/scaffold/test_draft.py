@@ -8,13 +8,14 @@ import torch
 import yaml
 
 from opsmith.errors import UsageError
-from opsmith.records import Stage
+from opsmith.judging.verifier import verify
+from opsmith.problems.shape_sets import SHAPE_SETS
 from opsmith.scaffold.dims import SMALLEST
-from opsmith.scaffold.draft import Asked, draft, id_of_new_file
-from opsmith.scaffold.offers import suggest, table
+from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file
+from opsmith.scaffold.offers import read_table, suggest_offers
+from opsmith.scaffold.operations import Operation
+from opsmith.scaffold.probe import torch_type
 from opsmith.targets import get_target
-from opsmith.targets.step.execution.trials import SHAPE_SETS
-from opsmith.verification.verifier import verify
 
 STEP = get_target("step")
 
@@ -24,7 +25,7 @@ def drafted(functions):
     """The draft of one of the functions, and its YAML."""
 
     def make(name, *shapes, values=(), example=None):
-        found = draft(Asked(f"{functions}:{name}", shapes, values, example))
+        found = draft_task(DraftRequest(f"{functions}:{name}", shapes, values, example))
         STEP.read_task(found.text, found.id)
         return found, yaml.safe_load(found.text)
 
@@ -157,10 +158,10 @@ def test_names_inside_the_function_are_no_dims_and_what_it_prints_is_not_shown(d
 
 def test_a_name_at_the_top_of_its_text_is_no_dim(tmp_path):
     (tmp_path / "top.py").write_text("N = 3\ndef f(x):\n    return x * N\n")
-    data = yaml.safe_load(draft(Asked(f"{tmp_path}/top.py:f", ("x=4",))).text)
+    data = yaml.safe_load(draft_task(DraftRequest(f"{tmp_path}/top.py:f", ("x=4",))).text)
     assert dims(data) == [["M"], ["M"]]
     with pytest.raises(UsageError, match="dim N: the function's text has something of this name"):
-        draft(Asked(f"{tmp_path}/top.py:f", ("x=N",)))
+        draft_task(DraftRequest(f"{tmp_path}/top.py:f", ("x=N",)))
 
 
 def test_many_axes_of_one_size_are_said_to_be_untried(drafted):
@@ -173,7 +174,7 @@ def test_many_axes_of_one_size_are_said_to_be_untried(drafted):
 def test_where_the_function_fails_at_usual_sizes_the_example_s_are_the_base(functions, tmp_path):
     file = tmp_path / "picky.py"
     file.write_text("def picky(x):\n    assert x.shape[0] != 7\n    return x * 2\n")
-    data = yaml.safe_load(draft(Asked(f"{file}:picky", ("x=4",))).text)
+    data = yaml.safe_load(draft_task(DraftRequest(f"{file}:picky", ("x=4",))).text)
     assert data["global"] == "N_value = 4\nctx[N] = N_value\n"
 
 
@@ -187,10 +188,10 @@ def test_an_example_file_gives_shapes_types_ranges_and_values(drafted, tmp_path)
 
 
 def test_a_function_of_pytorch_is_called_by_its_name():
-    data = yaml.safe_load(draft(Asked("torch.nn.functional:softmax", ("input=N,D",), ("dim=-1",))).text)
+    data = yaml.safe_load(draft_task(DraftRequest("torch.nn.functional:softmax", ("input=N,D",), ("dim=-1",))).text)
     text = data["outputs"][0]["data_transform"][0]
     assert text == "torch.nn.functional.softmax(input_data['E0'], dim=-1)\n"
-    data = yaml.safe_load(draft(Asked("torch:matmul", ("x=M,K", "y=K,N"))).text)
+    data = yaml.safe_load(draft_task(DraftRequest("torch:matmul", ("x=M,K", "y=K,N"))).text)
     assert dims(data) == [["K", "M"], ["N", "K"], ["N", "M"]]
 
 
@@ -241,13 +242,13 @@ def test_what_no_task_can_be_made_of_is_said(drafted, name, shapes, words):
 )
 def test_a_name_without_a_function_is_refused(given, words):
     with pytest.raises(UsageError, match=words):
-        draft(Asked(given, ("x=3",)))
+        draft_task(DraftRequest(given, ("x=3",)))
 
 
 def test_a_module_that_breaks_on_import_is_refused_with_what_it_raised(tmp_path):
     (tmp_path / "broken.py").write_text("raise SystemExit('bye')")
     with pytest.raises(UsageError, match="importing it raised SystemExit: bye"):
-        draft(Asked(f"{tmp_path}/broken.py:f", ("x=3",)))
+        draft_task(DraftRequest(f"{tmp_path}/broken.py:f", ("x=3",)))
 
 
 def test_helpers_of_another_module_are_carried_and_modules_of_the_user_refused(tmp_path):
@@ -256,10 +257,10 @@ def test_helpers_of_another_module_are_carried_and_modules_of_the_user_refused(t
         "import beside_7\nfrom beside_7 import scaled as by_three\n"
         "def f(x):\n    return by_three(x)\ndef g(x):\n    return beside_7.scaled(x)\n"
     )
-    data = yaml.safe_load(draft(Asked(f"{tmp_path}/uses.py:f", ("x=3",))).text)
+    data = yaml.safe_load(draft_task(DraftRequest(f"{tmp_path}/uses.py:f", ("x=3",))).text)
     assert torch.equal(value(data, E0=torch.ones(3))[0], torch.full((3,), 3.0))
     with pytest.raises(UsageError, match="it reads the module beside_7"):
-        draft(Asked(f"{tmp_path}/uses.py:g", ("x=3",)))
+        draft_task(DraftRequest(f"{tmp_path}/uses.py:g", ("x=3",)))
 
 
 def uncommented(text, *keys):
@@ -305,29 +306,93 @@ return E8, step.Accum(fn=fn_min, b=1).apply(E9), step.Accum(fn=fn_max, b=1).appl
     assert verdict.passed, verdict.message
 
 
-def test_every_suggestion_is_a_function_of_a_task(drafted):
-    found, _ = drafted("rolled", "x=4,8")
-    offers = suggest(tuple(table()["ops"]), "fp32")
-    assert {offer.func_name.removeprefix("fn_") for offer in offers} == set(table()["fns"])
-    entries = [
-        {"name": o.name, "func_name": o.func_name, "apply": o.apply, "output_dtype": o.output_dtype}
-        | {"input_dtype": yaml.safe_load(o.input_dtype)}
-        | ({"init": yaml.safe_load(o.init)} if o.init else {})
-        for o in offers
-    ]
-    task = STEP.read_task(found.text + yaml.safe_dump({"fns": entries}), found.id)
-    trial = next(iter(STEP.trials(task)))
-    for offer in offers:
-        if offer.init:
-            source = f"return step.Scan(fn={offer.func_name}, b=1).apply(E0)"
-        elif offer.input_dtype.startswith("["):
-            source = f"E1, E2 = step.Copy().apply(E0)\nreturn step.Map(fn={offer.func_name}).apply((E1, E2))"
-        else:
-            source = f"return step.Map(fn={offer.func_name}).apply(E0)"
-        checked = STEP.check(task, source)
-        assert checked.stage is Stage.RUN, (offer.func_name, checked.errors)
-        (result,) = STEP.run([checked.program], trial)
-        assert result.stage is Stage.MATCH, (offer.func_name, result)
+@pytest.mark.parametrize(
+    ("name", "shapes", "fns"),
+    [
+        ("row_softmax", ["x=4,8:bf16"], {"fn_exp": ("bf16", "bf16"), "fn_sub": (["bf16", "bf16"], "bf16")}),
+        ("flat", ["x=4,8:fp16"], {"fn_add": (["fp16", "fp16"], "fp16")}),  # nothing that maps: an example
+        ("flat", ["x=4,8:int64"], {"fn_add": (["int64", "int64"], "int64")}),
+        ("normed", ["x=4,8:fp16", "w=8:fp16"], {"fn_to": ("fp16", "fp32"), "fn_power_number": ("fp32", "fp32")}),
+        (
+            "signs",
+            ["x=4,8:int32", "keep=4,8:bool"],
+            {
+                "fn_gt_number": ("int32", "bool"),
+                "fn_where": (["bool", "int32", "int32"], "int32"),
+                "fn_mul": (["int32", "bool"], "int32"),
+                "fn_sum": ("bool", "int64"),
+                "fn_sub_number": ("int32", "int32"),
+            },
+        ),
+        ("causal", ["x=4,8"], {"fn_gt": (["int64", "int64"], "bool"), "fn_masked": (["fp32", "bool"], "fp32")}),
+        ("clipped", ["x=4,8:fp64"], {"fn_clamp_number": ("fp64", "fp64"), "fn_power_number": ("fp64", "fp64")}),
+    ],
+)
+def test_suggested_functions_have_the_types_that_pytorch_saw(drafted, name, shapes, fns):
+    found, _ = drafted(name, *shapes)
+    text = uncommented(found.text, "fns")
+    STEP.read_task(text, found.id)
+    offered = {fn["func_name"]: (fn["input_dtype"], fn["output_dtype"]) for fn in yaml.safe_load(text)["fns"]}
+    assert {name: offered.get(name) for name in fns} == fns
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "note"),
+    [
+        (
+            "causal",
+            ["x=4,8"],
+            r"line \d+: arange: .* which gt, masked_fill need: indices must become an input; try: .*--shape idx=4:int64",
+        ),
+        ("best", ["x=4,8"], r"line \d+: topk: it needs a whole row at once.*; try: a function of the row: .*Buffer"),
+        ("picked", ["table=6,3", "idx=4:int64:0:5"], r"line \d+: index: no primitive reads where .*; try: "),
+        ("counted", ["idx=4:int64:0:6"], r"line \d+: scatter_add: no primitive writes where .*; try: .*Multihot"),
+        ("joined", ["x=4,8", "y=4,8"], r"line \d+: cat: no primitive joins, cuts or shifts a stream; try: "),
+        ("chosen", ["x=4,8"], r"line \d+: item: it takes a number out of a tensor.*; try: torch\.where"),
+        ("odd", ["x=4,8"], r"line \d+: special_bessel_j0: no function is suggested for it; try: one of your own"),
+    ],
+)
+def test_what_no_program_expresses_is_said_with_its_line_and_what_to_do(drafted, functions, name, shapes, note):
+    found, _ = drafted(name, *shapes)
+    (line,) = [text for text in found.notes if re.match(note, text)]
+    assert f"# NOTE {line}\n" in found.text
+    (number,) = re.findall(r"^line (\d+)", line)
+    assert any(f"def {name}(" in row for row in functions.read_text().splitlines()[int(number) - 4 : int(number)])
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("row_softmax", ["x=4,8"]), ("linear", ["x=4,8", "w=8,3", "b=3"])])
+def test_of_what_functions_and_primitives_express_nothing_is_said(drafted, name, shapes):
+    assert drafted(name, *shapes)[0].notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "place"),
+    [
+        ("dropped", ["x=4,8"], "def dropped(x):\n    y = 2 * x\n    "),
+        ("padded", ["x=4,8"], "def padded(x):\n    y = 2 * x\n    "),
+        ("fails", ["x=3"], ""),
+        ("pair", ["x=3"], ""),
+        ("reads", ["x=3"], ""),
+    ],
+)
+def test_a_refusal_names_the_line_of_the_function(drafted, functions, name, shapes, place):
+    text = functions.read_text()
+    line = text.count("\n", 0, text.index(place or f"def {name}(") + len(place)) + 1
+    with pytest.raises(UsageError, match=rf"my_functions\.py, line {line}: {name}"):
+        drafted(name, *shapes)
+
+
+def test_every_function_of_the_table_runs_and_is_suggested_by_an_operation():
+    entries = read_table()["ops"]
+    assert {name for entry in entries.values() for name in entry["fns"]} == set(read_table()["fns"])
+    arguments = {"where": ("bool", "fp32", "fp32"), "masked_fill": ("fp32", "bool", 0.5), "clamp": ("fp32", 0, None)}
+    for name in entries:
+        kinds = ("bool", "bool") if re.search("logical|bitwise", name) else ("fp32", "fp32")
+        for offer in suggest_offers([Operation(name, arguments.get(name, kinds), (kinds[0],))]):
+            tensors = [torch.ones((), dtype=torch_type(kind)) for kind in offer.input_dtype.strip("[]").split(", ")]
+            exec("def body(state, input):\n    " + offer.apply, names := {"torch": torch})
+            (made,) = names["body"]([torch.ones((), dtype=tensors[0].dtype)], tensors)
+            assert made.shape == (), offer
 
 
 def test_only_a_new_yaml_file_is_written(tmp_path):

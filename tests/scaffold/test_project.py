@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import UsageError
-from opsmith.scaffold.project import init
+from opsmith.scaffold.project import write_project
 
 MAIN = [sys.executable, "-m", "opsmith"]
 
@@ -19,7 +19,7 @@ MAIN = [sys.executable, "-m", "opsmith"]
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("new") / "My-ops"
-    init(folder)
+    write_project(folder)
     return folder
 
 
@@ -58,10 +58,20 @@ def test_its_own_language_is_learned_from_what_was_solved(project):
     assert "round 0: 1, round 1: 1" in done
 
 
+def test_what_its_run_left_is_found_from_anywhere_by_what_the_tasks_say(project):
+    """The target calls itself otherwise than its tasks and its entry point do."""
+    path = {"PYTHONPATH": str(project / "src")}
+    run = ran([*MAIN, "run", "My-ops/lanes.toml", "--out", "left", "--no-report", "--json"], project.parent, **path)
+    name = re.findall(r'"run": "([^"]+)"', run)[0]
+    again = ran([*MAIN, "reverify", name, "--out", "left"], project.parent, **path)
+    assert "0 flipped; solved then 2, now 2, of 2 tasks" in " ".join(again.split())
+    assert "energy_0" in ran([*MAIN, "bench", "verify", "lanes_tasks", "--batch", "4"], project, **path)
+
+
 def test_its_own_tests_pass_and_a_wrong_task_fails_them(project, tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     assert "7 passed" in ran(command, project)
-    init(tmp_path / "spoiled")
+    write_project(tmp_path / "spoiled")
     task = tmp_path / "spoiled" / "lanes_tasks" / "energy_0.yaml"
     task.write_text(task.read_text().replace("q = mul d d", "q = abs d"))
     with pytest.raises(AssertionError, match="energy_0"):
@@ -103,20 +113,20 @@ def test_no_template_is_left_unfilled(project):
 )
 def test_a_name_that_is_none_for_a_package_is_refused_and_nothing_is_written(tmp_path, name, words):
     with pytest.raises(UsageError, match=words):
-        init(tmp_path / "new", name)
+        write_project(tmp_path / "new", name)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_folder_with_content_and_a_file_are_refused_and_kept(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match=r"it holds notes\.txt; expected an empty folder"):
-        init(tmp_path, "ops_of_mine")
+        write_project(tmp_path, "ops_of_mine")
     with pytest.raises(UsageError, match="this is a file"):
-        init(tmp_path / "notes.txt", "ops_of_mine")
+        write_project(tmp_path / "notes.txt", "ops_of_mine")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_an_empty_folder_is_filled_under_another_name(tmp_path):
-    init(tmp_path, "Other.Name")
+    write_project(tmp_path, "Other.Name")
     assert (tmp_path / "src" / "other_name" / "lanes.py").is_file()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +18,7 @@ from starlette.testclient import TestClient
 from tiny_target import register
 from typer.testing import CliRunner
 
-from opsmith.cli import app
+from opsmith.cli.app import build_app
 from opsmith.errors import ProviderError
 from opsmith.store import Store
 from opsmith.ui.app import make_app
@@ -126,9 +128,11 @@ def test_no_redirect_takes_the_key_or_the_prompt_along(
 @pytest.mark.parametrize("name", ["echoed in replies", "in .env, echoed to the guardian", "in a batch"])
 def test_a_reply_is_stored_without_the_key_and_counts_all_the_same(played: Callable[[str], Played], name: str) -> None:
     with Store.open(played(name).folder / "out") as store:
-        (run,) = [one.info.id for one in store.runs()]
-        replies = [call.reply.texts[0] for row in store.samples(run) for call in store.sample(run, row.id).calls]
-        assert len(store.experiences(run)) == 1
+        (run,) = [one.info.id for one in store.list_runs()]
+        replies = [
+            call.reply.texts[0] for row in store.list_samples(run) for call in store.find_sample(run, row.id).calls
+        ]
+        assert len(store.read_experiences(run)) == 1
     assert replies
     assert all("Your key is [key], its half is [key]." in reply for reply in replies)
 
@@ -143,8 +147,8 @@ def test_the_key_is_in_nothing_that_is_made_of_a_run(
     register()
     (folder / ".env").unlink(missing_ok=True)
     with Store.open("out") as store:
-        (run,) = [one.info.id for one in store.runs()]
-        sample = next(iter(store.samples(run))).id
+        (run,) = [one.info.id for one in store.list_runs()]
+        sample = next(iter(store.list_samples(run))).id
     kinds = [word for kind in ("html", "md", "csv", "parquet", "svg") for word in ("--format", kind)]
     for arguments in (
         ["report", run, *kinds, "-o", "reports", "--out", "out"],
@@ -156,7 +160,7 @@ def test_the_key_is_in_nothing_that_is_made_of_a_run(
         ["models"],
     ):
         (folder / "reports").mkdir(exist_ok=True)
-        done = CliRunner().invoke(app, arguments)
+        done = CliRunner().invoke(build_app(), arguments)
         assert done.exit_code == 0, done.output
         texts.append(done.output)
     texts += _pages(folder / "out", run, sample)
@@ -175,8 +179,8 @@ def _pages(out: Path, run: str, sample: str) -> list[str]:
     return [answer.text for answer in answers]
 
 
-def test_a_mistake_of_ours_shows_its_traceback_without_the_key(played: Callable[[str], Played], tmp_path: Path) -> None:
-    """A store that somebody has damaged: a task with an argument that no task has, named like the key."""
+def test_a_damaged_store_is_told_without_the_key(played: Callable[[str], Played], tmp_path: Path) -> None:
+    """A task with an argument that no task has, named like the key."""
     folder = begin(tmp_path / "broken")
     (folder / "out").mkdir()
     with sqlite3.connect(played("echoed in replies").folder / "out" / "opsmith.sqlite") as source:
@@ -186,12 +190,34 @@ def test_a_mistake_of_ours_shows_its_traceback_without_the_key(played: Callable[
     (run,) = target.execute("SELECT id FROM run").fetchone()
     target.commit()
     target.close()
-    assert start(folder, "show", run, "--out", "out", OPENAI_API_KEY=KEY).wait(LONGEST_S) == 1
+    assert start(folder, "show", run, "--out", "out", OPENAI_API_KEY=KEY).wait(LONGEST_S) == 4
     printed = (folder / "printed.txt").read_text(encoding="utf-8")
-    assert "Traceback (most recent call last)" in printed
+    assert "it is damaged: given rows that cannot be read" in printed
     assert "unexpected keyword argument '[key]'" in printed
     (folder / "out" / "opsmith.sqlite").unlink()
     assert leaks(folder) == []
+
+
+MISTAKEN = """
+import os
+import sys
+from opsmith.cli import app
+
+def mistaken(arguments, prog_name):
+    raise KeyError(os.environ["OPENAI_API_KEY"])
+
+app.build_app = lambda name: mistaken
+app.run_command(sys.argv[1:])
+"""
+
+
+def test_a_mistake_of_ours_shows_its_traceback_without_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    done = subprocess.run([sys.executable, "-c", MISTAKEN, "mistaken"], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback (most recent call last)" in done.stderr
+    assert "KeyError: '[key]'" in done.stderr
+    assert KEY not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])

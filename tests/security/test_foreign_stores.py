@@ -13,9 +13,9 @@ from learn.tiny_run import SETTINGS, InProcess, TinyModel
 from tiny_target import register, tiny_task
 from typer.testing import CliRunner, Result
 
-from opsmith.cli import app
+from opsmith.cli.app import build_app
 from opsmith.errors import StoreError, UsageError
-from opsmith.export.solved import identifiers
+from opsmith.export.solved import name_functions
 from opsmith.learn.loop import improve
 from opsmith.store import Store
 from opsmith.store import sqlite as sqlite_store
@@ -23,7 +23,7 @@ from opsmith.store.database import file_name
 from opsmith.targets import get_target
 
 IDS = ("../../evil_0", "/tmp/evil_1", "..", "evil/../2", "~/evil_3", "evil\n4", "C:\\evil", "<b>evil")
-SETTINGS_SMALL = SETTINGS.model_copy(update={"samples": 4, "max_rounds": 1})
+SETTINGS_SMALL = SETTINGS.replace(samples=4, max_rounds=1)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def rename_run(file: Path, name: str) -> None:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(app, list(map(str, arguments)))
+    return CliRunner().invoke(build_app(), list(map(str, arguments)))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_text_beyond_reason_is_not_read(store: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(sqlite_store, "LONGEST_VALUE", 2**20)
     execute(store, "UPDATE text SET body = hex(zeroblob(600000))")
     with Store.open(store) as opened, pytest.raises(StoreError, match="too big"):
-        opened.tasks(opened.runs()[0].info.id)
+        opened.read_tasks(opened.list_runs()[0].info.id)
 
 
 @pytest.mark.parametrize("version", ["'x'", "-1", "99999999999999999999", "x'00ff'", "''", "2.5"])
@@ -145,21 +145,26 @@ def test_names_that_are_sound_stay_as_they_are() -> None:
 
 
 def test_functions_of_a_library_are_named_by_no_path() -> None:
-    for name in identifiers(IDS):
+    for name in name_functions(IDS):
         assert name.isidentifier()
         assert name.isascii()
 
 
 @pytest.mark.parametrize("target", ["os:system", "antigravity:geohash", "this:s", "json.decoder:JSONDecoder"])
 def test_a_store_cannot_make_the_standard_library_run(store: Path, target: str) -> None:
-    execute(store, f"UPDATE run SET target = '{target}'")
+    execute(store, f"UPDATE run SET target = '{target}'", f"UPDATE text SET body = {_with_target(target)}")
     before = set(sys.modules)
     with pytest.raises(UsageError, match="a module of Python's own"):
         get_target(target)
     with Store.open(store) as opened:
-        run = opened.runs()[0].info.id
+        run = opened.list_runs()[0].info.id
     assert call("export", run, "--dataset", store.parent / "data", "--out", store.parent).exit_code == 2
     assert not {"antigravity", "this"} & (set(sys.modules) - before)
+
+
+def _with_target(target: str) -> str:
+    """The texts of a store, where a task's text names this target instead of its own; in SQL."""
+    return f"""replace(body, '"target":"tiny"', '"target":"{target}"')"""
 
 
 def _overwrite(file: Path) -> None:
@@ -173,6 +178,10 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
     "bytes for texts": lambda file: execute(file, "UPDATE text SET body = x'00ff00'"),
     "no JSON": lambda file: execute(file, "UPDATE run SET settings = '{'", "UPDATE round SET attempted = '{'"),
     "deep JSON": lambda file: execute(file, f"UPDATE round SET demonstrations = '{'[' * 100_000}'"),
+    "a date of letters": lambda file: execute(file, "UPDATE run SET at = 'x'"),
+    "no UTF-8": lambda file: execute(file, "UPDATE run SET model = CAST(x'ff41' AS TEXT)"),
+    "some bytes less": lambda file: file.write_bytes(file.read_bytes()[:-100]),
+    "the first bytes alone": lambda file: file.write_bytes(file.read_bytes()[:50]),
     "a table less": lambda file: execute(file, "DROP TABLE text"),
     "bytes in the middle": _overwrite,
     "half of it": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
@@ -182,12 +191,18 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_store_ends_a_command_and_does_nothing_else(store: Path, tmp_path: Path, kind: str) -> None:
     with Store.open(store) as opened:
-        run = opened.runs()[0].info.id
+        run = opened.list_runs()[0].info.id
     DAMAGE[kind](store)
     before = {path for path in tmp_path.rglob("*") if path.name not in WAL}
-    codes = {
-        call("report", run, "--format", "md", "-o", "-", "--out", store.parent).exit_code,
-        call("show", run, "--out", store.parent).exit_code,
-    }
-    assert codes != {0}
+    done = [
+        call("report", run, "--format", "md", "-o", "-", "--out", store.parent),
+        call("show", run, "--out", store.parent),
+        call("show", run, IDS[0], "--out", store.parent),
+        call("runs", "--out", store.parent),
+        call("spent", run, "--out", store.parent),
+    ]
+    assert {one.exit_code for one in done} in ({4}, {0, 4}), "an error message of the store, and no traceback"
+    told = [one.output for one in done if one.exit_code]
+    assert all(f"opsmith: store {store}: it is damaged: given " in text for text in told)
+    assert all("try: keep a copy" in text and "the same command" not in text for text in told)
     assert {path for path in tmp_path.rglob("*") if path.name not in WAL} == before

@@ -52,7 +52,7 @@ def test_runs_written_at_once_are_whole_and_a_reader_never_fails(where: Path | s
     def read() -> None:
         with Store.open(where) as store:
             while not done.is_set():
-                seen.append(sum(summary.samples for summary in store.runs()))
+                seen.append(sum(summary.samples for summary in store.list_runs()))
 
     with ThreadPoolExecutor(WRITERS + 1) as threads:
         reader = threads.submit(read)
@@ -62,7 +62,7 @@ def test_runs_written_at_once_are_whole_and_a_reader_never_fails(where: Path | s
             done.set()
         reader.result(60)
     with Store.open(where) as store:
-        assert {summary.info.id: summary.samples for summary in store.runs()} == dict.fromkeys(names, SAMPLES)
+        assert {summary.info.id: summary.samples for summary in store.list_runs()} == dict.fromkeys(names, SAMPLES)
     assert seen == sorted(seen)
 
 
@@ -72,7 +72,7 @@ def test_of_many_that_open_a_new_store_at_once_one_makes_the_tables(where: Path 
     def open_() -> int:
         start.wait()
         with Store.open(where) as store:
-            return len(store.runs())
+            return len(store.list_runs())
 
     with ThreadPoolExecutor(6) as threads:
         assert [found.result(60) for found in [threads.submit(open_) for _ in range(6)]] == [0] * 6

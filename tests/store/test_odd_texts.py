@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from opsmith.errors import StoreError
 from opsmith.store import Store
 from opsmith.store.rows import text_row
-from opsmith.store.texts import escaped, unescaped
+from opsmith.store.texts import escape_text, unescape_text
 
 
 def test_half_a_surrogate_pair_is_refused_in_words_and_keeps_nobody_waiting(where):
@@ -23,10 +23,10 @@ def test_every_other_text_comes_back_as_it_was(where, odd):
     name, row = text_row(odd)[1]["hash"], text_row(odd)
     with Store.open(where) as store:
         store.put([row]).result(timeout=10)
-        assert store.text(name) == odd
+        assert store.read_text(name) == odd
 
 
 @given(st.text(alphabet="\0\x1b01a"))
 def test_escaping_loses_nothing(text):
-    assert unescaped(escaped(text)) == text
-    assert "\0" not in escaped(text)
+    assert unescape_text(escape_text(text)) == text
+    assert "\0" not in escape_text(text)

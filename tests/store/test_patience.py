@@ -27,7 +27,7 @@ def server(postgres: PostgresServer) -> Iterator[PostgresServer]:
 
 
 def test_a_full_disk_is_waited_for_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "opsmith.store"), Store.open(tmp_path) as store, store.patient():
+    with caplog.at_level(logging.WARNING, "opsmith.store"), Store.open(tmp_path) as store, store.wait_patiently():
         disk = SmallDisk(store)
         waiting, later = store.put(BIG), store.put(reply_rows(KEY))
         wait_for(lambda: "disk is full" in store.trouble)
@@ -43,7 +43,7 @@ def test_a_full_disk_is_waited_for_and_said_once(tmp_path: Path, caplog: pytest.
 
 
 def test_who_hurries_waits_a_little_and_then_hears_what_is_wrong(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store, store.patient():
+    with Store.open(tmp_path) as store, store.wait_patiently():
         SmallDisk(store)
         waiting = store.put(BIG)
         wait_for(lambda: bool(store.trouble))
@@ -53,7 +53,7 @@ def test_who_hurries_waits_a_little_and_then_hears_what_is_wrong(tmp_path: Path)
 
 
 def test_closing_waits_for_nothing(tmp_path: Path) -> None:
-    with Store.open(tmp_path) as store, store.patient():
+    with Store.open(tmp_path) as store, store.wait_patiently():
         SmallDisk(store)
         waiting = store.put(BIG)
         wait_for(lambda: bool(store.trouble))
@@ -64,7 +64,7 @@ def test_closing_waits_for_nothing(tmp_path: Path) -> None:
 
 
 def test_a_server_that_was_killed_is_waited_for_by_writer_and_reader(server: PostgresServer) -> None:
-    with Store.open(server.new_database()) as store, store.patient(), store.lock(RUN.id):
+    with Store.open(server.new_database()) as store, store.wait_patiently(), store.lock(RUN.id):
         store.put(reply_rows(KEY)).result(10)
         server.kill()
         other = rows.SampleKey(RUN.id, 0, KEY.task, 0.7, 4)
@@ -82,7 +82,7 @@ def test_a_server_that_is_away_is_an_error_for_who_has_no_patience(server: Postg
     with Store.open(url) as store:
         server.kill()
         with pytest.raises(StoreError, match="server is away; start it"):
-            store.runs()
+            store.list_runs()
         with pytest.raises(StoreError, match="server is away; start it") as refused:
             Store.open(url)
     assert "canary" not in str(refused.value)
@@ -90,7 +90,7 @@ def test_a_server_that_is_away_is_an_error_for_who_has_no_patience(server: Postg
 
 def test_a_run_that_was_taken_over_is_written_by_its_new_holder_alone(server: PostgresServer) -> None:
     url = server.new_database()
-    with Store.open(url) as store, Store.open(url) as other, store.patient(), store.lock(RUN.id):
+    with Store.open(url) as store, Store.open(url) as other, store.wait_patiently(), store.lock(RUN.id):
         server.kill()
         server.start()
         with other.lock(RUN.id):
@@ -116,7 +116,7 @@ def test_what_waiting_cannot_help_is_said_at_once(postgres: PostgresServer, chan
 
 
 def test_rows_that_no_database_takes_end_the_writer_in_words_and_keep_nobody_waiting(where: Path | str) -> None:
-    with Store.open(where) as store, store.patient():
+    with Store.open(where) as store, store.wait_patiently():
         huge = [(table, values | {"seed": 2**70} if "seed" in values else values) for table, values in reply_rows(KEY)]
         with pytest.raises(StoreError):
             store.put(huge).result(10)
@@ -127,9 +127,9 @@ def test_rows_that_no_database_takes_end_the_writer_in_words_and_keep_nobody_wai
 def test_a_connection_that_is_lost_before_it_has_its_locks_is_not_written_with(
     server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Store.open(server.new_database()) as store, store.patient(), store.lock(RUN.id):
+    with Store.open(server.new_database()) as store, store.wait_patiently(), store.lock(RUN.id):
         database = store._database
-        taken, tries = type(database)._take, []
+        taken, tries = type(database)._take_lock, []
 
         def lost_once(self: object, connection: object, run: str) -> None:
             tries.append(run)
@@ -138,7 +138,7 @@ def test_a_connection_that_is_lost_before_it_has_its_locks_is_not_written_with(
                 server.start()
             taken(self, connection, run)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(type(database), "_take", lost_once)
+        monkeypatch.setattr(type(database), "_take_lock", lost_once)
         server.kill()
         server.start()
         store.put(reply_rows(KEY)).result(20)

@@ -12,7 +12,16 @@ from tiny_target import tiny_task
 from opsmith.models import Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Outcome, Stage, Usage, Verdict
 from opsmith.store import Row, Store, rows
-from opsmith.store.pages import Filter, Kind, Page, count_kinds, judged_since, last_verdicts, page_of, problems
+from opsmith.store.pages import (
+    Filter,
+    Page,
+    SampleKind,
+    count_kinds,
+    judged_since,
+    last_failures,
+    last_verdicts,
+    page_of,
+)
 from opsmith.store.rows import GUARDIAN, PROPOSER, Judged, RunInfo, SampleKey
 
 RUN = RunInfo("tiny-s0-0123", "0123", "tiny", False, "tiny", 0, {}, {})
@@ -26,7 +35,7 @@ def whole_sample(key: SampleKey, rng: random.Random) -> list[Row]:
     reply = Reply(("x",), Usage(1, 10, 1, 0, 0.1), "tiny", ("stop",))
     made = [*texts, *rows.reply_rows(key, PROPOSER, prompt, Request((), 1, key.temperature, 64, 1), reply, 0.1)]
     source, blame = f"x {rng.randrange(3)}", Boundary.CANDIDATE
-    refused = Verdict(Candidate(source).id, Stage.TYPE, Outcome.REFUSED, blame)
+    refused = Verdict(Candidate(source).id, Stage("TYPE"), Outcome.REFUSED, blame)
     passed = Verdict(Candidate("x y").id, Stage.MATCH, Outcome.PASSED, blame)
     kinds: list[list[Judged]] = [
         [],
@@ -52,12 +61,14 @@ def store(where_all: Path | str) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def counts(store: Store) -> Counter[Kind]:
+def counts(store: Store) -> Counter[SampleKind]:
     return sum((count_kinds(store, RUN.id, number) for number in ROUNDS), Counter())
 
 
-def test_the_counts_are_those_of_a_scan(store: Store, counts: Counter[Kind]) -> None:
-    scanned = Counter((row.round, row.task, row.temperature, row.stage, row.outcome) for row in store.samples(RUN.id))
+def test_the_counts_are_those_of_a_scan(store: Store, counts: Counter[SampleKind]) -> None:
+    scanned = Counter(
+        (row.round, row.task, row.temperature, row.stage, row.outcome) for row in store.list_samples(RUN.id)
+    )
     merged: Counter[tuple[object, ...]] = Counter()
     for kind, samples in counts.items():
         merged[kind[:5]] += samples
@@ -68,17 +79,20 @@ def test_the_counts_are_those_of_a_scan(store: Store, counts: Counter[Kind]) -> 
 def filters() -> list[Filter]:
     parts = (
         ({}, {"task": "a_0"}, {"round": 1}, {"temperature": 0.4}, {"begins": "a"}),
-        ({}, {"stage": Stage.TYPE}, {"stage": Stage.FORMAT}, {"agent": GUARDIAN}, {"agent": "nobody"}),
+        ({}, {"stage": Stage("TYPE")}, {"stage": Stage.FORMAT}, {"agent": GUARDIAN}, {"agent": "nobody"}),
         ({}, {"outcome": Outcome.PASSED}, {"outcome": Outcome.REFUSED}, {"outcome": Outcome.UNJUDGED}),
     )
     return [Filter(**one, **two, **three) for one, two, three in itertools.product(*parts)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [1, 4, 100])
-def test_pages_hold_every_sample_that_passes_once_in_order(store: Store, counts: Counter[Kind], size: int) -> None:
-    everything = list(store.samples(RUN.id))
+def test_pages_hold_every_sample_that_passes_once_in_order(
+    store: Store, counts: Counter[SampleKind], size: int
+) -> None:
+    everything = list(store.list_samples(RUN.id))
     made_by = {
-        row.id: next((c.agent for c in store.sample(RUN.id, row.id).candidates if c.final), None) for row in everything
+        row.id: next((c.agent for c in store.find_sample(RUN.id, row.id).candidates if c.final), None)
+        for row in everything
     }
     for wanted in filters():
         expected = [
@@ -89,7 +103,7 @@ def test_pages_hold_every_sample_that_passes_once_in_order(store: Store, counts:
             and wanted.temperature in (None, row.temperature)
             and wanted.stage in (None, row.stage)
             and wanted.outcome in (None, row.outcome or Outcome.UNJUDGED)
-            and (wanted.agent is None or (wanted.agent == made_by[row.id] and row.stage is not Stage.FORMAT))
+            and (wanted.agent is None or (wanted.agent == made_by[row.id] and row.stage != Stage.FORMAT))
             and row.id.startswith(wanted.begins)
         ]
         pages = list(walk(store, wanted, counts, size))
@@ -101,7 +115,7 @@ def test_pages_hold_every_sample_that_passes_once_in_order(store: Store, counts:
             assert back.lines == pages[-2].lines, wanted
 
 
-def walk(store: Store, wanted: Filter, counts: Counter[Kind], size: int) -> Iterator[Page]:
+def walk(store: Store, wanted: Filter, counts: Counter[SampleKind], size: int) -> Iterator[Page]:
     page = page_of(store, RUN.id, wanted, counts, size=size)
     yield page
     while page.after is not None:
@@ -113,7 +127,7 @@ def test_the_last_verdicts_come_newest_first_one_for_each_sample(store: Store) -
     lines = last_verdicts(store, RUN.id, 1000)
     assert [line.at for line in lines] == sorted((line.at or 0 for line in lines), reverse=True)
     assert len({line.id for line in lines}) == len(lines)
-    assert len(lines) == sum(row.outcome is not None for row in store.samples(RUN.id))
+    assert len(lines) == sum(row.outcome is not None for row in store.list_samples(RUN.id))
     assert judged_since(store, RUN.id, 0) >= len(lines)
     assert judged_since(store, RUN.id, 1e12) == 0
-    assert [problem[2:] for problem in problems(store, RUN.id, 5)] == [("provider", "HTTP 500")]
+    assert [problem[2:] for problem in last_failures(store, RUN.id, 5)] == [("provider", "HTTP 500")]

@@ -2,6 +2,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from opsmith.errors import StoreError, UsageError
 from opsmith.models import Message, Reply, Request
 from opsmith.records import Boundary, Candidate, Diagnostic, Experience, Outcome, Stage, Usage, Verdict
 from opsmith.store import Row, Store, rows, schema
-from opsmith.store.rows import GUARDIAN, PROPOSER, Judged, RoundInfo, RunInfo, SampleKey
+from opsmith.store.rows import FUNCTIONAL, GUARDIAN, PROPOSER, Judged, RoundInfo, RunInfo, SampleKey
 
 TASK = tiny_task("sum_0", "x y +")
 RUN = RunInfo(
@@ -34,7 +35,7 @@ def reply_rows(key: SampleKey, agent: str = PROPOSER, text: str = "x y +", cost:
 
 def judged_rows(key: SampleKey) -> list[Row]:
     bad, good = Candidate("x x +"), Candidate("x y +")
-    refused = Verdict(bad.id, Stage.AFFINE, Outcome.REFUSED, Boundary.CANDIDATE, REUSED, verifier="tiny-1")
+    refused = Verdict(bad.id, Stage("AFFINE"), Outcome.REFUSED, Boundary.CANDIDATE, REUSED, verifier="tiny-1")
     return rows.judged_rows(key, [Judged(bad.source, refused), Judged(good.source, PASSED, GUARDIAN, bad.id)])
 
 
@@ -55,21 +56,21 @@ def store(where: Path | str) -> Iterator[Store]:
 
 def test_a_run_comes_back_as_it_was_written(store: Store) -> None:
     store.put(whole_run()).result()
-    [summary] = store.runs()
+    [summary] = store.list_runs()
     assert summary.info == RUN
     assert (summary.tasks, summary.solved, summary.rounds, summary.samples) == (1, 1, 1, 1)
     assert (summary.end, summary.finished) == ("all solved", True)
     assert summary.usage == Usage(2, 200, 20, 40, 1.0)
-    assert store.usage(RUN.id, GUARDIAN).requests == 1
-    assert [kept.experience.task.text for kept in store.experiences(RUN.id)] == [TASK.text]
-    assert store.rounds(RUN.id) == [(RoundInfo(0, 0, "none", (), (TASK.id,), 1), (TASK.id,))]
+    assert store.sum_usage(RUN.id, GUARDIAN).requests == 1
+    assert [kept.experience.task.text for kept in store.read_experiences(RUN.id)] == [TASK.text]
+    assert store.read_rounds(RUN.id) == [(RoundInfo(0, 0, "none", (), (TASK.id,), 1), (TASK.id,))]
     assert store.guardian_pairs(RUN.id) == {(False, True): 1}
 
 
 def test_a_sample_is_shown_with_all_that_belongs_to_it(store: Store) -> None:
     store.put([*whole_run(), rows.failure_row(KEY, Boundary.PROVIDER, "HTTP 500")]).result()
-    [row] = store.samples(RUN.id)
-    shown = store.sample(RUN.id, row.id[:6])
+    [row] = store.list_samples(RUN.id)
+    shown = store.find_sample(RUN.id, row.id[:6])
     assert shown.row == row
     assert (row.outcome, row.stage) == (Outcome.PASSED, Stage.MATCH)
     assert [call.agent for call in shown.calls] == [PROPOSER, GUARDIAN]
@@ -83,15 +84,15 @@ def test_a_sample_is_shown_with_all_that_belongs_to_it(store: Store) -> None:
 
 def test_adding_what_is_there_changes_nothing(store: Store) -> None:
     store.put(whole_run()).result()
-    before = store.contents(RUN.id)
+    before = store.read_contents(RUN.id)
     store.put(whole_run()).result()
-    assert store.contents(RUN.id) == before
-    assert store.usage(RUN.id).requests == 2, "nothing is counted twice"
+    assert store.read_contents(RUN.id) == before
+    assert store.sum_usage(RUN.id).requests == 2, "nothing is counted twice"
 
 
 def test_contents_name_every_table_and_no_clock_time(store: Store) -> None:
     store.put([*whole_run(), rows.session_row(RUN.id, {}, {}, None)]).result()
-    found = store.contents(RUN.id)
+    found = store.read_contents(RUN.id)
     expected = {
         "run",
         "task",
@@ -110,13 +111,13 @@ def test_contents_name_every_table_and_no_clock_time(store: Store) -> None:
 
 def test_an_unknown_price_is_not_a_sum(store: Store) -> None:
     store.put([*reply_rows(KEY), *reply_rows(SampleKey(RUN.id, 0, TASK.id, 0.7, 4), cost=None)]).result()
-    assert store.usage(RUN.id) == Usage(2, 200, 20, 40, None)
+    assert store.sum_usage(RUN.id) == Usage(2, 200, 20, 40, None)
 
 
 def test_a_reply_without_a_verdict_is_found_again(store: Store) -> None:
     other = SampleKey(RUN.id, 0, TASK.id, 0.7, 4)
     store.put([*reply_rows(KEY), *judged_rows(KEY), *reply_rows(other, text="later")]).result()
-    assert store.judged(RUN.id, 0) == {KEY.id}
+    assert store.judged_ids(RUN.id, 0) == {KEY.id}
     assert {name: reply.texts for name, reply in store.unused_replies(RUN.id, 0).items()} == {other.id: ("later",)}
 
 
@@ -124,7 +125,7 @@ def test_equal_texts_lie_in_the_store_once(store: Store) -> None:
     keys = [SampleKey(RUN.id, 0, TASK.id, 0.7, number) for number in range(50)]
     store.put([row for key in keys for row in reply_rows(key)]).result()
     query = select(func.count()).select_from(schema.text).where(schema.text.c.body == "base prompt")
-    assert store.ask(query)[0][0] == 1
+    assert store.fetch_rows(query)[0][0] == 1
 
 
 def test_many_threads_write_at_once(store: Store) -> None:
@@ -153,15 +154,55 @@ def test_a_sample_is_named_and_seeded_by_its_place_alone() -> None:
     assert KEY.seed(1) != KEY.seed(0)
 
 
+def test_samples_of_earlier_runs_keep_their_names_and_seeds() -> None:
+    key = SampleKey("tiny-s0-0123", 2, "sum_0", 0.7, 3)
+    assert (key.id, key.request_id(GUARDIAN)) == (
+        "52439f0079b77483e8656450d1342b8e",
+        "dd7d7cf379a43f9c6403a50b851c4bb2",
+    )
+    seeds = [key.seed(0), key.seed(5, GUARDIAN), key.seed(5, "repair-1")]
+    assert seeds == [8195544099268212331, 2100941454567185350, 2053953807425069406]
+
+
+def test_another_language_or_phase_is_another_sample() -> None:
+    choices = [
+        ("", FUNCTIONAL),
+        ("c", FUNCTIONAL),
+        ("", "optimisation"),
+        ("c", "optimisation"),
+        ("optimisation", FUNCTIONAL),
+    ]
+    keys = [SampleKey("r", 0, "t", 1.0, 0, target, phase) for target, phase in choices]
+    assert len({key.id for key in keys}) == len(keys)
+    assert len({key.seed(0, agent) for key in keys for agent in (PROPOSER, GUARDIAN, "c")}) == 3 * len(keys)
+
+
+def test_a_candidate_may_have_its_parent_in_another_sample(store: Store) -> None:
+    later = SampleKey(RUN.id, 1, TASK.id, 0.7, 0, phase="optimisation")
+    faster = Candidate("y x +")
+    build = {"flags": ["-O3"], "isa": "avx2", "compiler": "gcc 12.2"}
+    verdict = replace(PASSED, candidate=faster.id)
+    made = Judged(faster.source, verdict, PROPOSER, Candidate("x y +").id, KEY.id, "cpu", build)
+    store.put([*whole_run(), *reply_rows(later, text="y x +"), *rows.judged_rows(later, [made])]).result()
+    [shown] = store.find_sample(RUN.id, later.id).candidates
+    assert (shown.parent, shown.parent_sample) == (Candidate("x y +").id, KEY.id)
+    assert all(line.parent_sample is None for line in store.find_sample(RUN.id, KEY.id).candidates)
+    assert store.guardian_pairs(RUN.id) == {(False, True): 1}, "it is no repair"
+    [row] = store.fetch_rows(select(schema.verdict).where(schema.verdict.c.sample == later.id))
+    assert (row.device, json.loads(store.read_text(row.build))) == ("cpu", build)
+    phases = store.fetch_rows(select(schema.request.c.phase).where(schema.request.c.round == 1))
+    assert [row.phase for row in phases] == ["optimisation"]
+
+
 def test_unknown_runs_and_samples_are_answered_with_what_exists(store: Store) -> None:
     with pytest.raises(UsageError, match="known: none"):
         store.find_run("x")
     store.put(whole_run()).result()
     assert store.find_run("tiny-s0") == RUN.id
     with pytest.raises(UsageError, match=f"known: {RUN.id}"):
-        store.summary("other")
+        store.summarise_run("other")
     with pytest.raises(UsageError, match="no sample"):
-        store.sample(RUN.id, "zz")
+        store.find_sample(RUN.id, "zz")
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
 from pathlib import Path
@@ -15,7 +16,7 @@ from store.test_store import KEY, RUN, judged_rows, reply_rows
 import opsmith.learn.loop
 from opsmith.errors import StoreError
 from opsmith.learn.loop import improve, improve_async
-from opsmith.learn.result import RunResult
+from opsmith.results.result import RunResult
 from opsmith.store import Store, rows, schema, unsaved
 
 BIG = rows.text_row("x" * 1_000_000)
@@ -29,7 +30,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lose(path: Path, lost: list[rows.Row]) -> None:
     """A store whose disk is full, and which closes before there is room."""
-    with Store.open(path) as store, store.patient():
+    with Store.open(path) as store, store.wait_patiently():
         SmallDisk(store)
         waiting = store.put([BIG, *lost])
         wait_for(lambda: bool(store.trouble))
@@ -41,12 +42,12 @@ def test_a_reply_that_could_not_be_stored_is_stored_by_the_next_run(tmp_path: Pa
     [file] = state.glob("*/*")
     assert file.stat().st_mode & 0o777 == 0o600
     with Store.open(tmp_path / "other.sqlite") as other:
-        other.recover(RUN.id)
+        other.recover_rows(RUN.id)
         assert other.sample_count(RUN.id) == 0
     with Store.open(tmp_path / "a.sqlite") as store:
-        store.recover(RUN.id)
+        store.recover_rows(RUN.id)
         assert store.sample_count(RUN.id) == 1
-        assert store.judged(RUN.id, 0) == set(), "verdicts are found again"
+        assert store.judged_ids(RUN.id, 0) == set(), "verdicts are found again"
         assert len(store.unused_replies(RUN.id, 0)) == 1
     assert list(state.glob("*/*")) == []
 
@@ -57,11 +58,24 @@ def test_what_is_no_row_of_a_reply_is_left_out(tmp_path: Path, state: Path) -> N
     good = file.read_text()
     odd = ['["run", {"id": "x"}]', '["reply", {"request": "x"}]', "[]", "nonsense", '["text", 3]', good[:40]]
     file.write_text("\n".join(odd) + "\n" + good)
-    [(_, found)] = unsaved.kept(str(tmp_path / "a.sqlite"), RUN.id)
-    assert list(unsaved.kept(str(tmp_path / "a.sqlite"), "another")) == []
+    [(_, found)] = unsaved.read_kept(str(tmp_path / "a.sqlite"), RUN.id)
+    assert list(unsaved.read_kept(str(tmp_path / "a.sqlite"), "another")) == []
     assert [path.suffix for path in state.glob("*/*")] == [".unread"], "what is no row is not thrown away"
     assert {table.name for table, _ in found} == {"text", "request", "reply"}
     assert next(values for table, values in found if table is schema.reply)["run"] == RUN.id
+
+
+def test_a_reply_that_an_earlier_version_kept_is_stored_by_this_one(tmp_path: Path, state: Path) -> None:
+    lose(tmp_path / "a.sqlite", reply_rows(KEY))
+    [file] = state.glob("*/*")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    before = {"request": {"phase"}, "reply": set(), "text": set()}  # columns that came after version 3
+    older = [[name, {key: values[key] for key in values if key not in before[name]}] for name, values in lines]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in older))
+    with Store.open(tmp_path / "a.sqlite") as store:
+        store.recover_rows(RUN.id)
+        assert store.sample_count(RUN.id) == 1
+    assert list(state.glob("*/*")) == []
 
 
 def test_where_they_can_be_kept_nowhere_their_number_is_said(
@@ -94,6 +108,6 @@ def test_a_run_that_gave_up_waiting_asks_for_nothing_again(tmp_path: Path, monke
     with Store.open(tmp_path / "small.sqlite") as store, Store.open(tmp_path / "other.sqlite") as other:
         result = improve(TASKS, model, SETTINGS, store, judge=InProcess())
         assert 0 < before < len(model.asked)
-        assert len(model.asked) == store.usage(result.run).requests
+        assert len(model.asked) == store.sum_usage(result.run).requests
         whole = improve(TASKS, TinyModel(), SETTINGS, other, judge=InProcess())
-        assert store.contents(result.run) == other.contents(whole.run)
+        assert store.read_contents(result.run) == other.read_contents(whole.run)

@@ -45,5 +45,5 @@ def client(store: Store, access: Access) -> Iterator[TestClient]:
 def going_on(store: Store) -> str:
     """A run that is not finished."""
     info = rows.RunInfo("open-s0-1", "1", "tiny", False, "tiny", 0, {}, {})
-    store.put(rows.run_rows(info, store.tasks(store.runs()[0].info.id))).result()
+    store.put(rows.run_rows(info, store.read_tasks(store.list_runs()[0].info.id))).result()
     return info.id

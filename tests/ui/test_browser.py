@@ -57,7 +57,7 @@ def site(finished: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def run(finished: Path) -> str:
     with Store.open(finished) as store:
-        return store.runs()[0].info.id
+        return store.list_runs()[0].info.id
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def watched(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
 def kinds(site: str, run: str, finished: Path) -> list[str]:
     """One address of each kind of page; a sample with a refusal and differences."""
     with Store.open(finished) as store:
-        sample = next(row.id for row in store.samples(run) if row.stage and row.stage.name == "MATCH")
+        sample = next(row.id for row in store.list_samples(run) if row.stage and row.stage.name == "MATCH")
     own = f"{site}/runs/{run}"
     inside = ["", "/samples", f"/samples/{sample}", "/tasks/sum_0", "/attempts/sum_0", "/results?now=1"]
     return [f"{site}/", *(own + path for path in inside)]
@@ -138,7 +138,7 @@ def _follow(page: Page, address: str) -> None:
 def _see_the_end(page: Page, folder: Path) -> None:
     expect(page.locator("#state .status")).to_contain_text("stopped")
     with Store.open(folder) as store:
-        store.put([run_end_row(store.runs()[0].info.id, "all solved")]).result()
+        store.put([run_end_row(store.list_runs()[0].info.id, "all solved")]).result()
     expect(page.locator("#state .status")).to_contain_text("finished")
     expect(page.get_by_role("button")).to_have_count(0)
     assert page.evaluate("window.unchanged"), "the page was loaded again"

@@ -10,8 +10,8 @@ import pytest
 
 from opsmith.errors import StoreError
 from opsmith.ui import feed as feeds
+from opsmith.ui.cache import ValueCache
 from opsmith.ui.feed import Feed, Fragments
-from opsmith.ui.kept import Kept
 
 
 class Source:
@@ -47,17 +47,17 @@ def test_each_page_gets_what_it_has_not_got_and_one_poller_serves_all() -> None:
     async def scene() -> None:
         source = Source()
         feed = Feed(source)
-        pages = [feed.events("run") for _ in range(20)]
+        pages = [feed.stream_events("run") for _ in range(20)]
         for page in pages:
             assert await told(page, 2) == ["event: a\ndata: 1\n\n", "event: b\ndata: 1\n\n"]
-        assert feed.watched == {"run": 20}
+        assert feed.page_counts == {"run": 20}
         source.asked = 0
         source.now = Fragments({"a": "1", "b": "2"})
         assert await asyncio.gather(*(told(page, 1) for page in pages)) == [["event: b\ndata: 2\n\n"]] * 20
         assert source.asked < 10, "each page asks for itself"
         for page in pages:
             await page.aclose()
-        assert feed.watched == {}
+        assert feed.page_counts == {}
         await asyncio.sleep(0.05)
         source.asked = 0
         await asyncio.sleep(0.1)
@@ -70,7 +70,7 @@ def test_a_slow_page_gets_the_last_version_and_nothing_is_kept_for_it() -> None:
     async def scene() -> None:
         source = Source()
         feed = Feed(source)
-        slow = feed.events("run")
+        slow = feed.stream_events("run")
         await told(slow, 2)
         for version in range(2, 30):
             source.now = Fragments({"a": str(version)})
@@ -85,16 +85,16 @@ def test_a_stream_ends_with_its_run_and_with_the_server() -> None:
     async def scene() -> None:
         source = Source()
         feed = Feed(source)
-        first = feed.events("run")
+        first = feed.stream_events("run")
         await told(first, 2)
         source.now = Fragments({"a": "1", "b": "2"}, last=True)
         assert [one async for one in first][-2:] == ["event: b\ndata: 2\n\n", "event: end\ndata: \n\n"]
         source.now = Fragments({"a": "1"})
-        other = feed.events("another")
+        other = feed.stream_events("another")
         await told(other, 1)
         await feed.close()
         assert [one async for one in other] == []
-        assert feed.watched == {}
+        assert feed.page_counts == {}
 
     asyncio.run(scene())
 
@@ -103,7 +103,7 @@ def test_a_store_that_is_locked_for_a_moment_ends_no_stream_and_a_mistake_does()
     async def scene() -> None:
         source = Source()
         feed = Feed(source)
-        page = feed.events("run")
+        page = feed.stream_events("run")
         await told(page, 2)
         source.fault = StoreError("locked")
         await asyncio.sleep(0.05)
@@ -112,17 +112,17 @@ def test_a_store_that_is_locked_for_a_moment_ends_no_stream_and_a_mistake_does()
         source.fault = ZeroDivisionError()
         with pytest.raises(ZeroDivisionError):
             await told(page, 1)
-        assert feed.watched == {}
+        assert feed.page_counts == {}
         source.fault = None
-        assert await told(feed.events("run"), 1), "the page asks again"
+        assert await told(feed.stream_events("run"), 1), "the page asks again"
 
     asyncio.run(scene())
 
 
 def test_a_value_is_made_once_for_all_who_ask_at_once() -> None:
     made: list[str] = []
-    kept = Kept(lambda name: (time.sleep(0.05), made.append(name)), lambda _: 1)
-    threads = [threading.Thread(target=kept.get, args=("a",)) for _ in range(8)]
+    kept = ValueCache(lambda name: (time.sleep(0.05), made.append(name)), lambda _: 1)
+    threads = [threading.Thread(target=kept.get_value, args=("a",)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -132,11 +132,11 @@ def test_a_value_is_made_once_for_all_who_ask_at_once() -> None:
 
 def test_a_value_is_made_again_when_its_version_changes_but_not_without_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     count, version = itertools.count(1), itertools.count()
-    kept = Kept(lambda _: next(count), lambda _: next(version))
-    monkeypatch.setitem(Kept.get.__globals__, "PATIENCE", 1e9)
-    assert [kept.get("a"), kept.get("a"), kept.get("b")] == [1, 1, 2]
-    kept.forget("a")
-    assert kept.get("a") == 3
-    monkeypatch.setitem(Kept.get.__globals__, "PATIENCE", -1.0)
-    kept.forget("a")
-    assert [kept.get("a"), kept.get("a")] == [4, 5]
+    kept = ValueCache(lambda _: next(count), lambda _: next(version))
+    monkeypatch.setitem(ValueCache.get_value.__globals__, "PATIENCE", 1e9)
+    assert [kept.get_value("a"), kept.get_value("a"), kept.get_value("b")] == [1, 1, 2]
+    kept.forget_value("a")
+    assert kept.get_value("a") == 3
+    monkeypatch.setitem(ValueCache.get_value.__globals__, "PATIENCE", -1.0)
+    kept.forget_value("a")
+    assert [kept.get_value("a"), kept.get_value("a")] == [4, 5]

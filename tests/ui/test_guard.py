@@ -11,8 +11,8 @@ from opsmith.errors import UsageError
 from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.guard import LOOPBACK, Access
-from opsmith.ui.render import run_url
-from opsmith.ui.serve import access_for, is_loopback
+from opsmith.ui.render import make_url
+from opsmith.ui.serve import choose_access, is_loopback
 
 TOKEN = "a-token-of-some-length"
 
@@ -26,7 +26,7 @@ def guarded(store: Store) -> Iterator[TestClient]:
 
 
 def test_every_answer_says_that_nothing_comes_from_elsewhere(client: TestClient, store: Store) -> None:
-    for path in ("/", run_url(only_run(store)), "/static/htmx.min.js", "/static/style.css", "/nowhere"):
+    for path in ("/", make_url(only_run(store)), "/static/htmx.min.js", "/static/style.css", "/nowhere"):
         headers = client.get(path).headers
         policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
         assert policy["default-src"] == "'none'"
@@ -39,9 +39,9 @@ def test_every_answer_says_that_nothing_comes_from_elsewhere(client: TestClient,
 
 def test_no_page_holds_what_the_policy_forbids(client: TestClient, store: Store) -> None:
     run = only_run(store)
-    sample = next(store.samples(run)).id
-    for path in ("/", run_url(run), run_url(run, "samples"), run_url(run, "samples", sample), run_url(run, "tasks", "sum_0"),
-                 run_url(run, "attempts", "sum_0"), run_url(run, "results", now=1), "/nowhere"):  # fmt: skip
+    sample = next(store.list_samples(run)).id
+    for path in ("/", make_url(run), make_url(run, "samples"), make_url(run, "samples", sample), make_url(run, "tasks", "sum_0"),
+                 make_url(run, "attempts", "sum_0"), make_url(run, "results", now=1), "/nowhere"):  # fmt: skip
         html = client.get(path).text
         assert not re.search(r"<[^>]+ (style|on\w+)=", html), path
         assert "<style" not in html, path
@@ -89,17 +89,17 @@ def test_the_first_visit_leads_nowhere_else(guarded: TestClient) -> None:
 
 
 def secret_of(client: TestClient, run: str) -> str:
-    found = re.search(r'name="secret" value="([^"]+)"', client.get(run_url(run)).text)
+    found = re.search(r'name="secret" value="([^"]+)"', client.get(make_url(run)).text)
     assert found is not None
     return found[1]
 
 
 def test_a_run_is_paused_and_resumed_by_its_page(client: TestClient, store: Store, going_on: str) -> None:
     secret = secret_of(client, going_on)
-    answer = client.post(run_url(going_on, "pause"), data={"secret": secret})
-    assert (answer.status_code, answer.headers["location"]) == (303, run_url(going_on))
+    answer = client.post(make_url(going_on, "pause"), data={"secret": secret})
+    assert (answer.status_code, answer.headers["location"]) == (303, make_url(going_on))
     assert store.is_paused(going_on)
-    part = client.post(run_url(going_on, "resume"), data={"secret": secret}, headers={"HX-Request": "true"})
+    part = client.post(make_url(going_on, "resume"), data={"secret": secret}, headers={"HX-Request": "true"})
     assert not store.is_paused(going_on)
     assert "Pause</button>" in part.text
     assert "<html" not in part.text
@@ -122,37 +122,37 @@ def test_another_sites_form_changes_nothing(
     client: TestClient, store: Store, going_on: str, headers: dict[str, str], change: dict[str, str]
 ) -> None:
     data = {"secret": secret_of(client, going_on)} | change
-    answer = client.post(run_url(going_on, "pause"), data=data, headers=headers)
+    answer = client.post(make_url(going_on, "pause"), data=data, headers=headers)
     assert answer.status_code == 403
     assert not store.is_paused(going_on)
 
 
 def test_only_post_changes_something(client: TestClient, store: Store, going_on: str) -> None:
-    assert client.get(run_url(going_on, "pause")).status_code in (404, 405)
-    assert client.put(run_url(going_on, "pause")).status_code == 405
+    assert client.get(make_url(going_on, "pause")).status_code in (404, 405)
+    assert client.put(make_url(going_on, "pause")).status_code == 405
     assert not store.is_paused(going_on)
 
 
 def test_a_finished_run_cannot_be_paused(client: TestClient, store: Store, going_on: str) -> None:
     data = {"secret": secret_of(client, going_on)}
-    answer = client.post(run_url(only_run_finished(store), "pause"), data=data)
+    answer = client.post(make_url(only_run_finished(store), "pause"), data=data)
     assert answer.status_code == 404
     assert "it is finished" in answer.text
 
 
 def only_run_finished(store: Store) -> str:
-    return next(run.info.id for run in store.runs() if run.finished)
+    return next(run.info.id for run in store.list_runs() if run.finished)
 
 
 def test_a_token_is_needed_unless_only_this_machine_can_ask() -> None:
-    assert access_for("127.0.0.1", 1, None).token is None
-    assert access_for("localhost", 1, None).token is None
-    assert len(access_for("0.0.0.0", 1, None).token or "") > 20
-    assert access_for("0.0.0.0", 1, None).token != access_for("0.0.0.0", 1, None).token
-    assert access_for("127.0.0.1", 1, TOKEN).token == TOKEN
-    assert access_for("127.0.0.1", 1, None).hosts == LOOPBACK
+    assert choose_access("127.0.0.1", 1, None).token is None
+    assert choose_access("localhost", 1, None).token is None
+    assert len(choose_access("0.0.0.0", 1, None).token or "") > 20
+    assert choose_access("0.0.0.0", 1, None).token != choose_access("0.0.0.0", 1, None).token
+    assert choose_access("127.0.0.1", 1, TOKEN).token == TOKEN
+    assert choose_access("127.0.0.1", 1, None).hosts == LOOPBACK
     with pytest.raises(UsageError, match="16 to 200"):
-        access_for("0.0.0.0", 1, "short")
+        choose_access("0.0.0.0", 1, "short")
     assert [is_loopback(host) for host in ("127.0.0.2", "::1", "192.168.1.2", "::", "example.org")] == [
         True,
         True,

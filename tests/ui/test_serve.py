@@ -19,7 +19,7 @@ from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.feed import Feed
 from opsmith.ui.guard import Access
-from opsmith.ui.serve import Server, serve
+from opsmith.ui.serve import PageServer, serve_pages
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def served(store: Store) -> Iterator[tuple[int, Feed]]:
     """The port of a server in a thread, and its feed."""
     app, feed = make_app(store, Access())
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Server(uvicorn.Config(app, log_level="warning", access_log=False), feed)
+        server = PageServer(uvicorn.Config(app, log_level="warning", access_log=False), feed)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         yield listener.getsockname()[1], feed
@@ -49,15 +49,15 @@ def stream(port: int, path: str) -> http.client.HTTPConnection:
 def test_streams_that_are_gone_leave_nothing_behind(store: Store, going_on: str) -> None:
     with served(store) as (port, feed):
         open_ = [stream(port, f"/runs/{going_on}/events") for _ in range(12)] + [stream(port, "/events")]
-        assert feed.watched == {going_on: 12, "": 1}
+        assert feed.page_counts == {going_on: 12, "": 1}
         for connection in open_:
             assert connection.sock is not None
             connection.sock.shutdown(socket.SHUT_RDWR)
             connection.close()
         until = time.monotonic() + 10
-        while feed.watched and time.monotonic() < until:
+        while feed.page_counts and time.monotonic() < until:
             time.sleep(0.05)
-        assert feed.watched == {}
+        assert feed.page_counts == {}
         stream(port, "/events")  # and one that is open when the server ends
 
 
@@ -93,8 +93,8 @@ def test_a_port_that_is_taken_is_one_clear_message(store: Store) -> None:
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(UsageError, match="address already in use; try: another --port"),
     ):
-        serve(store, "127.0.0.1", taken.getsockname()[1], None, print)
+        serve_pages(store, "127.0.0.1", taken.getsockname()[1], None, print)
     with pytest.raises(UsageError, match="--host"):
-        serve(store, "no such host", 0, None, print)
+        serve_pages(store, "no such host", 0, None, print)
     with pytest.raises(UsageError, match=r"192\.0\.2\.1, port 0: "):
-        serve(store, "192.0.2.1", 0, None, print)
+        serve_pages(store, "192.0.2.1", 0, None, print)

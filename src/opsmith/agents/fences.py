@@ -1,4 +1,4 @@
-"""Where are the fenced blocks of a Markdown text? More lenient than CommonMark, as models' replies need it."""
+"""The fenced blocks of a Markdown text, read more leniently than CommonMark does, as models' replies need it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*]|\d+[.)])[ \t]+)?(`{3,}|~{3,})([^`]*)")
 
 
-def fenced_blocks(text: str) -> list[str]:
+def list_fenced_blocks(text: str) -> list[str]:
     """The contents of the fences in order, empty ones left out; a fence that is never closed runs to the end.
 
-    >>> fenced_blocks("Here:\\n```python\\nreturn E0\\n```")
+    >>> list_fenced_blocks("Here:\\n```python\\nreturn E0\\n```")
     ['return E0\\n']
     """
     if "```" not in text and "~~~" not in text:

@@ -1,7 +1,8 @@
-"""What does a guardian make of a candidate that may break the language's resource rule? (STeP: one use per stream)
+"""The guardian: repairs a candidate that may break the language's resource rule (STeP: one use per stream).
 
-`static` is the target's own rewrite; `request` and `read` are the two halves of the second model call. Pure functions:
-the caller sends the messages. What a guardian returns is a new candidate whose parent is the one it was given.
+`repair_statically` is the target's own rewrite; `request_guarding` and `read_guarded` are the two halves of the second
+model call. Pure functions: the caller sends the messages. What a guardian returns is a new candidate whose parent is
+the one it was given.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from opsmith.agents.prompt import yaml_block
+from opsmith.agents.prompt import format_yaml_block
 from opsmith.agents.reply import read_reply
 from opsmith.errors import UsageError
 from opsmith.models import Message
-from opsmith.records import Candidate, Diagnostic, Outcome, Task, Verdict
+from opsmith.records import Candidate, Diagnostic, Task
 from opsmith.targets import Target
+from opsmith.targets.capabilities import repair_program
+from opsmith.targets.faults import charged_to_target
+from opsmith.targets.protocols import GUARDIAN
 
 ANSWER_KEYS = ("output_impl", "impl")
 
@@ -37,37 +41,29 @@ class Guarded:
     errors: tuple[Diagnostic, ...] = ()  # why a model's answer could not be read; the candidate was left alone then
 
 
-def static(target: Target, task: Task, candidate: Candidate) -> Guarded:
+def repair_statically(target: Target, task: Task, candidate: Candidate) -> Guarded:
     """The target's deterministic repair."""
-    repaired = target.repair(task, candidate.source)
-    return Guarded(candidate if repaired is None else _rewritten(candidate, repaired))
+    with charged_to_target(task.target, "repair_program"):
+        repaired = repair_program(target, task, candidate.source)
+    return Guarded(candidate if repaired is None else _replace_source(candidate, repaired))
 
 
-def request(target: Target, candidate: Candidate) -> tuple[Message, ...]:
+def request_guarding(target: Target, candidate: Candidate) -> tuple[Message, ...]:
     """The messages of the guardian's model call: its base prompt, then the program as YAML `input_impl: |`."""
-    base = target.guardian_prompt()
+    base = target.base_prompt(GUARDIAN)
     if base is None:
         raise UsageError(f"guardian: target {target.name!r} has no guardian prompt; try --agents single")
-    return Message("system", base), Message("user", f"input_impl: {yaml_block(candidate.source)}\n")
+    return Message("system", base), Message("user", f"input_impl: {format_yaml_block(candidate.source)}\n")
 
 
-def read(target: Target, task: Task, candidate: Candidate, text: str) -> Guarded:
-    """The guardian's answer to `request`; an answer without a program leaves the candidate alone."""
+def read_guarded(target: Target, task: Task, candidate: Candidate, text: str) -> Guarded:
+    """The guardian's answer to `request_guarding`; an answer without a program leaves the candidate alone."""
     answer = read_reply(target, task, text, ANSWER_KEYS)
     if answer.source is None:
         return Guarded(candidate, answer.dropped, answer.errors)
-    return Guarded(_rewritten(candidate, answer.source), answer.dropped)
+    return Guarded(_replace_source(candidate, answer.source), answer.dropped)
 
 
-def _rewritten(candidate: Candidate, source: str) -> Candidate:
+def _replace_source(candidate: Candidate, source: str) -> Candidate:
     same = source.strip() == candidate.source.strip()
     return candidate if same else Candidate(source, parent=candidate.id)
-
-
-def effect(before: Verdict, after: Verdict) -> Effect:
-    """What became of a candidate; verdicts on the same candidate are always LEFT_ALONE."""
-    if before.candidate == after.candidate:
-        return Effect.LEFT_ALONE
-    if after.passed and before.outcome is Outcome.REFUSED:
-        return Effect.REPAIRED
-    return Effect.CORRUPTED if before.passed and after.outcome is Outcome.REFUSED else Effect.CHANGED

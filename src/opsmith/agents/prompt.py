@@ -1,4 +1,4 @@
-"""What is asked of a model: task and demonstrations -> messages, and back again. Pure: no files, no clock, no chance.
+"""Prompts: task and demonstrations -> messages, and back again. Pure: no files, no clock, no chance.
 
 Two messages. `system` is the target's base prompt, unchanged, so that a provider's prompt cache serves it for every
 task. `user` is one YAML mapping: `examples:` (each a task's mapping with its `impl`; left out when there are none),
@@ -16,15 +16,14 @@ from typing import Any, NamedTuple, Protocol
 import yaml
 
 from opsmith.agents.bare import BareForm, read_message
-from opsmith.agents.layout import dedent
+from opsmith.agents.indentation import strip_indentation
 from opsmith.errors import UsageError
 from opsmith.models import Message
+from opsmith.models.tokens import CHARS_PER_TOKEN, MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Experience, Task
 from opsmith.targets import Target
-from opsmith.targets.bare import Bare
-
-CHARS_PER_TOKEN = 4  # the usual rule of thumb; every provider counts differently
-MESSAGE_TOKENS = 4  # what a chat format adds around one message
+from opsmith.targets.capabilities import write_base_prompt
+from opsmith.targets.protocols import Bare
 
 
 @dataclass(frozen=True)
@@ -36,24 +35,19 @@ class Prompt:
     left_out: tuple[Experience, ...] = ()  # did not fit beside the rest in the model's context window
 
     @property
-    def tokens(self) -> int:
+    def input_tokens(self) -> int:
         """Estimated input tokens."""
         return sum(estimate_tokens(message.content) + MESSAGE_TOKENS for message in self.messages)
 
 
 class PromptParts(NamedTuple):
-    """What `read_prompt` finds: (task text, program) of every example in order, and the text of the task to solve."""
+    """What `read_prompt` returns: (task text, program) of every example in order, and the text of the task to solve."""
 
     examples: list[tuple[str, str]]
     task: str  # "": the messages ask for no task
 
 
-def estimate_tokens(text: str) -> int:
-    """Characters / 4, rounded up."""
-    return -(-len(text) // CHARS_PER_TOKEN)
-
-
-def compose(
+def compose_prompt(
     task: Task,
     demonstrations: Sequence[Experience],
     target: Target,
@@ -69,16 +63,18 @@ def compose(
     target has no prompt of that style.
     """
     form = get_form(target, style)
-    system = Message("system", form.system())
-    texts = [form.example(demonstration) for demonstration in demonstrations]
+    system = Message("system", form.write_system())
+    texts = [form.write_example(demonstration) for demonstration in demonstrations]
     order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
     room = None if context_window is None else context_window - reserve - estimate_tokens(system.content)
-    left_out = [] if room is None else _overflow(form.user(texts, task), order, texts, room - 2 * MESSAGE_TOKENS)
+    left_out = (
+        [] if room is None else _choose_left_out(form.write_user(texts, task), order, texts, room - 2 * MESSAGE_TOKENS)
+    )
     dropped = set(left_out)
-    kept = [i for i in range(len(texts)) if i not in dropped]
+    included = [i for i in range(len(texts)) if i not in dropped]
     return Prompt(
-        (system, Message("user", form.user([texts[i] for i in kept], task))),
-        tuple(demonstrations[i] for i in kept),
+        (system, Message("user", form.write_user([texts[i] for i in included], task))),
+        tuple(demonstrations[i] for i in included),
         tuple(demonstrations[i] for i in left_out),
     )
 
@@ -86,23 +82,23 @@ def compose(
 def get_form(target: Target, style: str) -> Form:
     """How prompts of that style are written. Raises UsageError when the target has none."""
     if style == "structural":
-        return _Structural(target)
+        return _StructuralForm(target)
     if not isinstance(target, Bare):
         raise UsageError(f"prompt {style}: target {target.name!r} offers no bare prompts; try --prompt structural")
     return BareForm(target)
 
 
-def base_prompt(target: Target, style: str) -> str:
+def write_system_prompt(target: Target, style: str) -> str:
     """The static part of a prompt. Raises UsageError when the target has none of that style."""
-    return get_form(target, style).system()
+    return get_form(target, style).write_system()
 
 
-def _overflow(whole: str, order: Sequence[int], texts: Sequence[str], room: int) -> list[int]:
+def _choose_left_out(text: str, order: Sequence[int], texts: Sequence[str], room: int) -> list[int]:
     """Positions of the demonstrations to leave out, in the order in which they go: a beginning of `order`.
 
-    `whole`: the text with all of them; `room`: tokens that it may have.
+    `text`: that of the message with all of them; `room`: tokens that it may have.
     """
-    excess = len(whole) - room * CHARS_PER_TOKEN
+    excess = len(text) - room * CHARS_PER_TOKEN
     left_out: list[int] = []
     for i in order:
         if excess <= 0:
@@ -115,61 +111,61 @@ def _overflow(whole: str, order: Sequence[int], texts: Sequence[str], room: int)
 class Form(Protocol):
     """How the parts of a prompt are written."""
 
-    def system(self) -> str: ...
+    def write_system(self) -> str: ...
 
-    def example(self, demonstration: Experience) -> str: ...
+    def write_example(self, demonstration: Experience) -> str: ...
 
-    def user(self, examples: Sequence[str], task: Task) -> str: ...
+    def write_user(self, examples: Sequence[str], task: Task) -> str: ...
 
 
-class _Structural:
+class _StructuralForm:
     """The texts of a prompt in structural IR."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def system(self) -> str:
-        return self.target.proposer_prompt()
+    def write_system(self) -> str:
+        return write_base_prompt(self.target)
 
-    def example(self, demonstration: Experience) -> str:
+    def write_example(self, demonstration: Experience) -> str:
         """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
-        impl = _indent(f"impl: {yaml_block(demonstration.source)}", "  ")
-        return "- " + (_indent(demonstration.task.prompt_text, "  ") + impl)[2:]
+        impl = _indent_lines(f"impl: {format_yaml_block(demonstration.source)}", "  ")
+        return "- " + (_indent_lines(demonstration.task.prompt_text, "  ") + impl)[2:]
 
-    def user(self, examples: Sequence[str], task: Task) -> str:
+    def write_user(self, examples: Sequence[str], task: Task) -> str:
         head = "examples:\n" + "".join(examples) if examples else ""
-        return f"{head}task:\n{_indent(task.prompt_text, '  ')}"
+        return f"{head}task:\n{_indent_lines(task.prompt_text, '  ')}"
 
 
-def _indent(text: str, prefix: str) -> str:
+def _indent_lines(text: str, prefix: str) -> str:
     """`text` with every line that is not empty moved right; the text inside literal blocks stays what it is."""
     lines = text.removesuffix("\n").split("\n")
     return "".join(f"{prefix}{line}\n" if line else "\n" for line in lines)
 
 
-def yaml_block(program: str) -> str:
+def format_yaml_block(program: str) -> str:
     """A program as a YAML literal block for a key at column 0 (the text after `key: `), quoted where it must be.
 
-    >>> print(yaml_block("E1 = f(E0)"))
+    >>> print(format_yaml_block("E1 = f(E0)"))
     |
       E1 = f(E0)
     """
-    text = dedent(program).strip("\n")
-    if not text.strip() or not _fits_a_block(text):
+    text = strip_indentation(program).strip("\n")
+    if not text.strip() or not _fits_block(text):
         quoted: str = yaml.safe_dump(text + "\n", default_style='"', width=2**31)
         return quoted
     first = next(line for line in text.split("\n") if line.strip())
     indicator = "|2" if first[0] in " \t" or text[0] == " " else "|"
-    return f"{indicator}\n" + _indent(text, "  ").removesuffix("\n")
+    return f"{indicator}\n" + _indent_lines(text, "  ").removesuffix("\n")
 
 
-def _fits_a_block(text: str) -> bool:
+def _fits_block(text: str) -> bool:
     """Whether YAML can hold the characters as they are: no control characters and no other line breaks than newline."""
     return all(char.isprintable() or char in "\n\t" for char in text) and "\ufeff" not in text
 
 
 def read_prompt(messages: Sequence[Message], target: Target | None = None) -> PromptParts:
-    """The inverse of `compose`, from the text alone: every mapping with a non-empty `impl`, and the task's mapping.
+    """The inverse of `compose_prompt`, from the text alone: mappings with a non-empty `impl`, and the task's mapping.
 
     Examples come in the order of the text: base prompt first. A message that is no YAML holds neither, unless the
     `target` reads bare prompts. What an assistant said in an earlier turn is no example.
@@ -180,39 +176,39 @@ def read_prompt(messages: Sequence[Message], target: Target | None = None) -> Pr
         if message.role == "assistant":
             continue
         if isinstance(target, Bare) and "```" in message.content:
-            shown, asked_bare = read_message(target, message.content)
-            examples, task = [*examples, *shown], asked_bare or task
+            bare_examples, bare_task = read_message(target, message.content)
+            examples, task = [*examples, *bare_examples], bare_task or task
             continue
-        data = _load(message.content)
+        data = _load_yaml(message.content)
         try:
-            examples += [(_dump(mapping), str(mapping["impl"])) for mapping in _examples(data)]
+            examples += [(_dump_task(mapping), str(mapping["impl"])) for mapping in _walk_examples(data)]
         except RecursionError:  # an alias to a mapping inside itself: nothing that was composed here
             continue
-        asked = data.get("task") if isinstance(data, Mapping) else None
-        if isinstance(asked, Mapping):
-            task = _dump(asked)
+        task_mapping = data.get("task") if isinstance(data, Mapping) else None
+        if isinstance(task_mapping, Mapping):
+            task = _dump_task(task_mapping)
     return PromptParts(examples, task)
 
 
-def _examples(data: Any) -> Iterator[Mapping[Any, Any]]:
+def _walk_examples(data: Any) -> Iterator[Mapping[Any, Any]]:
     if isinstance(data, Mapping):
         impl = data.get("impl")
         if isinstance(impl, str) and impl.strip():
             yield data
         data = list(data.values())
     if isinstance(data, list):
-        for part in data:
-            yield from _examples(part)
+        for value in data:
+            yield from _walk_examples(value)
 
 
-def _load(text: str) -> Any:
+def _load_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
 
 
-def _dump(mapping: Mapping[Any, Any]) -> str:
-    rest = {key: value for key, value in mapping.items() if key != "impl"}
-    text: str = yaml.dump(rest, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=2**20)
+def _dump_task(mapping: Mapping[Any, Any]) -> str:
+    statement = {key: value for key, value in mapping.items() if key != "impl"}
+    text: str = yaml.dump(statement, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=2**20)
     return text

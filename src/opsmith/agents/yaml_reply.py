@@ -1,4 +1,4 @@
-"""Which text stands under a key of a YAML reply, and which other keys are there? For text that nobody vouches for.
+"""The text under a key of a YAML reply, and the names of its other keys, read from text that nobody vouches for.
 
 The reply is read as a stream of YAML events and never constructed: no aliases, no deep nesting, no more events than a
 reply can need. So neither time, memory nor the recursion limit can be exhausted, and no object can be made.
@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from opsmith.agents.layout import dedent
+from opsmith.agents.indentation import strip_indentation
 
 MAX_TEXT = 2**17  # characters of one YAML text
 MAX_DEPTH = 16  # of nested mappings and lists
@@ -31,40 +31,40 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class MappingText:
-    """What is under the wanted key: its text, or `problem` in words."""
+    """What is under the first of the keys asked for: its text, or `problem` in words."""
 
     value: str | None
-    dropped: tuple[str, ...] = ()  # the other keys beside and above the wanted one, as dotted paths
+    dropped: tuple[str, ...] = ()  # the other keys beside and above that one, as dotted paths
     problem: str = ""
     folded: bool = False  # the lines are there, but YAML would join them into one: read the text itself
 
 
 def read_mapping(text: str, keys: Sequence[str]) -> MappingText | None:
     """The text under the first of `keys` at the top level, else under the only such key below it; None: none."""
-    walk = _walked(text, keys) if len(text) <= MAX_TEXT else None
+    walk = _walk_events(text, keys) if len(text) <= MAX_TEXT else None
     if walk is None or not walk.values:
         return None
-    path, event = _chosen(walk)
+    path, event = _choose_value(walk)
     if event is None:
         return MappingText(None, (), f"{len(walk.values)} nested keys `{'`, `'.join(keys)}`")
-    dropped = dict.fromkeys(".".join(other)[:60] for other in walk.paths if _beside(other, path))
-    return _text_of(text, event, path[-1], tuple(dropped)[:MAX_NAMES])
+    dropped = dict.fromkeys(".".join(key_path)[:60] for key_path in walk.paths if _is_beside(key_path, path))
+    return _read_value(text, event, path[-1], tuple(dropped)[:MAX_NAMES])
 
 
 @lru_cache(maxsize=8)
-def _key_line(names: str) -> re.Pattern[str]:
+def _compile_names(names: str) -> re.Pattern[str]:
     return re.compile(  # no two neighbours match the same character, or a long line would cost its square
         rf"^([ \t]*+)[-*_`\"'# \t]*+(?:{names})[*_`\"']*+[ \t]*+:[*_`\"']*+[ \t]*+(?:[|>][-+\d]*+[ \t]*+)?(?:#.*)?\r?$",
         re.MULTILINE,
     )
 
 
-def key_line(keys: Sequence[str]) -> re.Pattern[str]:
+def compile_key_line(keys: Sequence[str]) -> re.Pattern[str]:
     """A line that holds nothing but a wanted key, its colon and perhaps a block indicator; group 1: its indentation."""
-    return _key_line("|".join(map(re.escape, keys)))
+    return _compile_names("|".join(map(re.escape, keys)))
 
 
-def dropped_lines(text: str) -> tuple[str, ...]:
+def list_dropped_lines(text: str) -> tuple[str, ...]:
     """Names that stand as top-level keys in a text that YAML cannot read."""
     return tuple(dict.fromkeys(name[:60] for name in _KEY.findall(text)))[:MAX_NAMES]
 
@@ -88,16 +88,16 @@ class _Walk:
     paths: list[Path] = field(default_factory=list)
     values: list[tuple[Path, Any]] = field(default_factory=list)
 
-    def step(self, event: Any) -> None:
+    def read_event(self, event: Any) -> None:
         if isinstance(event, yaml.ScalarEvent):
-            self.node(event, event.value)
+            self.note_node(event, event.value)
         elif isinstance(event, yaml.CollectionStartEvent):
-            path = self.node(event, "?")
+            path = self.note_node(event, "?")
             self.levels.append(_Level(isinstance(event, yaml.MappingStartEvent), path))
         elif isinstance(event, yaml.CollectionEndEvent):
             self.levels.pop()
 
-    def node(self, event: Any, name: str) -> Path:
+    def note_node(self, event: Any, name: str) -> Path:
         """Note a key, a value or an item; the path of what stands there. `name` is the key's, if it is one."""
         level = self.levels[-1] if self.levels else _Level(False, ())
         if not level.is_mapping:
@@ -111,25 +111,25 @@ class _Walk:
         return (*level.path, level.key)
 
 
-def _walked(text: str, keys: Sequence[str]) -> _Walk | None:
+def _walk_events(text: str, keys: Sequence[str]) -> _Walk | None:
     """The events of `text`; None when it is not YAML or more than a reply needs."""
     walk = _Walk(keys)
     try:
         for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
             if getattr(event, "anchor", None) or count > MAX_EVENTS or len(walk.levels) > MAX_DEPTH:
                 return None
-            walk.step(event)
+            walk.read_event(event)
     except (yaml.YAMLError, ValueError):
         return None
     return walk
 
 
-def _beside(other: Path, path: Path) -> bool:
-    """Whether `other` hangs on the way to `path`, not on it: its parent is one of the mappings passed."""
-    return other != path[: len(other)] and other[:-1] == path[: len(other) - 1]
+def _is_beside(key_path: Path, path: Path) -> bool:
+    """Whether `key_path` hangs on the way to `path`, not on it: its parent is one of the mappings passed."""
+    return key_path != path[: len(key_path)] and key_path[:-1] == path[: len(key_path) - 1]
 
 
-def _chosen(walk: _Walk) -> tuple[Path, Any]:
+def _choose_value(walk: _Walk) -> tuple[Path, Any]:
     for key in walk.keys:
         for start in ((), ("task",)):
             top = [(path, event) for path, event in walk.values if path == (*start, key)]
@@ -141,16 +141,16 @@ def _chosen(walk: _Walk) -> tuple[Path, Any]:
     return (), None
 
 
-def _text_of(text: str, event: Any, key: str, dropped: tuple[str, ...]) -> MappingText:
-    problem = _problem(event, key)
+def _read_value(text: str, event: Any, key: str, dropped: tuple[str, ...]) -> MappingText:
+    problem = _describe_problem(event, key)
     if problem:
         return MappingText(None, dropped, problem)
     if event.style == ">" or (not event.style and event.start_mark.line != event.end_mark.line):
         return MappingText(None, dropped, f"a `{key}` whose lines YAML folds into one", folded=True)
-    return MappingText(_quoted(text, event) if event.style in ('"', "'") else event.value, dropped)
+    return MappingText(_unquote_value(text, event) if event.style in ('"', "'") else event.value, dropped)
 
 
-def _problem(event: Any, key: str) -> str:
+def _describe_problem(event: Any, key: str) -> str:
     """Why the node under a wanted key is no text; empty when it is one."""
     if not isinstance(event, yaml.ScalarEvent):
         return f"`{key}` with a list or a mapping under it, not a text"
@@ -161,10 +161,10 @@ def _problem(event: Any, key: str) -> str:
     return ""
 
 
-def _quoted(text: str, event: Any) -> str:
+def _unquote_value(text: str, event: Any) -> str:
     """A quoted value; real line breaks inside it, which YAML would fold, stay line breaks."""
     raw = text[event.start_mark.index + 1 : event.end_mark.index - 1]
     if "\n" not in raw or "\\" in raw or event.style * 2 in raw:
         return str(event.value)
-    first, _, rest = raw.partition("\n")
-    return f"{first.lstrip()}\n{dedent(rest)}"
+    first, _, tail = raw.partition("\n")
+    return f"{first.lstrip()}\n{strip_indentation(tail)}"

@@ -1,4 +1,4 @@
-"""`inspect eval opsmith/step26 --model ...`: the benchmark as a task of Inspect AI, with our verdict as its score.
+"""`inspect eval opsmith/step26 --model ...`: the suite as a task of Inspect AI, with our verdict as its score.
 
 Each sample is a task with the messages of a run. A right program scores C, any other reply I; a reply that cannot be
 judged has no score, only the reason: Inspect leaves it out of every metric and reducer. pass@k is Inspect's own:
@@ -15,8 +15,8 @@ from inspect_ai.scorer import CORRECT, INCORRECT, Score, Scorer, Target, accurac
 from inspect_ai.solver import TaskState, generate
 from rich.markup import escape
 
-from opsmith.bridges.judging import JudgedReply, NotJudgedError, facts, judge
-from opsmith.bridges.questions import Question, questions
+from opsmith.bridges.judging import JudgedReply, NotJudgedError, describe_verdict, judge_reply
+from opsmith.bridges.questions import Question, make_questions
 from opsmith.errors import OpsmithError
 from opsmith.models import Message
 from opsmith.settings import Settings
@@ -38,14 +38,14 @@ def step26(
         trust_tasks: judge tasks that are not bundled even where nothing isolates their code.
     """
     try:
-        samples = [_sample(question) for question in questions(tasks or (), from_run, out)]
+        samples = [_make_sample(question) for question in make_questions(tasks or (), from_run, out)]
     except OpsmithError as error:
         raise PrerequisiteError(escape(str(error))) from error  # Inspect shows the message and not where it came from
     return Task(
         dataset=MemoryDataset(samples, name="opsmith" if tasks else "step26"),
         solver=generate(),
         scorer=verdict(trust_tasks=trust_tasks),
-        config=GenerateConfig(max_tokens=Settings().max_tokens),
+        config=GenerateConfig(max_tokens=Settings().method.max_tokens),
     )
 
 
@@ -56,35 +56,35 @@ def verdict(trust_tasks: bool = False) -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         about = state.metadata
         try:
-            judged = await judge(about["task"], about["digest"], state.output.completion, trust_tasks)
+            reply = await judge_reply(about["task"], about["digest"], state.output.completion, trust_tasks)
         except NotJudgedError as problem:
-            return _unscored(problem)
-        return _scored(judged)
+            return _make_unscored(problem)
+        return _make_score(reply)
 
     return score
 
 
-def _sample(question: Question) -> Sample:
-    messages = [_message(message) for message in question.messages]
+def _make_sample(question: Question) -> Sample:
+    messages = [_make_message(message) for message in question.messages]
     about = question.about | {"demonstrations": list(question.demonstrations)}
     return Sample(input=messages, id=question.task.id, metadata=about)
 
 
-def _message(message: Message) -> ChatMessage:
+def _make_message(message: Message) -> ChatMessage:
     kind = ChatMessageSystem if message.role == "system" else ChatMessageUser
     return kind(content=message.content)
 
 
-def _scored(judged: JudgedReply) -> Score:
+def _make_score(reply: JudgedReply) -> Score:
     return Score(
-        value=CORRECT if judged.verdict.passed else INCORRECT,
-        answer=judged.program,
-        explanation=judged.verdict.message,
-        reason="invalid_response_format" if judged.program is None else None,
-        metadata=judged.facts,
+        value=CORRECT if reply.verdict.passed else INCORRECT,
+        answer=reply.program,
+        explanation=reply.verdict.message,
+        reason="invalid_response_format" if reply.program is None else None,
+        metadata=reply.plain_facts,
     )
 
 
-def _unscored(problem: NotJudgedError) -> Score:
-    known = facts(problem.verdict) if problem.verdict else None
-    return Score.unscored(reason="scoring_failed", answer=problem.program, explanation=str(problem), metadata=known)
+def _make_unscored(problem: NotJudgedError) -> Score:
+    metadata = describe_verdict(problem.verdict) if problem.verdict else None
+    return Score.unscored(reason="scoring_failed", answer=problem.program, explanation=str(problem), metadata=metadata)

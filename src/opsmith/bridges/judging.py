@@ -1,4 +1,4 @@
-"""What is a reply worth that another system got from its model? The verdict, awaited in that system's event loop.
+"""Verdicts on replies that another system got from its model, awaited in that system's event loop.
 
 Replies are read in the calling thread, never in several at once: two threads that parse at the same time can make
 CPython 3.11 fail (`SystemError: AST constructor recursion depth mismatch`). Only waiting for a worker leaves the loop.
@@ -12,12 +12,12 @@ from anyio import to_thread
 
 from opsmith import api
 from opsmith.agents.reply import read_reply
-from opsmith.bridges.questions import task_of
+from opsmith.bridges.questions import find_task
 from opsmith.errors import OpsmithError
+from opsmith.judging.trust import is_bundled
+from opsmith.judging.verifier import with_dropped
 from opsmith.records import Outcome, Verdict
 from opsmith.targets import get_target
-from opsmith.verification.trust import is_bundled
-from opsmith.verification.verifier import with_dropped
 
 
 class NotJudgedError(Exception):
@@ -37,14 +37,14 @@ class JudgedReply:
     program: str | None
 
     @property
-    def facts(self) -> dict[str, object]:
-        return facts(self.verdict)
+    def plain_facts(self) -> dict[str, object]:
+        return describe_verdict(self.verdict)
 
 
-async def judge(name: str, digest: str, reply: str, trust_tasks: bool = False) -> JudgedReply:
+async def judge_reply(name: str, digest: str, reply: str, trust_tasks: bool = False) -> JudgedReply:
     """The verdict on a reply to the task of that name and content. Raises NotJudgedError."""
     try:
-        verdict, program = await _judge(name, digest, reply, trust_tasks)
+        verdict, program = await _verify_reply(name, digest, reply, trust_tasks)
     except OpsmithError as error:  # no worker, or a task that may not be judged here, or is not what was asked
         raise NotJudgedError(str(error)) from error
     if verdict.outcome is Outcome.UNJUDGED:
@@ -52,19 +52,19 @@ async def judge(name: str, digest: str, reply: str, trust_tasks: bool = False) -
     return JudgedReply(verdict, program)
 
 
-async def _judge(name: str, digest: str, reply: str, trust_tasks: bool) -> tuple[Verdict, str | None]:
-    task = task_of(name, digest)
+async def _verify_reply(name: str, digest: str, reply: str, trust_tasks: bool) -> tuple[Verdict, str | None]:
+    task = find_task(name, digest)
     target = get_target(task.target)
-    found = read_reply(target, task, reply)
-    if found.source is None:
-        return found.refusal(target.verifier), None
+    answer = read_reply(target, task, reply)
+    if answer.source is None:
+        return answer.make_refusal(target.verifier), None
     is_bundled(task)  # remembered: the pool's threads would otherwise parse the task's file to find out
-    future = api.default_pool(trust_tasks).submit(task, found.source)
+    future = api.default_pool(trust_tasks).submit(task, answer.source)
     verdict = await to_thread.run_sync(future.result, abandon_on_cancel=True)
-    return with_dropped(verdict, found), found.source
+    return with_dropped(verdict, answer), answer.source
 
 
-def facts(verdict: Verdict) -> dict[str, object]:
+def describe_verdict(verdict: Verdict) -> dict[str, object]:
     """A verdict as plain data for another system's records, less its message."""
     return {
         "stage": verdict.stage.name,
@@ -72,6 +72,6 @@ def facts(verdict: Verdict) -> dict[str, object]:
         "charged_to": verdict.charged_to.value,
         "trials": verdict.trials,
         "max_abs_error": verdict.max_abs_error,
-        "warnings": list(verdict.warnings),
+        "warnings": list(verdict.public_warnings),
         "verifier": verdict.verifier,
     }

@@ -1,4 +1,4 @@
-"""`vf-eval opsmith-step26 ...`: the benchmark as an environment of PrimeIntellect's `verifiers`; verdicts are rewards.
+"""`vf-eval opsmith-step26 ...`: the suite as an environment of PrimeIntellect's `verifiers`; verdicts are rewards.
 
 A rollout is one request with the messages of a run, and one reply. A right program is worth 1, any other reply 0; a
 reply that cannot be judged raises, which `verifiers` records as an error of the rollout without a reward. Several
@@ -14,11 +14,11 @@ import verifiers.v1 as vf
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import field_validator
 
-from opsmith.agents.prompt import yaml_block
-from opsmith.benchmarks import resolve
-from opsmith.bridges.judging import NotJudgedError, facts, judge
-from opsmith.bridges.questions import Question, names_in, questions, task_of
+from opsmith.agents.prompt import format_yaml_block
+from opsmith.bridges.judging import NotJudgedError, describe_verdict, judge_reply
+from opsmith.bridges.questions import Question, find_task, make_questions, split_names
 from opsmith.errors import OpsmithError
+from opsmith.suites import resolve_names
 
 CANNOT_REACH = 97  # the exit code by which a harness says that the connection to its model failed
 
@@ -44,21 +44,21 @@ class StepTask(vf.Task[StepData, vf.State, StepTaskConfig]):
     async def verdict(self, trace: vf.Trace) -> float:
         """1 or 0. Raises NotJudgedError: `verifiers` counts no reward then, and tells an error."""
         try:
-            judged = await judge(self.data.task, self.data.digest, trace.last_reply, self.config.trust_tasks)
+            reply = await judge_reply(self.data.task, self.data.digest, trace.last_reply, self.config.trust_tasks)
         except NotJudgedError as problem:
-            trace.info["verdict"] = facts(problem.verdict) if problem.verdict else None
+            trace.info["verdict"] = describe_verdict(problem.verdict) if problem.verdict else None
             raise
-        trace.info["verdict"] = judged.facts | {"message": judged.verdict.message}
-        trace.record_metric("stage", judged.verdict.stage.value)
-        return float(judged.verdict.passed)
+        trace.info["verdict"] = reply.plain_facts | {"message": reply.verdict.message}
+        trace.record_metric("stage", reply.verdict.stage.rank)
+        return float(reply.verdict.passed)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Whether the task file's own program passes; None: it has none."""
-        program = task_of(self.data.task, self.data.digest).impl
+        program = find_task(self.data.task, self.data.digest).impl
         if program is None:
             return None
-        reply = f"impl: {yaml_block(program)}"
-        return (await judge(self.data.task, self.data.digest, reply, self.config.trust_tasks)).verdict.passed
+        reply = f"impl: {format_yaml_block(program)}"
+        return (await judge_reply(self.data.task, self.data.digest, reply, self.config.trust_tasks)).verdict.passed
 
 
 class StepTasksetConfig(vf.TasksetConfig):
@@ -74,7 +74,7 @@ class StepTasksetConfig(vf.TasksetConfig):
     @classmethod
     def _are_known(cls, tasks: str) -> str:
         try:
-            resolve(names_in(tasks))
+            resolve_names(split_names(tasks))
         except OpsmithError as error:
             raise ValueError(str(error)) from error
         return tasks
@@ -84,16 +84,16 @@ class StepTaskset(vf.Taskset[StepTask, StepTasksetConfig]):
     """The tasks, each with the messages of a run."""
 
     def load(self) -> Iterator[StepTask]:
-        for question in questions(self.config.tasks, self.config.from_run, self.config.out):
+        for question in make_questions(self.config.tasks, self.config.from_run, self.config.out):
             yield StepTask(_data(question), self.config.task)
 
 
 def _data(question: Question) -> StepData:
     system, user = question.messages
-    name, shown = question.task.id, list(question.demonstrations)
+    name, demonstrations = question.task.id, list(question.demonstrations)
     about = question.about
     return StepData(
-        id=name, name=name, system_prompt=system.content, prompt=user.content, demonstrations=shown, **about
+        id=name, name=name, system_prompt=system.content, prompt=user.content, demonstrations=demonstrations, **about
     )
 
 

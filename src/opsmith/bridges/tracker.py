@@ -1,4 +1,4 @@
-"""What is a tracker? A place beside the store where runs are logged."""
+"""Trackers: places beside the store where runs are logged."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class Status(StrEnum):
 class Tracker(Protocol):
     """A place where runs are logged."""
 
-    def update(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
+    def update_run(self, run: str, status: Status, files: tuple[Path, ...]) -> None:
         """Show the run as the store has it, with these files beside it. Doing so twice changes nothing."""
         ...

@@ -1,6 +1,6 @@
-"""Where is a run logged besides its store? Trackers by name, each brought up to date while the run goes on.
+"""The trackers by name, each brought up to date while the run goes on.
 
-    with tracking("mlflow", store, on_event) as on_event:
+    with track_run("mlflow", store, on_event) as on_event:
         improve(tasks, model, settings, store, on_event=on_event)
 
 A tracker is told a run's name and reads the rest from the store, so that what it missed comes later: it is called when
@@ -31,7 +31,7 @@ WAIT_S = 30.0  # at the end, for a tracker that is still busy
 MAX_MESSAGE = 300  # characters of a tracker's error that are shown
 
 
-def _mlflow(store: Store) -> Tracker:
+def _make_mlflow(store: Store) -> Tracker:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read on import: a run is told to its server alone
     module = import_module("opsmith.bridges.mlflow_tracker")
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # its tables are made without a word
@@ -39,10 +39,10 @@ def _mlflow(store: Store) -> Tracker:
     return tracker
 
 
-TRACKERS: dict[str, Callable[[Store], Tracker]] = {"mlflow": _mlflow}  # by the name of the package that each needs
+TRACKERS: dict[str, Callable[[Store], Tracker]] = {"mlflow": _make_mlflow}  # by the name of the package that each needs
 
 
-def check(name: str | None) -> None:
+def check_tracker(name: str | None) -> None:
     """Raises UsageError for a tracker that does not exist, or whose package is missing; imports nothing."""
     if name is None:
         return
@@ -53,14 +53,14 @@ def check(name: str | None) -> None:
 
 
 @contextlib.contextmanager
-def tracking(name: str | None, store: Store, on_event: OnEvent) -> Iterator[Tracking]:
+def track_run(name: str | None, store: Store, on_event: OnEvent) -> Iterator[Tracking]:
     """Tells `on_event` of every event, and the tracker of that name (None: there is none) of the run's progress."""
-    check(name)
-    made = Tracking(None if name is None else TRACKERS[name], name or "", store, on_event)
+    check_tracker(name)
+    listener = Tracking(None if name is None else TRACKERS[name], name or "", store, on_event)
     try:
-        yield made
+        yield listener
     finally:
-        made.close()
+        listener.finish_tracking()
 
 
 class Tracking:
@@ -76,7 +76,9 @@ class Tracking:
         self._said = False
         self._thread: threading.Thread | None = None
         if make is not None:
-            self._thread = threading.Thread(target=self._work, args=(make, store), name="opsmith.track", daemon=True)
+            self._thread = threading.Thread(
+                target=self._update_tracker, args=(make, store), name="opsmith.track", daemon=True
+            )
             self._thread.start()
 
     def __call__(self, event: Event) -> None:
@@ -88,9 +90,9 @@ class Tracking:
         elif isinstance(event, (RunStarted, RoundEnded)):
             self._run = event.run if isinstance(event, RunStarted) else self._run
             self._asked.put(Status.RUNNING)
-        self._say()
+        self._report_problem()
 
-    def close(self) -> None:
+    def finish_tracking(self) -> None:
         """The last update, and a limited time for it."""
         if self._thread is None:
             return
@@ -100,27 +102,27 @@ class Tracking:
         self._thread.join(WAIT_S)
         if self._thread.is_alive():
             self._problem = self._problem or f"no answer within {WAIT_S:g} s"
-        self._say()
+        self._report_problem()
 
-    def _say(self) -> None:
+    def _report_problem(self) -> None:
         if self._problem is not None and not self._said:
             self._said = True
             later = "what is missing there comes with a later round, or when the same command is given again"
             self._on_event(Warned(f"--track {self._name}: {self._problem}; {later}"))
 
-    def _work(self, make: Callable[[Store], Tracker], store: Store) -> None:
+    def _update_tracker(self, make: Callable[[Store], Tracker], store: Store) -> None:
         tracker: Tracker | None = None
         while (status := self._asked.get()) is not None:
             if not self._asked.empty() and status is Status.RUNNING:
                 continue  # a later one shows all that this one would
             try:
                 tracker = tracker or make(store)
-                tracker.update(self._run, status, self.files)
+                tracker.update_run(self._run, status, self.files)
             except Exception as error:  # anything: a server, a disk, a package
-                self._problem = shown(error)
+                self._problem = describe_error(error)
 
 
-def shown(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An error in one line, without the user and password that an address in it may hold."""
     text = " ".join(str(error).split()) or type(error).__name__
     return printable(re.sub(r"//[^/@\s]*@", "//", text))[:MAX_MESSAGE]

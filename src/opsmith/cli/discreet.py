@@ -1,4 +1,4 @@
-"""How is a key kept out of what a command prints? Messages, log records and tracebacks pass here on their way out.
+"""How a key is kept out of what a command prints. Messages, log records and tracebacks pass here on their way out.
 
 Nothing that is imported at the start of a command is heavy; what knows the keys is imported when there is something to
 print. Records of other packages are covered too: the SDKs log headers of answers when they are told to log everything.
@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 
 def without_keys(text: str) -> str:
-    from opsmith.models.keys import redact  # noqa: PLC0415
+    from opsmith.models.keys import redact_secrets  # noqa: PLC0415
 
-    return redact(text)
+    return redact_secrets(text)
 
 
 def guard_logs() -> None:
@@ -25,7 +25,7 @@ def guard_logs() -> None:
 
     def made(*args: Any, **named: Any) -> logging.LogRecord:
         record = make(*args, **named)
-        record.msg, record.args = without_keys(_message(record)), None
+        record.msg, record.args = without_keys(_record_text(record)), None
         if record.exc_info and record.exc_info[1] is not None:
             record.exc_text = without_keys("".join(traceback.format_exception(record.exc_info[1])).rstrip())
         return record
@@ -33,11 +33,11 @@ def guard_logs() -> None:
     logging.setLogRecordFactory(made)
 
 
-def _message(record: logging.LogRecord) -> str:
+def _record_text(record: logging.LogRecord) -> str:
     """What a record says. A library's malformed call of a log ends no command: `logging` would not let it either."""
-    for told in (record.getMessage, lambda: f"{record.msg} {record.args!r}"):
+    for read_message in (record.getMessage, lambda: f"{record.msg} {record.args!r}"):
         with contextlib.suppress(Exception):
-            return told()
+            return read_message()
     return "a message that cannot be shown"
 
 

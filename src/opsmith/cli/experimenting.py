@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, make_store
+from opsmith.cli.options import AsJson, Executor, Out, RayAddress, StoreUrl, TrustTasks, Workers, make_store
 
 if TYPE_CHECKING:
     from opsmith.evaluation.experiment import Experiment
-    from opsmith.evaluation.plan import Asked
+    from opsmith.evaluation.plan import ExperimentOptions
     from opsmith.store import Store
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(experiment)
+    app.command(name="experiment")(run_experiment)
 
 
-def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME|FILE|all]", help="Without: list the experiments.")
     ] = None,
@@ -36,15 +36,9 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     out: Out = Path("runs"),
     url: StoreUrl = None,
     results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
-    executor: Annotated[
-        str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")
-    ] = None,
-    ray_address: Annotated[
-        str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
-    ] = None,
+    executor: Executor = None,
+    ray_address: RayAddress = None,
+    workers: Workers = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
     trust_tasks: TrustTasks = False,
@@ -55,76 +49,87 @@ def experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     The same command goes on where an earlier one was stopped; a run that is there already is not made again.
     """
     from opsmith.errors import UsageError
-    from opsmith.evaluation.catalogue import find
-    from opsmith.evaluation.plan import Asked
+    from opsmith.evaluation.catalogue import find_experiments
+    from opsmith.evaluation.plan import ExperimentOptions
 
     if name is None:
-        return _list(as_json)
+        return _list_experiments(as_json)
     if max_cost is not None and not max_cost > 0:
         raise UsageError(f"--max-cost: given {max_cost}; expected more than 0")
     names = tuple(filter(None, tasks.split(","))) if tasks is not None else ()
     where = {"executor": executor, "ray_address": ray_address, "workers": workers}
-    asked = Asked(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url, where)
-    found = find(name)
+    options = ExperimentOptions(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url, where)
+    experiments = find_experiments(name)
     if dry_run:
-        return _forecast(found, asked, as_json)
-    raise typer.Exit(_run(found, asked, partial(make_store, out, url), results, max_cost, as_json))
+        return _print_forecast(experiments, options, as_json)
+    raise typer.Exit(_run_experiments(experiments, options, partial(make_store, out, url), results, max_cost, as_json))
 
 
-def _list(as_json: bool) -> None:
-    from opsmith.evaluation.catalogue import known
+def _list_experiments(as_json: bool) -> None:
+    from opsmith.evaluation.catalogue import list_experiments
     from opsmith.evaluation.reading import read_experiment
-    from opsmith.report.tables import output, table
+    from opsmith.report.tables import make_table, open_console
 
-    found = [(read_experiment(file), file) for file in known().values()]
+    experiments = [(read_experiment(file), file) for file in list_experiments().values()]
     if as_json:
-        print(json.dumps([{"name": one.name, "title": one.title, "file": str(file)} for one, file in found], indent=1))
+        print(
+            json.dumps(
+                [
+                    {"name": experiment.name, "title": experiment.title, "file": str(file)}
+                    for experiment, file in experiments
+                ],
+                indent=1,
+            )
+        )
         return
-    made = table("experiment", "what it shows", "arms")
-    for one, _ in found:
-        made.add_row(one.name, one.title, ", ".join(arm.name for arm in one.arms))
-    output().print(made)
+    rows = make_table("experiment", "what it shows", "arms")
+    for experiment, _ in experiments:
+        rows.add_row(experiment.name, experiment.title, ", ".join(arm.name for arm in experiment.arms))
+    open_console().print(rows)
 
 
-def _forecast(found: tuple[Experiment, ...], asked: Asked, as_json: bool) -> None:
-    from opsmith.benchmarks import load_tasks
-    from opsmith.evaluation.forecast import ASSUMED, forecast
-    from opsmith.evaluation.forecast_table import forecast_table
-    from opsmith.evaluation.plan import plan, tasks_of
+def _print_forecast(experiments: tuple[Experiment, ...], options: ExperimentOptions, as_json: bool) -> None:
+    from opsmith.evaluation.forecast import ASSUMED, forecast_runs
+    from opsmith.evaluation.forecast_table import tabulate_forecasts
+    from opsmith.evaluation.plan import name_tasks, plan_runs
     from opsmith.records import to_json
-    from opsmith.report.tables import output
+    from opsmith.report.tables import open_console
+    from opsmith.suites import load_tasks
 
-    lines = {one.name: forecast(plan(one, asked), load_tasks(tasks_of(one, asked))) for one in found}
+    lines = {
+        experiment.name: forecast_runs(plan_runs(experiment, options), load_tasks(name_tasks(experiment, options)))
+        for experiment in experiments
+    }
     if as_json:
         print(json.dumps({"experiments": to_json(lines), "assumed": ASSUMED}, indent=1))
         return
     for name, runs in lines.items():
-        output().print(forecast_table(name, runs))
+        open_console().print(tabulate_forecasts(name, runs))
     print(*ASSUMED, sep="\n")
 
 
-def _run(
-    found: tuple[Experiment, ...],
-    asked: Asked,
+def _run_experiments(
+    experiments: tuple[Experiment, ...],
+    options: ExperimentOptions,
     place: Callable[[], Store],
     results: Path,
     max_cost: float | None,
     as_json: bool,
 ) -> int:
-    from opsmith.evaluation.conduct import Conducted, conduct
-    from opsmith.report.live import watch
-    from opsmith.report.tables import output
+    from opsmith.evaluation.conduct import ConductedExperiment, conduct_experiment
+    from opsmith.report.live import watch_run
+    from opsmith.report.tables import open_console
 
-    made: list[Conducted] = []
-    with place() as store, watch(output(stderr=True)) as on_event:
-        for one in found:
-            left = None if max_cost is None else max_cost - sum(item.cost for item in made)
-            made.append(conduct(one, asked, store, results, left, on_event))
-            if made[-1].stopped:
+    conducted: list[ConductedExperiment] = []
+    with place() as store, watch_run(open_console(stderr=True)) as on_event:
+        for experiment in experiments:
+            money = None if max_cost is None else max_cost - sum(result.cost for result in conducted)
+            conducted.append(conduct_experiment(experiment, options, store, results, money, on_event))
+            if conducted[-1].stopped:
                 break
-    for item in made:
-        print(json.dumps(item.data)) if as_json else output().print(*item.lines, sep="\n", soft_wrap=True)
-    if made[-1].stopped:
+    for result in conducted:
+        print(json.dumps(result.data)) if as_json else open_console().print(*result.lines, sep="\n", soft_wrap=True)
+    if conducted[-1].stopped:
         again = "nothing is lost: the same command goes on from here"
-        print(f"opsmith: {made[-1].name} stopped ({made[-1].stopped}); {again}", file=sys.stderr)
-    return 130 if made[-1].stopped == "interrupted" else 0
+        print(f"opsmith: {conducted[-1].name} stopped ({conducted[-1].stopped}); {again}", file=sys.stderr)
+    return 130 if conducted[-1].stopped == "interrupted" else 0

@@ -10,21 +10,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, open_store
+from opsmith.cli.options import (
+    AsJson,
+    CandidateSeconds,
+    Out,
+    StoreUrl,
+    TrialSeconds,
+    TrustTasks,
+    make_pool,
+    open_store,
+)
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from opsmith.judging.pool import Pool
     from opsmith.store import Store
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (export, reverify):
-        app.command()(command)
+    app.command(name="export")(export_run)
+    app.command(name="reverify")(reverify_programs)
 
 
-def export(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     run: RunName,
     library: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write its operators there, as a Python package.")
@@ -40,6 +50,8 @@ def export(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how ty
     ] = False,
     out: Out = Path("runs"),
     url: StoreUrl = None,
+    candidate_seconds: CandidateSeconds = None,
+    trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,41 +67,43 @@ def export(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how ty
         raise UsageError("export: --all belongs to --dataset")
     with open_store(out, url) as store:
         if dataset is not None:
-            _dataset(store, run, dataset, every, as_json)
+            _export_dataset(store, run, dataset, every, as_json)
         elif library is not None:
-            raise typer.Exit(_library(store, run, library, name, trust_tasks, as_json))
+            settings = store.summarise_run(store.find_run(run)).info.settings
+            with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
+                raise typer.Exit(_export_library(store, run, library, name, pool, as_json))
 
 
-def _library(store: Store, run: str, folder: Path, name: str | None, trust_tasks: bool, as_json: bool) -> int:
+def _export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool, as_json: bool) -> int:
     from opsmith.export.library import export_library
     from opsmith.export.shown import exported_lines
-    from opsmith.report.tables import output
-    from opsmith.verification.pool import Pool
+    from opsmith.report.tables import open_console
 
-    with Pool(trust_tasks=trust_tasks) as pool:
-        found = export_library(store, run, folder, name, pool)
+    exported = export_library(store, run, folder, name, pool)
     if as_json:
-        print(json.dumps(found.as_json(), indent=1))
+        print(json.dumps(exported.as_json(), indent=1))
     else:
-        output().print(*exported_lines(found), sep="\n")
-    return 1 if found.refused else 0
+        open_console().print(*exported_lines(exported), sep="\n")
+    return 1 if exported.refused else 0
 
 
-def _dataset(store: Store, run: str, folder: Path, every: bool, as_json: bool) -> None:
+def _export_dataset(store: Store, run: str, folder: Path, every: bool, as_json: bool) -> None:
     from opsmith.export.dataset import export_dataset
 
-    found = export_dataset(store, run, folder, every)
+    exported = export_dataset(store, run, folder, every)
     if as_json:
-        print(json.dumps(found.as_json(), indent=1))
+        print(json.dumps(exported.as_json(), indent=1))
     else:
-        for kind, splits in found.rows.items():
+        for kind, splits in exported.rows.items():
             print(f"{folder}: {kind}: {', '.join(f'{split} {count}' for split, count in splits.items())}")
 
 
-def reverify(
+def reverify_programs(
     run: RunName,
     out: Out = Path("runs"),
     url: StoreUrl = None,
+    candidate_seconds: CandidateSeconds = None,
+    trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -99,15 +113,16 @@ def reverify(
     Exit code 0: every kept solution passes; 1: one does not; 2: something could not be judged.
     """
     from opsmith.export.reverify import as_json as json_of
-    from opsmith.export.reverify import reverify as judge_again
+    from opsmith.export.reverify import reverify_run as judge_again
     from opsmith.export.shown import reverified_parts
-    from opsmith.report.tables import output
-    from opsmith.verification.pool import Pool
+    from opsmith.report.tables import open_console
 
-    with open_store(out, url) as store, Pool(trust_tasks=trust_tasks) as pool:
-        found = judge_again(store, run, pool.verify_all, lambda text: print(text, file=sys.stderr, flush=True))
+    with open_store(out, url) as store:
+        settings = store.summarise_run(store.find_run(run)).info.settings
+        with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
+            result = judge_again(store, run, pool.verify_all, lambda text: print(text, file=sys.stderr, flush=True))
     if as_json:
-        print(json.dumps(json_of(found), indent=1))
+        print(json.dumps(json_of(result), indent=1))
     else:
-        output().print(*reverified_parts(found), sep="\n")
-    raise typer.Exit(found.exit_code)
+        open_console().print(*reverified_parts(result), sep="\n")
+    raise typer.Exit(result.exit_code)

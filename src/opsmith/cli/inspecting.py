@@ -9,53 +9,71 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.deleting import delete_run
+from opsmith.cli.options import AsJson, Out, StoreUrl, TargetName, open_store
+from opsmith.errors import UsageError
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (tasks, models, runs, show):
-        app.command()(command)
+    app.command(name="tasks")(show_tasks)
+    app.command(name="models")(show_models)
+    app.command(name="runs")(show_runs)
+    app.command(name="show")(show_run)
 
 
-def tasks(as_json: AsJson = False) -> None:
+def show_tasks(target: TargetName = None, as_json: AsJson = False) -> None:
     """List the bundled tasks."""
-    from opsmith.benchmarks import SUITES, load_tasks
-    from opsmith.report.tables import output, tasks_table
+    from opsmith.report.tables import open_console, tasks_table
+    from opsmith.suites import SUITES, load_tasks
 
-    suites = {suite: load_tasks([suite]) for suite in SUITES}
+    suites = {suite: load_tasks([suite], target) for suite in SUITES}
     if as_json:
         rows = [
             {"task": task.id, "group": task.group, "suite": suite, "target": task.target, "path": task.path}
-            for suite, found in suites.items()
-            for task in found
+            for suite, of_suite in suites.items()
+            for task in of_suite
         ]
         print(json.dumps(rows, indent=1))
     else:
-        output().print(tasks_table(suites))
+        open_console().print(tasks_table(suites))
 
 
-def models() -> None:
+def show_models() -> None:
     """List the models and their keys' state."""
     from opsmith.models.table import list_models
-    from opsmith.report.tables import models_table, output
+    from opsmith.report.tables import models_table, open_console
 
-    output().print(models_table(list_models()))
+    open_console().print(models_table(list_models()))
 
 
-def runs(out: Out = Path("runs"), url: StoreUrl = None, as_json: AsJson = False) -> None:
-    """List the runs of a store."""
-    from opsmith.records import to_json
-    from opsmith.report.tables import output, runs_table
+def show_runs(
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    as_json: AsJson = False,
+    unwanted: Annotated[
+        str | None, typer.Option("--delete", metavar="RUN", help="Delete that run and all that is its own; asks first.")
+    ] = None,
+    is_sure: Annotated[bool, typer.Option("--yes", help="With --delete: do not ask.")] = False,
+) -> None:
+    """List the runs of a store, or delete one."""
+    from opsmith.records import printable, to_json
+    from opsmith.report.tables import open_console, runs_table
 
+    if is_sure and unwanted is None:
+        raise UsageError("--yes: given without --delete; expected a run to delete; try: opsmith runs --delete RUN")
     with open_store(out, url) as store:
-        found = store.runs()
-    if as_json:
-        print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in found]))
-    else:
-        output().print(runs_table(found))
+        if unwanted is not None:
+            run = delete_run(store, unwanted, is_sure)
+            print(json.dumps({"deleted": run}) if as_json else f"deleted {printable(run)}")
+            return
+        summaries = store.list_runs()
+        if as_json:
+            print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in summaries]))
+        else:
+            open_console().print(runs_table(summaries))
 
 
-def show(
+def show_run(
     run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
     sample: Annotated[str | None, typer.Argument(help="A sample's id, or a task's to list its samples.")] = None,
     out: Out = Path("runs"),
@@ -65,18 +83,19 @@ def show(
 
     A run: rounds, solutions and the closing table. A sample: prompt, reply, candidates and verdicts.
     """
-    from opsmith.learn.result import result_of
     from opsmith.report import closing
-    from opsmith.report.tables import output
+    from opsmith.report.tables import open_console
+    from opsmith.results.result import result_of
 
-    console = output()
+    console = open_console()
     with open_store(out, url) as store:
         run = store.find_run(run)
         if sample is None:
             result = result_of(store, run)
-            console.print(closing.rounds_table(result), closing.solutions_table(store.experiences(run)))
+            console.print(closing.rounds_table(result), closing.solutions_table(store.read_experiences(run)))
             console.print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
-        elif sample in {task.id for task in store.tasks(run)}:
-            console.print(closing.samples_table(store.samples(run, sample)))
+        elif sample in (tasks := {task.id: task for task in store.read_tasks(run)}):
+            console.print(closing.samples_table(store.list_samples(run, sample)))
         else:
-            console.print(*closing.sample_text(store.sample(run, sample)), sep="\n", soft_wrap=True)
+            detail = store.find_sample(run, sample)
+            console.print(*closing.sample_text(detail, tasks[detail.row.task]), sep="\n", soft_wrap=True)

@@ -10,19 +10,22 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import TrustTasks
+from opsmith.cli.options import CandidateSeconds, TargetName, TrialSeconds, TrustTasks, make_pool
 from opsmith.cli.text import read_text
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(verify)
+    app.command(name="verify")(verify_programs)
 
 
-def verify(
+def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     tasks: Annotated[list[str], typer.Argument(metavar="TASK...", help="Ids, YAML files or folders.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program to judge.")] = None,
     reply: Annotated[Path | None, typer.Option(metavar="FILE|-", help="A model's whole reply.")] = None,
+    target: TargetName = None,
     insert_copies: Annotated[bool, typer.Option("--insert-copies", help="Repair resource errors first.")] = False,
+    candidate_seconds: CandidateSeconds = None,
+    trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
@@ -31,19 +34,23 @@ def verify(
     For each TASK: the program given, or else the one in the task's file.
     Exit code 0: all passed; 1: some were refused; 2: some could not be checked.
     """
-    from opsmith.benchmarks import resolve
+    from opsmith.judging.files import ProgramSource, exit_code, judge_files
+    from opsmith.records import printable
     from opsmith.report.verdicts import verdict_json, verdict_text
-    from opsmith.verification.files import Given, exit_code, judge_files
-    from opsmith.verification.pool import Pool
+    from opsmith.suites import find_files
 
     if impl and reply:
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
-    given = Given(read_text(impl) if impl else None, read_text(reply) if reply else None, insert_copies)
+    judged_texts = ProgramSource(
+        read_text(impl) if impl else None, read_text(reply) if reply else None, insert_copies, target
+    )
     verdicts = []
-    with Pool(trust_tasks=trust_tasks) as pool:
-        for name, verdict in judge_files(resolve(tasks), given, pool):
+    with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:
+        for judgement in judge_files(find_files(tasks), judged_texts, pool):
+            name, verdict = judgement.name, judgement.verdict
             verdicts.append(verdict)
             for warning in verdict.warnings:
-                print(f"{name}: warning: {warning}", file=sys.stderr)
-            print(json.dumps(verdict_json(name, verdict)) if as_json else verdict_text(name, verdict), flush=True)
+                print(printable(f"{name}: warning: {warning}"), file=sys.stderr)
+            text = verdict_text(name, verdict, judgement.message)
+            print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
     raise typer.Exit(exit_code(verdicts))

@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.mutating import mutation
-from opsmith.cli.options import AsJson, TrustTasks
+from opsmith.cli.mutating import bench_mutation
+from opsmith.cli.options import AsJson, CandidateSeconds, TrustTasks, make_pool
+from opsmith.cli.progress import show_progress
+from opsmith.errors import UsageError
 
 bench = typer.Typer(
     help="Measure verdicts, runs, pages and stores.",
@@ -24,14 +26,15 @@ def add_to(app: typer.Typer) -> None:
 
 
 @bench.callback()
-def _bench() -> None:
+def _describe_bench() -> None:
     """Measure verdicts, runs, pages and stores: how long they take, whether they can be fooled."""
 
 
-@bench.command()
-def verify(
+@bench.command(name="verify")
+def bench_verdicts(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
     batch: Annotated[int, typer.Option(min=0, help="Random candidates of the embedded model per task.")] = 64,
+    candidate_seconds: CandidateSeconds = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
@@ -41,31 +44,38 @@ def verify(
     medians. Times are divided by those of the PyTorch reference and of Python's parser, measured beside them. Last,
     full verdicts per second with one worker and with one per core.
     """
-    from opsmith.benchmarks import load_tasks
-    from opsmith.models.sampling import programs
-    from opsmith.report.tables import bench_table, output
-    from opsmith.verification.bench import summary
-    from opsmith.verification.pool import Pool
-    from opsmith.verification.throughput import throughput
+    from opsmith.bench.throughput import measure_throughput
+    from opsmith.judging.timings import summarise_timings
+    from opsmith.models.sampling import sample_programs
+    from opsmith.report.tables import bench_table, open_console
+    from opsmith.suites import load_tasks
 
     solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
-    drawn = {task.id: programs(task, batch) for task in solved}
-    batches = [(task, drawn[task.id]) for task in solved if drawn[task.id]]
-    with Pool(1, trust_tasks=trust_tasks) as pool:
-        rows = {task.id: pool.timings(task, task.impl or "", drawn[task.id]) for task in solved}
-    speeds: dict[int, float] = {}
-    for workers in (1, os.cpu_count() or 1) if batches else ():
-        with Pool(workers, trust_tasks=trust_tasks) as pool:
-            speeds[workers] = throughput(pool, batches)
-    totals = {**summary(rows), "verdicts_per_second": speeds}
+    if not solved:
+        raise UsageError("bench verify: none of these tasks has an impl of its own; expected at least one")
+    drawn, rows, speeds = {}, {}, {}
+    with show_progress("programs are drawn") as tell:
+        for count, task in enumerate(solved, 1):
+            tell(f"{task.id}: programs are drawn, {count} of {len(solved)}")
+            drawn[task.id] = sample_programs(task, batch)
+        batches = [(task, drawn[task.id]) for task in solved if drawn[task.id]]
+        with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+            for count, task in enumerate(solved, 1):
+                tell(f"{task.id}: verdicts are timed, {count} of {len(solved)}")
+                rows[task.id] = pool.timings(task, task.impl or "", drawn[task.id])
+        for workers in (1, os.cpu_count() or 1) if batches else ():
+            tell(f"verdicts of all tasks together, workers: {workers}")
+            with make_pool(workers, trust_tasks, candidate_seconds, None) as pool:
+                speeds[workers] = measure_throughput(pool, batches)
+    totals = {**summarise_timings(rows), "verdicts_per_second": speeds}
     if as_json:
         print(json.dumps({"summary": totals, "tasks": rows}))
     else:
-        output().print(bench_table(rows, totals))
+        open_console().print(bench_table(rows, totals))
 
 
-@bench.command()
-def ui(
+@bench.command(name="ui")
+def bench_pages(
     samples: Annotated[int, typer.Option(min=1, help="In the store.")] = 100_000,
     times: Annotated[int, typer.Option(min=1, help="Each page is asked for.")] = 20,
     as_json: AsJson = False,
@@ -80,22 +90,22 @@ def ui(
     from dataclasses import asdict
 
     from opsmith.cli.serving import needs_extra
-    from opsmith.report.tables import output, records_table
+    from opsmith.report.tables import open_console, records_table
     from opsmith.store import Store
 
     with needs_extra():
-        from opsmith.ui.bench import time_pages
+        from opsmith.bench.pages import time_pages
 
     with tempfile.TemporaryDirectory(prefix="opsmith-") as folder, Store.open(folder) as store:
-        found = time_pages(store, samples, times, lambda text: print(text, file=sys.stderr))
+        times_of_pages = time_pages(store, samples, times, lambda text: print(text, file=sys.stderr))
     if as_json:
-        print(json.dumps([asdict(row) for row in found]))
+        print(json.dumps([asdict(row) for row in times_of_pages]))
     else:
-        output().print(records_table([asdict(row) for row in found], "milliseconds"))
+        open_console().print(records_table([asdict(row) for row in times_of_pages], "milliseconds"))
 
 
-@bench.command()
-def run(
+@bench.command(name="run")
+def bench_run(
     requests: Annotated[int, typer.Option(min=1, help="About as many, the same number for each task.")] = 5000,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 64,
     latency: Annotated[float, typer.Option(min=0.0, metavar="S", help="Of the server on loopback.")] = 0.2,
@@ -106,19 +116,21 @@ def run(
 
     The client's processor time has verdicts and the store in it, the server's not.
     """
-    from opsmith.benchmarks import load_tasks
-    from opsmith.learn.overhead import measure
-    from opsmith.report.tables import output, overhead_table
+    from opsmith.bench.overhead import measure_overhead
+    from opsmith.report.tables import open_console, overhead_table
+    from opsmith.suites import load_tasks
 
-    found = measure(load_tasks(tuple(filter(None, tasks.split(",")))), requests, concurrency, latency)
+    chosen = load_tasks(tuple(filter(None, tasks.split(","))))
+    with show_progress("answers are drawn") as tell:
+        figures = measure_overhead(chosen, requests, concurrency, latency, tell)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(figures))
     else:
-        output().print(overhead_table(found))
+        open_console().print(overhead_table(figures))
 
 
-@bench.command()
-def store(
+@bench.command(name="store")
+def bench_store(
     samples: Annotated[
         list[int] | None, typer.Option(min=200, help="In a store; give several. Default: 1,000 and 10,000.")
     ] = None,
@@ -139,20 +151,20 @@ def store(
     from dataclasses import asdict
 
     from opsmith.cli.serving import needs_extra
-    from opsmith.report.tables import output
+    from opsmith.report.tables import open_console
 
     with needs_extra():
-        from opsmith.growth.measure import measure
-    from opsmith.growth.table import growth_tables
+        from opsmith.bench.growth.measure import measure_growth
+    from opsmith.bench.growth.table import tabulate_growth
 
     def say(text: str) -> None:
         print(text, file=sys.stderr)
 
-    found = [measure(size, runs, times, say, url) for size in samples or (1000, 10_000)]
+    sizes = [measure_growth(size, runs, times, say, url) for size in samples or (1000, 10_000)]
     if as_json:
-        print(json.dumps([asdict(one) for one in found]))
+        print(json.dumps([asdict(store_size) for store_size in sizes]))
     else:
-        output().print(*growth_tables(found))
+        open_console().print(*tabulate_growth(sizes))
 
 
-bench.command()(mutation)
+bench.command(name="mutation")(bench_mutation)

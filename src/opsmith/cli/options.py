@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opsmith.errors import UsageError
+from opsmith.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
+    from opsmith.judging.pool import Pool
     from opsmith.store import Store
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -26,7 +29,38 @@ StoreUrl = Annotated[
 TrustTasks = Annotated[
     bool, typer.Option("--trust-tasks", help="Run other than bundled tasks even where nothing isolates their code.")
 ]
+CandidateSeconds = Annotated[
+    float | None, typer.Option(metavar="S", help="Of one candidate, over all its trials; default 60.")
+]
+TrialSeconds = Annotated[
+    float | None, typer.Option(metavar="S", help="Of each trial, where candidates are executed; default 10.")
+]
+TargetName = Annotated[
+    str | None, typer.Option("--target", metavar="NAME", help="Ask for the problems in this language instead.")
+]
+Executor = Annotated[str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")]
+RayAddress = Annotated[
+    str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
+]
+Workers = Annotated[
+    int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
+]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
+
+
+def make_pool(
+    workers: int | None,
+    trust_tasks: bool,
+    candidate_seconds: float | None,
+    trial_seconds: float | None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> Pool:
+    """A pool with these limits, or those of a run's stored settings, or the default ones."""
+    from opsmith.judging.limits import limits_of_run  # noqa: PLC0415  (no command but those that judge pays)
+    from opsmith.judging.pool import Pool  # noqa: PLC0415
+
+    limits = limits_of_run(settings, candidate_seconds, trial_seconds)
+    return Pool(workers, limits.candidate, trial_deadline=limits.trial, trust_tasks=trust_tasks)
 
 
 def make_store(out: Path, url: str | None) -> Store:
@@ -46,6 +80,9 @@ def open_store(out: Path, url: str | None = None) -> Store:
     """The store of earlier runs; one in a folder must be there: looking at it does not make one."""
     from opsmith.store import FILE  # noqa: PLC0415  (SQLAlchemy is slow to import)
 
-    if not url and not (out if out.is_file() else out / FILE).is_file():
+    file = out if out.is_file() else out / FILE
+    if not url and not file.is_file():
         raise UsageError(f"{out}: no runs here; expected a store made by `opsmith run`; try: --out DIR")
+    if not url and not file.stat().st_size:
+        raise StoreError(f"store {file}: given an empty file; expected a store; try: a copy of it, or another --out")
     return make_store(out, url)

@@ -5,24 +5,30 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.cli.text import STDIN
 from opsmith.errors import UsageError
+from opsmith.terminal import write_document
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from opsmith.store import Store
+
+Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (report, compare):
-        app.command()(command)
+    app.command(name="report")(write_reports)
+    app.command(name="compare")(print_comparison)
 
 
-def report(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them.")],
+def write_reports(
+    runs: Runs,
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE|DIR|-", help="Default: OUT/reports/RUN.FORMAT; -: stdout.")
     ] = None,
@@ -39,53 +45,81 @@ def report(
     html: one file that needs no host; md; csv and parquet: a row per sample; svg and png: the figures, in a folder.
     Several runs stand side by side in one file.
     """
-    from opsmith.report.files import default_path, text_of, write
+    from opsmith.report.files import default_path, text_of, write_report
 
-    wanted = _formats(kinds, output)
+    formats = _choose_formats(kinds, output)
     with open_store(out, url) as store:
-        found = list(dict.fromkeys(store.find_run(run) for run in runs))
-        for kind in wanted:
+        ids = list(dict.fromkeys(store.find_run(run) for run in runs))
+        for kind in formats:
             if output == STDIN:
-                print(text_of(store, found, kind, groups), end="")
+                write_document(text_of(store, ids, kind, groups))
                 continue
             where = output
-            if output is not None and (len(wanted) > 1 or output.is_dir()):
-                where = output / default_path(store, found, kind).name
-            for path in write(store, found, kind, where, groups):
+            if output is not None and (len(formats) > 1 or output.is_dir()):
+                where = output / default_path(store, ids, kind).name
+            for path in write_report(store, ids, kind, where, groups):
                 print(path)
 
 
-def compare(one: Run, other: Run, out: Out = Path("runs"), url: StoreUrl = None, as_json: AsJson = False) -> None:
-    """Compare two runs of a store, task by task."""
-    from opsmith.report.comparison import comparison_lines, differing_tasks, runs_side_by_side
-    from opsmith.report.paired import compare as compare_runs
-    from opsmith.report.tables import output
+def print_comparison(runs: Runs, out: Out = Path("runs"), url: StoreUrl = None, as_json: AsJson = False) -> None:
+    """Compare two runs of a store, task by task.
 
+    Runs of one suite in several targets: a row per problem, a column per run.
+    """
+    if len(runs) == 1:
+        raise UsageError(f"compare: given one run, {runs[0]}; expected two or more; try: opsmith runs")
     with open_store(out, url) as store:
-        found = compare_runs(store, one, other)
-    if as_json:
-        print(json.dumps(found.as_json()))
-        return
-    console = output()
-    console.print(runs_side_by_side(found))
-    if found.only_one or found.only_other:
-        console.print(differing_tasks(found))
-    console.print(*comparison_lines(found), sep="\n", soft_wrap=True)
+        data, tables = (_compare_two if len(runs) == 2 else _compare_many)(store, runs)
+    print(json.dumps(data)) if as_json else _print_tables(tables)
 
 
-def _formats(given: list[str] | None, output: Path | None) -> list[str]:
+def _compare_two(store: Store, runs: list[str]) -> tuple[dict[str, Any], list[Table | str]]:
+    from opsmith.report.comparison import comparison_lines, differing_tasks, problems_by_target, runs_side_by_side
+    from opsmith.report.paired import compare_runs
+
+    comparison = compare_runs(store, *runs)
+    views = (comparison.first, comparison.second)
+    tables: list[Table | str] = [runs_side_by_side(views)]
+    if comparison.problems:
+        tables.append(problems_by_target(views, comparison.problems))
+    elif comparison.only_one or comparison.only_other:
+        tables.append(differing_tasks(comparison))
+    return comparison.as_json(), [*tables, *comparison_lines(comparison)]
+
+
+def _compare_many(store: Store, runs: list[str]) -> tuple[dict[str, Any], list[Table | str]]:
+    from opsmith.report.by_target import align_problems
+    from opsmith.report.comparison import problems_by_target, runs_side_by_side
+    from opsmith.report.paired import runs_json
+    from opsmith.report.views import run_view
+
+    views = [run_view(store, run) for run in runs]
+    problems = align_problems(store, views)
+    return runs_json(views, problems), [runs_side_by_side(views), problems_by_target(views, problems)]
+
+
+def _print_tables(tables: list[Table | str]) -> None:
+    """Tables at the terminal's width; lines as they are."""
+    from opsmith.report.tables import open_console
+
+    console = open_console()
+    for table in tables:
+        console.print(table, soft_wrap=isinstance(table, str))
+
+
+def _choose_formats(options: list[str] | None, output: Path | None) -> list[str]:
     """The formats asked for, else that of the file's name, else HTML."""
     from opsmith.report.files import FORMATS, PICTURES
 
     suffix = output.suffix[1:] if output is not None else ""
-    wanted = list(dict.fromkeys(given or [suffix if suffix in FORMATS else "html"]))
-    for kind in wanted:
+    formats = list(dict.fromkeys(options or [suffix if suffix in FORMATS else "html"]))
+    for kind in formats:
         if kind not in FORMATS:
             raise UsageError(f"--format: given {kind!r}; expected one of {', '.join(FORMATS)}")
     if suffix in PICTURES:
         raise UsageError(
             f"-o {output}: given one file for all figures; expected a folder; try: --format {suffix} -o DIR"
         )
-    if len(wanted) > 1 and suffix in FORMATS:
-        raise UsageError(f"-o {output}: given one file for {len(wanted)} formats; expected a folder; try: -o DIR")
-    return wanted
+    if len(formats) > 1 and suffix in FORMATS:
+        raise UsageError(f"-o {output}: given one file for {len(formats)} formats; expected a folder; try: -o DIR")
+    return formats

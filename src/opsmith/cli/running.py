@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, make_store, open_store
+from opsmith.cli.options import (
+    AsJson,
+    CandidateSeconds,
+    Executor,
+    Out,
+    RayAddress,
+    StoreUrl,
+    TargetName,
+    TrialSeconds,
+    TrustTasks,
+    Workers,
+    make_store,
+    open_store,
+)
 from opsmith.errors import OpsmithError
 
 if TYPE_CHECKING:
@@ -25,16 +38,17 @@ Place = Callable[[], "Store"]
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(run)
+    app.command(name="run")(improve_on_tasks)
 
 
-def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: Annotated[
         Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")
     ] = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
     base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
+    target: TargetName = None,
     samples: Annotated[int | None, typer.Option(metavar="N", help="Per task, round and temperature.")] = None,
     temperature: Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")] = None,
     levels: Annotated[int | None, typer.Option(metavar="m", help="Bins of difficulty.")] = None,
@@ -64,15 +78,11 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
     batch: Annotated[
         bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
     ] = None,
-    executor: Annotated[
-        str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")
-    ] = None,
-    ray_address: Annotated[
-        str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
-    ] = None,
+    executor: Executor = None,
+    ray_address: RayAddress = None,
+    workers: Workers = None,
+    candidate_seconds: CandidateSeconds = None,
+    trial_seconds: TrialSeconds = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
@@ -83,11 +93,11 @@ def run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer
 
     The same command goes on where an earlier one was stopped.
     """
-    given = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
+    options = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
     if dry_run:
-        raise typer.Exit(_forecast(experiment, _as_settings(given), partial(open_store, out, url), as_json))
+        raise typer.Exit(_print_forecast(experiment, _as_settings(options), partial(open_store, out, url), as_json))
     place = partial(make_store, out, url)
-    raise typer.Exit(_run(experiment, _as_settings(given), place, track, as_json, not no_report))
+    raise typer.Exit(_run_and_report(experiment, _as_settings(options), place, track, as_json, not no_report))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -98,28 +108,28 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _run(
+def _run_and_report(
     experiment: Path | None, options: dict[str, Any], place: Place, track: str | None, as_json: bool, with_report: bool
 ) -> int:
     from opsmith.api import improve
-    from opsmith.benchmarks import load_tasks
-    from opsmith.bridges.trackers import check, tracking
+    from opsmith.bridges.trackers import check_tracker, track_run
     from opsmith.config import resolve_settings
     from opsmith.report import closing
-    from opsmith.report.live import watch
-    from opsmith.report.tables import output
+    from opsmith.report.live import watch_run
+    from opsmith.report.tables import open_console
+    from opsmith.suites import load_tasks
 
     settings = resolve_settings(experiment, options)
-    check(track)
-    tasks = load_tasks(settings.tasks)
-    with place() as store, watch(output(stderr=True)) as show, tracking(track, store, show) as on_event:
-        result = improve(tasks, settings.model, settings, store, on_event=on_event)
-        report = _report(store, result.run) if with_report and result.end != "interrupted" else None
+    check_tracker(track)
+    tasks = load_tasks(settings.tasks, settings.target)
+    with place() as store, watch_run(open_console(stderr=True)) as show, track_run(track, store, show) as on_event:
+        result = improve(tasks, settings.provider.model, settings, store, on_event=on_event)
+        report = _write_report(store, result.run) if with_report and result.end != "interrupted" else None
         on_event.files = (Path(report),) if report is not None else ()
     if as_json:
         print(json.dumps(result.as_json() | {"report": report}))
     else:
-        output().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
+        open_console().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
         if report is not None:
             print(f"report  {report}")
     if not result.finished:
@@ -127,35 +137,35 @@ def _run(
     return 130 if result.end == "interrupted" else 0
 
 
-def _forecast(experiment: Path | None, options: dict[str, Any], place: Place, as_json: bool) -> int:
-    from opsmith.benchmarks import load_tasks
+def _print_forecast(experiment: Path | None, options: dict[str, Any], place: Place, as_json: bool) -> int:
     from opsmith.config import resolve_settings
-    from opsmith.evaluation.forecast import ASSUMED, of_run
-    from opsmith.evaluation.forecast_table import forecast_table
+    from opsmith.evaluation.forecast import ASSUMED, forecast_run
+    from opsmith.evaluation.forecast_table import tabulate_forecasts
     from opsmith.records import to_json
-    from opsmith.report.tables import output
+    from opsmith.report.tables import open_console
+    from opsmith.suites import load_tasks
 
     settings = resolve_settings(experiment, options)
-    other = settings.budget_from or settings.tokens_from
+    budget_run = settings.spending.budget_from or settings.spending.tokens_from
     measure = None
-    if other is not None:
+    if budget_run is not None:
         with place() as store:
-            measure = store.usage(store.find_run(other))
-    found = of_run("run", settings, load_tasks(settings.tasks), measure)
+            measure = store.sum_usage(store.find_run(budget_run))
+    forecast = forecast_run("run", settings, load_tasks(settings.tasks, settings.target), measure)
     if as_json:
-        print(json.dumps({"run": to_json(found), "assumed": ASSUMED}, indent=1))
+        print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
     else:
-        output().print(forecast_table("run", [found]))
+        open_console().print(tabulate_forecasts("run", [forecast]))
         print(*ASSUMED, sep="\n")
     return 0
 
 
-def _report(store: Store, run: str) -> str | None:
+def _write_report(store: Store, run: str) -> str | None:
     """The path of the run's report. That it cannot be written is said, and takes nothing from the run."""
-    from opsmith.report.files import write
+    from opsmith.report.files import write_report
 
     try:
-        return str(write(store, [run], "html")[0])
+        return str(write_report(store, [run], "html")[0])
     except (OSError, OpsmithError) as error:
         print(f"opsmith: no report was written: {error}; try: opsmith report {run}", file=sys.stderr)
         return None

@@ -21,11 +21,12 @@ Run = Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (ui, pause, resume):
-        app.command()(command)
+    app.command(name="ui")(serve_pages)
+    app.command(name="pause")(pause_run)
+    app.command(name="resume")(resume_run)
 
 
-def ui(
+def serve_pages(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="The folder of the store of runs.")] = Path("runs"),
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0: any free one.")] = 8741,
@@ -43,27 +44,27 @@ def ui(
     address. The connection is not encrypted: through a network that you do not trust, use an SSH tunnel instead.
     """
     with needs_extra():
-        from opsmith.ui.serve import serve
+        from opsmith.ui.serve import serve_pages
     with open_store(folder, url) as store:
-        serve(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
+        serve_pages(store, host, port, token, lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def pause(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
-    """Let a run wait: requests in flight are finished, no new one starts."""
-    _wish(run, out, url, "pause")
+def pause_run(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
+    """Let a run wait: what is in flight is finished, nothing starts."""
+    _store_wish(run, out, url, "pause")
 
 
-def resume(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
+def resume_run(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
     """Let a paused run go on."""
-    _wish(run, out, url, "resume")
+    _store_wish(run, out, url, "resume")
 
 
-def _wish(name: str, out: Path, url: str | None, wish: Wish) -> None:
-    from opsmith.learn.pause import tell
+def _store_wish(name: str, out: Path, url: str | None, wish: Wish) -> None:
+    from opsmith.learn.pause import store_wish
 
     with open_store(out, url) as store:
         run = store.find_run(name)
-        tell(store, run, wish)
+        store_wish(store, run, wish)
         held = store.is_held(run)
     now = {"pause": "pauses; `opsmith resume` lets it go on", "resume": "goes on"}[wish]
     later = {"pause": "will wait when it goes on", "resume": "will not wait when it goes on"}[wish]

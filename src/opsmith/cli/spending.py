@@ -14,10 +14,10 @@ from opsmith.errors import UsageError
 
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(spent)
+    app.command(name="spent")(print_bill)
 
 
-def spent(
+def print_bill(
     run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
     by: Annotated[str | None, typer.Option(metavar="round|agent|task", help="One table; default: all three.")] = None,
     out: Out = Path("runs"),
@@ -31,13 +31,13 @@ def spent(
     """
     from opsmith.records import to_json
     from opsmith.report.spent import BY, spent_lines, spent_of, spent_table
-    from opsmith.report.tables import output
+    from opsmith.report.tables import open_console
 
     if by is not None and by not in BY:
         raise UsageError(f"--by: given {by!r}; expected one of {', '.join(BY)}")
     with open_store(out, url) as store:
-        found = spent_of(store, store.find_run(run), BY if by is None else (by,))
-    if as_json:
-        print(json.dumps(to_json(found), indent=1))
-    else:
-        output().print(*[spent_table(found, name) for name in found.by], *spent_lines(found), sep="\n")
+        bill = spent_of(store, store.find_run(run), BY if by is None else (by,))
+        if as_json:
+            print(json.dumps(to_json(bill), indent=1))
+        else:
+            open_console().print(*[spent_table(bill, name) for name in bill.by], *spent_lines(bill), sep="\n")

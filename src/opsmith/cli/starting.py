@@ -10,13 +10,15 @@ from typing import Annotated
 
 import typer
 
+from opsmith.terminal import write_document
+
 
 def add_to(app: typer.Typer) -> None:
-    app.command()(init)
+    app.command(name="init")(init_project)
     app.command(name="new-task")(new_task)
 
 
-def init(
+def init_project(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty or not there yet.")],
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the project; default: the folder's.")] = None,
 ) -> None:
@@ -24,9 +26,9 @@ def init(
 
     A task, a small language as a target, settings of runs, tests.
     """
-    from opsmith.scaffold.project import init
+    from opsmith.scaffold.project import write_project
 
-    for path in init(folder, name):
+    for path in write_project(folder, name):
         print(path)
     typer.echo(f"next: opsmith check {folder / 'tasks'}; opsmith run {folder / 'experiment.toml'}", err=True)
 
@@ -48,15 +50,15 @@ def new_task(
     The function's module is imported and the function is run, here and with your rights: give your own code only.
     Inputs, outputs and the reference are filled in. The functions that the hardware offers are left to you.
     """
-    from opsmith.scaffold.draft import Asked, draft, id_of_new_file
+    from opsmith.scaffold.draft import DraftRequest, draft_task, id_of_new_file
 
-    wanted = id_of_new_file(output) if output is not None else ""
+    task_id = id_of_new_file(output) if output is not None else ""
     with redirect_stdout(sys.stderr):  # what the user's module prints is no part of the draft
-        drafted = draft(Asked(function, tuple(shape or ()), tuple(value or ()), example, wanted))
+        drafted = draft_task(DraftRequest(function, tuple(shape or ()), tuple(value or ()), example, task_id))
     for note in drafted.notes:
         typer.echo(f"note: {note}", err=True)
     if output is None:
-        print(drafted.text, end="")
+        write_document(drafted.text)
     else:
         output.write_text(drafted.text, encoding="utf-8")
         typer.echo(f"{output}: drafted; add fns and impl, then: opsmith check {output}", err=True)

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, Impl, Out, StoreUrl, TrustTasks, open_store
+from opsmith.cli.options import (
+    AsJson,
+    CandidateSeconds,
+    Impl,
+    Out,
+    StoreUrl,
+    TargetName,
+    TrustTasks,
+    make_pool,
+    open_store,
+)
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
+from opsmith.terminal import write_document
 
 if TYPE_CHECKING:
     from opsmith.records import Task
@@ -21,12 +32,14 @@ TaskName = Annotated[str, typer.Argument(metavar="TASK", help="An id or a YAML f
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (prompt, codegen, cost):
-        app.command()(command)
+    app.command(name="prompt")(print_prompt)
+    app.command(name="codegen")(write_test_script)
+    app.command(name="cost")(print_cost)
 
 
-def prompt(
+def print_prompt(
     task: TaskName,
+    target: TargetName = None,
     from_run: Annotated[
         str | None, typer.Option("--from", metavar="RUN", help="Show all experiences of this run as demonstrations.")
     ] = None,
@@ -35,58 +48,70 @@ def prompt(
     bare: Annotated[bool, typer.Option("--bare", help="In bare Python, without structural IR.")] = False,
 ) -> None:
     """Print what a model would be sent."""
-    from opsmith.agents.prompt import compose
+    from opsmith.agents.prompt import compose_prompt
     from opsmith.api import load_task
-    from opsmith.learn.stratify import stratify
+    from opsmith.learn.stratify import stratify_experiences
     from opsmith.targets import get_target
 
-    wanted = load_task(task)
-    shown = []
+    task_read = load_task(task, target)
+    experiences = []
     if from_run is not None:
         with open_store(out, url) as store:
-            shown = [kept.experience for kept in store.experiences(store.find_run(from_run))]
-    demonstrations = [item for stratum in stratify(shown, 1) for item in stratum]  # hardest first
+            experiences = [solution.experience for solution in store.read_experiences(store.find_run(from_run))]
+    demonstrations = [
+        experience for stratum in stratify_experiences(experiences, 1) for experience in stratum
+    ]  # hardest first
     style = "bare" if bare else "structural"
-    composed = compose(wanted, demonstrations, get_target(wanted.target), None, 0, style=style)
+    composed = compose_prompt(task_read, demonstrations, get_target(task_read.target), None, 0, style=style)
     for message in composed.messages:
-        print(f"--- {message.role} ---\n{message.content}")
-    print(f"about {composed.tokens:,} tokens, {len(composed.demonstrations_used)} demonstrations", file=sys.stderr)
+        write_document(f"--- {message.role} ---\n{message.content}\n")
+    print(
+        f"about {composed.input_tokens:,} tokens, {len(composed.demonstrations_used)} demonstrations", file=sys.stderr
+    )
 
 
-def codegen(
+def write_test_script(
     task: TaskName,
+    target: TargetName = None,
     impl: Impl = None,
     output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Default: stdout.")] = None,
 ) -> None:
     """Write a self-contained test script."""
     from opsmith.targets import get_target
+    from opsmith.targets.capabilities import write_script
 
-    wanted, source = _task_and_program(task, impl)
-    script = get_target(wanted.target).script(wanted, source)
+    task_read, source = _task_and_program(task, target, impl)
+    script = write_script(get_target(task_read.target), task_read, source)
     if output is None:
-        print(script, end="")
+        write_document(script)
     else:
         output.write_text(script, encoding="utf-8")
 
 
-def cost(task: TaskName, impl: Impl = None, trust_tasks: TrustTasks = False, as_json: AsJson = False) -> None:
+def print_cost(
+    task: TaskName,
+    target: TargetName = None,
+    impl: Impl = None,
+    candidate_seconds: CandidateSeconds = None,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
     """Print a program's cost figures."""
-    from opsmith.report.tables import figures_tables, output
-    from opsmith.verification.pool import Pool
+    from opsmith.report.tables import figures_tables, open_console
 
-    wanted, source = _task_and_program(task, impl)
-    with Pool(1, trust_tasks=trust_tasks) as pool:
-        figures = pool.cost(wanted, source)
+    task_read, source = _task_and_program(task, target, impl)
+    with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+        figures = pool.cost(task_read, source)
     if as_json:
         print(json.dumps(figures))
     else:
-        output().print(*figures_tables(figures, title=wanted.id))
+        open_console().print(*figures_tables(figures, title=task_read.id))
 
 
-def _task_and_program(name: str, impl: Path | None) -> tuple[Task, str]:
+def _task_and_program(name: str, target: str | None, impl: Path | None) -> tuple[Task, str]:
     from opsmith.api import load_task
 
-    task = load_task(name)
+    task = load_task(name, target)
     source = task.impl if impl is None else read_text(impl)
     if source is None:
         raise UsageError(f"task {task.id}: {task.path} has no impl of its own; try: --impl FILE")

@@ -1,17 +1,17 @@
-"""How are values drawn side by side? As bars with their intervals; rows without a value have none."""
+"""Bars: values drawn side by side with their intervals; rows without a value have none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from opsmith.evaluation.found import Row, short
+from opsmith.evaluation.analysis import Row, shorten_model
 from opsmith.evaluation.study import Study
 from opsmith.report.figures import Spec, bar_chart
 
 Name = Callable[[Row], str]
 
 
-def bars(
+def draw_bars(
     study: Study,
     rows: Iterable[Row],
     *,
@@ -26,12 +26,12 @@ def bars(
         {
             "x": x(row),
             "who": series(row) if series else "",
-            "y": row.found.value,
-            "low": row.found.low,
-            "high": row.found.high,
+            "y": row.estimate.value,
+            "low": row.estimate.low,
+            "high": row.estimate.high,
         }
         for row in rows
-        if row.found
+        if row.estimate
     ]
     return bar_chart(
         drawn,
@@ -48,7 +48,7 @@ def bars(
     )
 
 
-def arm_in(study: Study) -> Name:
+def make_namer(study: Study) -> Name:
     """The arm's name, with its model's where there are several models."""
-    one = len(study.series) == 1
-    return lambda row: row.arm if one else f"{short(row.model)}, {row.arm}"
+    has_one_series = len(study.series_names) == 1
+    return lambda row: row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}"

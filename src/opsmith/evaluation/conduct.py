@@ -9,22 +9,22 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from opsmith.benchmarks import load_tasks
 from opsmith.evaluation import files
 from opsmith.evaluation.analyses import ANALYSES
 from opsmith.evaluation.experiment import Experiment
 from opsmith.evaluation.index import write_index
-from opsmith.evaluation.marks import mark
-from opsmith.evaluation.page import Made
-from opsmith.evaluation.perform import perform
-from opsmith.evaluation.plan import Asked, command, plan, tasks_of
-from opsmith.evaluation.study import study_of
+from opsmith.evaluation.marks import describe_mark
+from opsmith.evaluation.page import Provenance
+from opsmith.evaluation.perform import perform_runs
+from opsmith.evaluation.plan import ExperimentOptions, format_command, name_tasks, plan_runs
+from opsmith.evaluation.study import read_study
 from opsmith.learn.events import OnEvent
 from opsmith.store import Store
+from opsmith.suites import load_tasks
 
 
 @dataclass(frozen=True)
-class Conducted:
+class ConductedExperiment:
     """What is told of an experiment that was run."""
 
     name: str
@@ -34,33 +34,35 @@ class Conducted:
     data: dict[str, Any]
 
 
-def conduct(
+def conduct_experiment(
     experiment: Experiment,
-    asked: Asked,
+    options: ExperimentOptions,
     store: Store,
     results: Path,
     max_cost: float | None = None,
     on_event: OnEvent | None = None,
-) -> Conducted:
+) -> ConductedExperiment:
     """Run what is not there yet, and write the result as far as it has come."""
-    tasks = load_tasks(tasks_of(experiment, asked))
-    performed = perform(plan(experiment, asked), tasks, store, max_cost, on_event)
-    if not performed.done:  # the money was spent by other experiments: what was written before stays
-        return Conducted(experiment.name, performed.stopped, 0.0, (f"{experiment.name}: nothing was asked",), {})
-    study = study_of(experiment, store, tasks, performed.done, performed.stopped)
+    tasks = load_tasks(name_tasks(experiment, options))
+    performed = perform_runs(plan_runs(experiment, options), tasks, store, max_cost, on_event)
+    if not performed.runs:  # the money was spent by other experiments: what was written before stays
+        return ConductedExperiment(
+            experiment.name, performed.stopped, 0.0, (f"{experiment.name}: nothing was asked",), {}
+        )
+    study = read_study(experiment, store, tasks, performed.runs, performed.stopped)
     analysis = ANALYSES[experiment.analysis](study)
-    made = Made(command(experiment, asked), date.today().isoformat(), metadata.version("opsmith"))
-    written = files.write(results, study, analysis, made)
+    provenance = Provenance(format_command(experiment, options), date.today().isoformat(), metadata.version("opsmith"))
+    written = files.write_results(results, study, analysis, provenance)
     write_index(results)
-    runs = {item.result.run: item.result.usage.cost_usd or 0.0 for item in performed.done}
-    lines = tuple(_lines(experiment.name, mark(study), analysis.headline, written))
-    return Conducted(
-        experiment.name, performed.stopped, sum(runs.values()), lines, files.as_json(study, analysis, made)
+    runs = {run.result.run: run.result.usage.cost_usd or 0.0 for run in performed.runs}
+    lines = tuple(_describe_result(experiment.name, describe_mark(study), analysis.headline, written))
+    return ConductedExperiment(
+        experiment.name, performed.stopped, sum(runs.values()), lines, files.as_json(study, analysis, provenance)
     )
 
 
-def _lines(name: str, said: str, headline: str, written: tuple[Path, ...]) -> Iterator[str]:
+def _describe_result(name: str, mark: str, headline: str, written: tuple[Path, ...]) -> Iterator[str]:
     yield f"{name}: {headline}"
-    if said:
-        yield f"  {said}"
+    if mark:
+        yield f"  {mark}"
     yield f"  {', '.join(map(str, written))}"

@@ -1,4 +1,4 @@
-"""What does an experiment file say? Its parts as records; `reading` makes them from TOML.
+"""The parts of an experiment file as records; `reading` makes them from TOML.
 
 An arm is one way to solve the tasks: settings of a run, over those of all arms. Two things an arm may say of another
 one of the same file: `budget_from` and `tokens_from` name an arm whose run is the measure, and `first_round_of` names
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from opsmith.settings import Settings
+from opsmith.settings import NAMES, Settings
 
 SEARCH = "search"
 EMBEDDED = ("embedded", SEARCH)  # what is no language model: [embedded] settings hold for these
@@ -30,7 +30,7 @@ NOT_HERE = {
 }
 
 
-def _fraction(value: Any) -> Any:
+def _parse_fraction(value: Any) -> Any:
     """`"5/8"` is a number of a paper as well."""
     if isinstance(value, str) and "/" in value:
         solved, _, of = value.partition("/")
@@ -38,25 +38,25 @@ def _fraction(value: Any) -> Any:
     return value
 
 
-def _unlike(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+def _check_overrides(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Fields of `Settings` with right values, none of which an experiment says elsewhere."""
     for name in settings:
         if name in NOT_HERE:
             raise ValueError(f"{name}: expected {NOT_HERE[name]}")
-        if name not in Settings.model_fields:
-            raise ValueError(f"{name}: no such setting; known: {', '.join(set(Settings.model_fields) - set(NOT_HERE))}")
+        if name not in NAMES:
+            raise ValueError(f"{name}: no such setting; known: {', '.join(set(NAMES) - set(NOT_HERE))}")
     Settings(**settings)
     return settings
 
 
-def _folded(text: str) -> str:
+def _fold_lines(text: str) -> str:
     """A text without the line breaks of its file."""
     return " ".join(text.split())
 
 
-Text = Annotated[str, AfterValidator(_folded)]
-Overrides = Annotated[dict[str, Any], AfterValidator(_unlike)]
-Number = Annotated[float, BeforeValidator(_fraction)]
+Text = Annotated[str, AfterValidator(_fold_lines)]
+Overrides = Annotated[dict[str, Any], AfterValidator(_check_overrides)]
+Number = Annotated[float, BeforeValidator(_parse_fraction)]
 
 
 class _Part(BaseModel):
@@ -94,15 +94,15 @@ class Paper(_Part):
     measure: str  # pass@1, pass@n ...
     arm: str = ""  # "": the paper does not say, or it is none of ours
     model: str = ""  # "": it does not say
-    values: dict[str, Number] = {}  # by group or class; `all` is the whole benchmark
+    values: dict[str, Number] = {}  # by group or class; `all` is the whole suite
 
     @model_validator(mode="before")
     @classmethod
     def _one_value(cls, data: Any) -> Any:
         """`value = 0.5` is short for `values = { all = 0.5 }`."""
         if isinstance(data, dict) and "value" in data:
-            rest = {name: value for name, value in data.items() if name != "value"}
-            return {**rest, "values": {"all": data["value"], **data.get("values", {})}}
+            fields = {name: value for name, value in data.items() if name != "value"}
+            return {**fields, "values": {"all": data["value"], **data.get("values", {})}}
         return data
 
 
@@ -124,19 +124,19 @@ class Experiment(_Part):
     notes: tuple[Text, ...] = ()
 
     @model_validator(mode="after")
-    def _references(self) -> Experiment:
+    def _check_references(self) -> Experiment:
         """Every arm that is named is there; one whose spending is a measure comes first."""
-        seen: list[str] = []
+        names_before: list[str] = []
         runs = [arm.name for arm in self.arms if arm.first_round_of is None]
         for arm in self.arms:
             named = [arm.settings.get(key) for key in BY_ARM]
-            missing = [name for name in named if name is not None and name not in seen]
+            missing = [name for name in named if name is not None and name not in names_before]
             missing += [arm.first_round_of] if arm.first_round_of and arm.first_round_of not in runs else []
             if missing:
                 raise ValueError(f"arm {arm.name!r}: names {missing[0]!r}, which is no run of an arm before it")
             if arm.first_round_of and (arm.settings or arm.model):
                 raise ValueError(f"arm {arm.name!r}: given settings; expected those of {arm.first_round_of!r} alone")
-            seen += [] if arm.first_round_of else [arm.name]
+            names_before += [] if arm.first_round_of else [arm.name]
         names = [arm.name for arm in self.arms]
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"arm {twice[0]!r}: given twice")
@@ -144,6 +144,6 @@ class Experiment(_Part):
             raise ValueError(f"relative_to: no arm is called {self.relative_to!r}; known: {', '.join(names)}")
         return self
 
-    def series(self, model: str) -> Series:
+    def find_series(self, model: str) -> Series:
         """What the file says of a model; nothing of one that it does not name."""
-        return next((item for item in self.models if item.name == model), Series(name=model))
+        return next((model_series for model_series in self.models if model_series.name == model), Series(name=model))

@@ -1,4 +1,4 @@
-"""What would runs ask and cost, before anything is spent? Their first rounds, and an upper bound for all of them.
+"""What runs would ask and cost, before anything is spent: their first rounds, and an upper bound for all of them.
 
 Counted with the rule of thumb of prompts (characters / 4); every provider counts differently. The bound takes what
 cannot be known from the worst side: `ASSUMED` says how.
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opsmith.agents.prompt import MESSAGE_TOKENS, Prompt, compose, estimate_tokens
-from opsmith.evaluation.plan import Planned
+from opsmith.agents.prompt import Prompt, compose_prompt
+from opsmith.evaluation.plan import PlannedRun
 from opsmith.models.batch import DISCOUNT
-from opsmith.models.price import cost_usd
-from opsmith.models.table import family_of, find_family
+from opsmith.models.price import price_reply
+from opsmith.models.table import check_family, find_family
+from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
 from opsmith.targets import get_target
+from opsmith.targets.protocols import GUARDIAN
 
 ASSUMED = (
     "Tokens are characters / 4; every reply is as long as max_tokens allows; no prompt cache is assumed.",
@@ -47,28 +49,30 @@ class _Round:
     demonstrations: int
 
 
-def forecast(planned: Sequence[Planned], tasks: Sequence[Task]) -> tuple[Forecast, ...]:
+def forecast_runs(planned: Sequence[PlannedRun], tasks: Sequence[Task]) -> tuple[Forecast, ...]:
     """In the order of the runs."""
-    found: list[Forecast] = []
-    for item in planned:
-        measure = next((f.most for f in found if _is_measure(f, item)), None)
-        found.append(of_run(item.arm.name, item.settings, tasks, measure))
-    return tuple(found)
+    forecasts: list[Forecast] = []
+    for run in planned:
+        measure = next((f.most for f in forecasts if _is_measure(f, run)), None)
+        forecasts.append(forecast_run(run.arm.name, run.settings, tasks, measure))
+    return tuple(forecasts)
 
 
-def of_run(name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None) -> Forecast:
+def forecast_run(name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None) -> Forecast:
     """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much.
 
     Raises UsageError where the model cannot do what the settings ask for.
     """
-    family_of(settings)
-    first = _spent(settings, tasks, [_Round(len(tasks), 0)])
-    rounds = list(_rounds(settings, len(tasks)))
-    count, most = (len(rounds), _spent(settings, tasks, rounds)) if measure is None else (None, measure)
-    return Forecast(name, settings.model, settings.seed, first, count, most)
+    check_family(settings.provider)
+    first = _bill_rounds(settings, tasks, [_Round(len(tasks), 0)])
+    rounds = list(_list_rounds(settings, len(tasks)))
+    count, limit = (len(rounds), _bill_rounds(settings, tasks, rounds)) if measure is None else (None, measure)
+    return Forecast(name, settings.provider.model, settings.seed, first, count, limit)
 
 
-def price(model: str, base_url: str | None, requests: int, input_tokens: int, output_tokens: int) -> float | None:
+def price_requests(
+    model: str, base_url: str | None, requests: int, input_tokens: int, output_tokens: int
+) -> float | None:
     """USD of as many equal requests; 0 for a model that asks no server, None where no price is listed.
 
     Raises UsageError for a name that is no model's: it would look free.
@@ -79,53 +83,59 @@ def price(model: str, base_url: str | None, requests: int, input_tokens: int, ou
         return 0.0
     if base_url is not None and base_url.rstrip("/") != server.url:
         return None
-    one = cost_usd(server.prices, (model.removeprefix(prefix),), Usage(1, input_tokens, output_tokens))
-    return None if one is None else one * requests
+    cost = price_reply(server.prices, (model.removeprefix(prefix),), Usage(1, input_tokens, output_tokens))
+    return None if cost is None else cost * requests
 
 
-def _is_measure(other: Forecast, item: Planned) -> bool:
-    return (other.arm, other.model, other.seed) == (item.measure, item.settings.model, item.settings.seed)
+def _is_measure(forecast: Forecast, run: PlannedRun) -> bool:
+    return (forecast.arm, forecast.model, forecast.seed) == (
+        run.measure_arm,
+        run.settings.provider.model,
+        run.settings.seed,
+    )
 
 
-def _rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
+def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
     """The longest run there can be: one task is solved in the last round of every cycle."""
-    most = settings.max_rounds
-    wanted = [_Round(tasks, 0)]
-    if settings.selection == "none":
-        wanted *= most or 1
+    limit = settings.method.max_rounds
+    rounds = [_Round(tasks, 0)]
+    if settings.method.selection == "none":
+        rounds *= limit or 1
     else:
-        levels = 1 if settings.selection == "all" else settings.levels
-        wanted += [_Round(tasks - n, n) for n in range(1, tasks) for _ in range(min(levels, n))]
-    yield from wanted[:most]
+        levels = 1 if settings.method.selection == "all" else settings.method.levels
+        rounds += [_Round(tasks - n, n) for n in range(1, tasks) for _ in range(min(levels, n))]
+    yield from rounds[:limit]
 
 
-def _spent(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
+def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
     """What the rounds ask of the model and its guardian."""
-    prompts = [_prompt(task, settings) for task in tasks]
-    prompt = sum(found.tokens for found in prompts) // len(prompts)
-    shown = max(estimate_tokens(found.messages[-1].content) for found in prompts) + settings.max_tokens
+    prompts = [_compose_first(task, settings) for task in tasks]
+    prompt = sum(composed.input_tokens for composed in prompts) // len(prompts)
+    demonstration_tokens = (
+        max(estimate_tokens(composed.messages[-1].content) for composed in prompts) + settings.method.max_tokens
+    )
     total = Usage(cost_usd=0.0)
-    for one in rounds:
-        asked = prompt + one.demonstrations * shown
-        cells = one.tasks * len(settings.temperatures)
-        for number, tokens in enumerate(_requests(settings, tasks[0], asked)):
-            for size, count in _sizes(settings.samples, 1 if number else settings.completions):
-                total += _bill(settings, cells * count, tokens, size * settings.max_tokens)
+    for planned_round in rounds:
+        prompt_tokens = prompt + planned_round.demonstrations * demonstration_tokens
+        cells = planned_round.tasks * len(settings.method.temperatures)
+        for number, tokens in enumerate(_list_requests(settings, tasks[0], prompt_tokens)):
+            for size, count in _split_samples(settings.method.samples, 1 if number else settings.provider.completions):
+                total += _bill_requests(settings, cells * count, tokens, size * settings.method.max_tokens)
     return total
 
 
-def _bill(settings: Settings, requests: int, read: int, written: int) -> Usage:
+def _bill_requests(settings: Settings, requests: int, read: int, written: int) -> Usage:
     """Of as many equal requests, each of so many input and output tokens."""
-    usd = price(settings.model, settings.base_url, requests, read, written)
-    if usd is not None and settings.batch:
+    usd = price_requests(settings.provider.model, settings.provider.base_url, requests, read, written)
+    if usd is not None and settings.provider.batch:
         usd *= DISCOUNT
     return Usage(requests, requests * read, requests * written, 0, usd)
 
 
-def _sizes(samples: int, completions: int) -> Iterator[tuple[int, int]]:
+def _split_samples(samples: int, completions: int) -> Iterator[tuple[int, int]]:
     """(completions of a request, how many such requests) that make so many samples.
 
-    >>> list(_sizes(64, 1)), list(_sizes(64, 10))
+    >>> list(_split_samples(64, 1)), list(_split_samples(64, 10))
     ([(1, 64)], [(10, 6), (4, 1)])
     """
     if samples >= completions:
@@ -134,15 +144,15 @@ def _sizes(samples: int, completions: int) -> Iterator[tuple[int, int]]:
         yield samples % completions, 1
 
 
-def _requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
+def _list_requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
     """The input tokens of each request that one sample may make; the first is the proposer's."""
-    guardian = get_target(task.target).guardian_prompt() if settings.guardian == "llm" else None
-    for turn in range(settings.repair + 1):
-        yield prompt + turn * 2 * (settings.max_tokens + MESSAGE_TOKENS)
-        if guardian is not None and settings.agents == "agent":
-            yield estimate_tokens(guardian) + settings.max_tokens + 2 * MESSAGE_TOKENS
+    guardian = get_target(task.target).base_prompt(GUARDIAN) if settings.method.guardian == "llm" else None
+    for turn in range(settings.method.repair + 1):
+        yield prompt + turn * 2 * (settings.method.max_tokens + MESSAGE_TOKENS)
+        if guardian is not None and settings.method.agents == "agent":
+            yield estimate_tokens(guardian) + settings.method.max_tokens + 2 * MESSAGE_TOKENS
 
 
-def _prompt(task: Task, settings: Settings) -> Prompt:
+def _compose_first(task: Task, settings: Settings) -> Prompt:
     """The first round's."""
-    return compose(task, (), get_target(task.target), None, 0, style=settings.prompt)
+    return compose_prompt(task, (), get_target(task.target), None, 0, style=settings.method.prompt)

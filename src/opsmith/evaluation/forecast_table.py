@@ -1,4 +1,4 @@
-"""What would an experiment cost? The table of `opsmith experiment --dry-run`."""
+"""What an experiment would cost: the table of `opsmith experiment --dry-run`."""
 
 from __future__ import annotations
 
@@ -6,35 +6,44 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from opsmith.evaluation.analysis import shorten_model
 from opsmith.evaluation.forecast import Forecast
-from opsmith.evaluation.found import short
 from opsmith.records import Usage
-from opsmith.report.tables import table
+from opsmith.report.tables import make_table
 
 
-def forecast_table(name: str, runs: Sequence[Forecast]) -> Table:
+def tabulate_forecasts(name: str, runs: Sequence[Forecast]) -> Table:
     """A line per run, and their sum: its first round, then all of it at most."""
-    parts = ("requests", "input", "output", "USD")
-    most = [f"{part} " for part in parts]  # rich tells columns apart by their names
-    made = table("arm", "model", "seed", *parts, "rounds <=", *most, right=("seed", *parts, "rounds <=", *most))
-    made.title = f"{name}: the first round, and the whole run at most"
+    numbers = ("requests", "input", "output", "USD")
+    bounds = [f"{number} " for number in numbers]  # rich tells columns apart by their names
+    rows = make_table(
+        "arm", "model", "seed", *numbers, "rounds <=", *bounds, right=("seed", *numbers, "rounds <=", *bounds)
+    )
+    rows.title = f"{name}: the first round, and the whole run at most"
     for run in runs:
         rounds = "-" if run.rounds is None else f"{run.rounds:,}"
-        made.add_row(run.arm, short(run.model), str(run.seed), *_cells(run.first), rounds, *_cells(run.most))
-    made.add_section()
+        rows.add_row(
+            run.arm,
+            shorten_model(run.model),
+            str(run.seed),
+            *_format_usage(run.first),
+            rounds,
+            *_format_usage(run.most),
+        )
+    rows.add_section()
     sums = [Usage.total(group) for group in ([run.first for run in runs], [run.most for run in runs])]
-    made.add_row("all", "", "", *_cells(sums[0]), "", *_cells(sums[1]))
-    return made
+    rows.add_row("all", "", "", *_format_usage(sums[0]), "", *_format_usage(sums[1]))
+    return rows
 
 
-def _cells(usage: Usage) -> tuple[str, ...]:
+def _format_usage(usage: Usage) -> tuple[str, ...]:
     cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:,.2f}"
-    return f"{usage.requests:,}", _tokens(usage.input_tokens), _tokens(usage.output_tokens), cost
+    return f"{usage.requests:,}", _format_tokens(usage.input_tokens), _format_tokens(usage.output_tokens), cost
 
 
-def _tokens(count: int) -> str:
+def _format_tokens(count: int) -> str:
     """
-    >>> _tokens(24_191_232), _tokens(830)
+    >>> _format_tokens(24_191_232), _format_tokens(830)
     ('24.19M', '830')
     """
     return f"{count / 1e6:,.2f}M" if count >= 10_000 else f"{count:,}"

@@ -1,4 +1,4 @@
-"""Which results are no language model's? The words that stand wherever such results do."""
+"""The words that stand wherever results are no language model's."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ BOTH = "embedded model (a program sampler) and search without a model: neither i
 
 def is_language_model(study: Study, series: str) -> bool:
     """Whether every run of the series asked a language model."""
-    return all(item.result.is_language_model for item in study.observed if item.series == series)
+    return all(run.result.is_language_model for run in study.observed if run.series == series)
 
 
-def mark(study: Study) -> str:
+def describe_mark(study: Study) -> str:
     """What is said of a whole experiment; "" where every result is a language model's."""
-    models = {item.result.model for item in study.observed if not item.result.is_language_model}
+    models = {run.result.model for run in study.observed if not run.result.is_language_model}
     if not models:
         return ""
-    rest = any(item.result.is_language_model for item in study.observed)
+    has_language_model = any(run.result.is_language_model for run in study.observed)
     words = SEARCHED if models == {SEARCH} else BOTH if SEARCH in models else EMBEDDED
-    return ("in part: " if rest else "") + words
+    return ("in part: " if has_language_model else "") + words
 
 
-def marked(study: Study, figure: Mapping[str, Any]) -> dict[str, Any]:
+def mark_figure(study: Study, figure: Mapping[str, Any]) -> dict[str, Any]:
     """The figure with the mark under its title."""
-    said = mark(study)
-    return {**figure, "title": {"text": figure["title"], "subtitle": said}} if said else dict(figure)
+    subtitle = describe_mark(study)
+    return {**figure, "title": {"text": figure["title"], "subtitle": subtitle}} if subtitle else dict(figure)

@@ -1,6 +1,6 @@
-"""How is an estimate made from the counts of several seeds? Values with bootstrap intervals over samples.
+"""Estimates from the counts of several seeds: values with bootstrap intervals over samples.
 
-One seed gives a value and its redrawn ones (`learn.intervals`); several give the mean of their values, whose interval
+One seed gives a value and its redrawn ones (`results.intervals`); several give the mean of their values, whose interval
 is that of the mean of the redrawn ones: tasks and seeds are fixed, samples are drawn anew. Seeds stand beside it.
 """
 
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opsmith.learn.intervals import Counts, interval, pass_at_k_of_all, resampled
+from opsmith.results.intervals import Counts, pass_at_k_of_all, percentile_interval, resample_counts
 
 Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]  # n [T], c [R, T] -> [R]
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SeedStatistic:
     """A statistic of one seed's samples, and the same of samples drawn anew."""
 
     value: float
@@ -29,7 +29,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeanEstimate:
     """The mean over seeds with its 95 % interval."""
 
     value: float
@@ -43,64 +43,67 @@ class Measured:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def drawn(counts: Counts, statistic: Statistic, seed: int) -> Drawn | None:
+def draw_statistic(counts: Counts, statistic: Statistic, seed: int) -> SeedStatistic | None:
     """One seed's; `counts` are (n, c) by task. None without tasks."""
     if not counts:
         return None
     n, right = (np.array(column, dtype=np.int64) for column in zip(*counts, strict=True))
     value = float(statistic(n, right[None, :])[0])
-    return Drawn(value, statistic(n, resampled(counts, seed)), len(counts), int(n.sum()))
+    return SeedStatistic(value, statistic(n, resample_counts(counts, seed)), len(counts), int(n.sum()))
 
 
-def rate(n: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+def mean_rate(n: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
     """pass@1: the mean success rate."""
     means: NDArray[np.float64] = (right / np.maximum(n, 1)).mean(axis=1)
     return means
 
 
-def solved(n: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+def solved_share(n: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
     """pass@n: the share of tasks with a right answer."""
     shares: NDArray[np.float64] = (right > 0).mean(axis=1)
     return shares
 
 
-def at(k: int) -> Statistic:
+def make_pass_at(k: int) -> Statistic:
     """pass@k; every task needs k samples."""
     return lambda n, right: pass_at_k_of_all(n, right, k)
 
 
-def over_seeds(parts: Sequence[Drawn | None]) -> Measured | None:
+def average_seeds(statistics: Sequence[SeedStatistic | None]) -> MeanEstimate | None:
     """None when a seed has no value."""
-    found = [part for part in parts if part is not None]
-    if not found or len(found) < len(parts):
+    present = [statistic for statistic in statistics if statistic is not None]
+    if not present or len(present) < len(statistics):
         return None
-    values = tuple(part.value for part in found)
-    return _measured(values, math.fsum(values) / len(values), _mean(found), found)
+    values = tuple(statistic.value for statistic in present)
+    return _make_estimate(values, math.fsum(values) / len(values), _average_redrawn(present), present)
 
 
-def ratio(parts: Sequence[Drawn | None], others: Sequence[Drawn | None]) -> Measured | None:
-    """The mean of the ones over that of the others; None when there is nothing to divide by.
+def divide_means(over: Sequence[SeedStatistic | None], under: Sequence[SeedStatistic | None]) -> MeanEstimate | None:
+    """The mean of the first over that of the second; None when there is nothing to divide by.
 
     Redrawn samples without any right answer leave their ratio out of the interval.
     """
-    ones, twos = ([part for part in group if part is not None] for group in (parts, others))
-    if not ones or not twos or (below := math.fsum(two.value for two in twos)) == 0:
+    tops, bases = ([statistic for statistic in group if statistic is not None] for group in (over, under))
+    if not tops or not bases or (total := math.fsum(base.value for base in bases)) == 0:
         return None
-    seeds = tuple(one.value / two.value for one, two in zip(ones, twos, strict=False) if two.value)
-    over, under = _mean(ones), _mean(twos)
-    value = math.fsum(one.value for one in ones) / len(ones) / (below / len(twos))
-    return _measured(seeds, value, over[under > 0] / under[under > 0], [*ones, *twos])
+    seeds = tuple(top.value / base.value for top, base in zip(tops, bases, strict=False) if base.value)
+    redrawn, redrawn_bases = _average_redrawn(tops), _average_redrawn(bases)
+    value = math.fsum(top.value for top in tops) / len(tops) / (total / len(bases))
+    has_base = redrawn_bases > 0
+    return _make_estimate(seeds, value, redrawn[has_base] / redrawn_bases[has_base], [*tops, *bases])
 
 
-def _mean(parts: Sequence[Drawn]) -> NDArray[np.float64]:
-    means: NDArray[np.float64] = np.mean([part.redrawn for part in parts], axis=0)
+def _average_redrawn(statistics: Sequence[SeedStatistic]) -> NDArray[np.float64]:
+    means: NDArray[np.float64] = np.mean([statistic.redrawn for statistic in statistics], axis=0)
     return means
 
 
-def _measured(
-    seeds: tuple[float, ...], value: float, redrawn: NDArray[np.float64], parts: Sequence[Drawn]
-) -> Measured | None:
+def _make_estimate(
+    seeds: tuple[float, ...], value: float, redrawn: NDArray[np.float64], statistics: Sequence[SeedStatistic]
+) -> MeanEstimate | None:
     if not redrawn.size:
         return None
-    low, high = interval(value, redrawn)
-    return Measured(value, low, high, seeds, parts[0].tasks, sum(part.samples for part in parts))
+    low, high = percentile_interval(value, redrawn)
+    return MeanEstimate(
+        value, low, high, seeds, statistics[0].tasks, sum(statistic.samples for statistic in statistics)
+    )

@@ -1,4 +1,4 @@
-"""How is the result of an experiment read? One page of Markdown: result, tables, figures, the paper's numbers, runs."""
+"""The page of an experiment, in Markdown: result, tables, figures, the paper's numbers, runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opsmith.evaluation.found import Analysis, Grid, number, short
-from opsmith.evaluation.marks import mark
-from opsmith.evaluation.study import Observed, Study
+from opsmith.evaluation.analysis import Analysis, Grid, format_number, shorten_model
+from opsmith.evaluation.marks import describe_mark
+from opsmith.evaluation.study import ObservedRun, Study
 from opsmith.records import printable
 
 INTERVALS = (
@@ -19,7 +19,7 @@ INTERVALS = (
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """How and when a result was made."""
 
     command: str
@@ -27,88 +27,95 @@ class Made:
     version: str
 
 
-def page(study: Study, analysis: Analysis, made: Made, figures: Sequence[str]) -> str:
+def write_page(study: Study, analysis: Analysis, provenance: Provenance, figures: Sequence[str]) -> str:
     """The whole page; `figures` are the names of its SVG files."""
-    return "\n".join([*_head(study, analysis, made), *_body(study, analysis, figures), *_tail(study, analysis)])
+    return "\n".join(
+        [
+            *_write_head(study, analysis, provenance),
+            *_write_body(study, analysis, figures),
+            *_write_tail(study, analysis),
+        ]
+    )
 
 
-def text(value: str) -> str:
+def escape_text(value: str) -> str:
     """A text from outside as a part of Markdown that is nothing but text."""
     line = printable(" ".join(value.split()))
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", line)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(text, columns))} |"
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(escape_text, columns))} |"
     yield f"|{'---|' * len(columns)}"
     for row in rows:
-        yield f"| {' | '.join(map(text, row))} |"
+        yield f"| {' | '.join(map(escape_text, row))} |"
     yield ""
 
 
-def _head(study: Study, analysis: Analysis, made: Made) -> Iterator[str]:
-    yield f"# {text(study.experiment.name)}: {text(study.experiment.title)}\n"
-    if said := mark(study):
-        yield f"**{said[0].upper()}{said[1:]}. Nothing here speaks of language models where it stands.**\n"
+def _write_head(study: Study, analysis: Analysis, provenance: Provenance) -> Iterator[str]:
+    yield f"# {escape_text(study.experiment.name)}: {escape_text(study.experiment.title)}\n"
+    if statement := describe_mark(study):
+        yield f"**{statement[0].upper()}{statement[1:]}. Nothing here speaks of language models where it stands.**\n"
     if study.stopped:
-        yield f"**Not complete: it stopped ({text(study.stopped)}). The same command goes on from there.**\n"
-    yield f"{text(study.experiment.shows)}\n"
-    yield f"**Result.** {text(analysis.headline)}\n"
-    yield f"Made with `{made.command}` on {made.date}, opsmith {made.version}. {_size(study)}\n"
+        yield f"**Not complete: it stopped ({escape_text(study.stopped)}). The same command goes on from there.**\n"
+    yield f"{escape_text(study.experiment.shows)}\n"
+    yield f"**Result.** {escape_text(analysis.headline)}\n"
+    origin = f"`{provenance.command}` on {provenance.date}, opsmith {provenance.version}"
+    yield f"Made with {origin}. {_describe_size(study)}\n"
     yield f"{INTERVALS}\n"
 
 
-def _size(study: Study) -> str:
-    seeds = sorted({item.seed for item in study.observed})
-    samples = sum(tally.judged for item in study.observed if not item.arm.first_round_of for tally in item.tallies)
+def _describe_size(study: Study) -> str:
+    seeds = sorted({run.seed for run in study.observed})
+    samples = sum(tally.judged for run in study.observed if not run.arm.first_round_of for tally in run.tallies)
     return f"{len(study.tasks)} tasks, seeds {', '.join(map(str, seeds))}, {samples:,} judged samples."
 
 
-def _body(study: Study, analysis: Analysis, figures: Sequence[str]) -> Iterator[str]:
+def _write_body(study: Study, analysis: Analysis, figures: Sequence[str]) -> Iterator[str]:
     for name in figures:
-        yield f"![{text(study.experiment.title)}]({name})\n"
+        yield f"![{escape_text(study.experiment.title)}]({name})\n"
     for grid in analysis.grids:
         if grid.rows:
-            yield f"## {text(grid.title)}\n"
-            yield from table(grid.columns, grid.rows)
+            yield f"## {escape_text(grid.title)}\n"
+            yield from write_table(grid.columns, grid.rows)
 
 
-def _tail(study: Study, analysis: Analysis) -> Iterator[str]:
-    paper = _paper(study)
+def _write_tail(study: Study, analysis: Analysis) -> Iterator[str]:
+    paper = _tabulate_paper(study)
     if paper.rows:
         yield f"## {paper.title}\n"
-        yield from table(paper.columns, paper.rows)
+        yield from write_table(paper.columns, paper.rows)
     notes = (*study.experiment.notes, *analysis.notes)
     if notes:
         yield "## Notes\n"
-        yield from (f"- {text(note)}" for note in notes)
+        yield from (f"- {escape_text(note)}" for note in notes)
         yield ""
     yield "## Settings and runs\n"
-    yield from (f"- {line}" for line in _settings(study))
+    yield from (f"- {line}" for line in _describe_settings(study))
     yield ""
-    yield from table(_RUN, [_run(item) for item in study.observed])
+    yield from write_table(_RUN, [_format_run(run) for run in study.observed])
 
 
-def _paper(study: Study) -> Grid:
+def _tabulate_paper(study: Study) -> Grid:
     """All that the paper says in words and tables; what it shows in figures only is not read off them."""
     rows = [
-        (item.place, short(item.model), item.arm, item.measure, of, f"{value:.4g}")
-        for item in study.experiment.paper
-        for of, value in item.values.items()
+        (statement.place, shorten_model(statement.model), statement.arm, statement.measure, of, f"{value:.4g}")
+        for statement in study.experiment.paper
+        for of, value in statement.values.items()
     ]
     columns = ("place", "model", "arm", "measure", "of", "value")
     return Grid("What the paper says, of its 26 tasks", columns, tuple(rows))
 
 
-def _settings(study: Study) -> Iterator[str]:
+def _describe_settings(study: Study) -> Iterator[str]:
     """What the arms of a model have in common, from what its runs were made with."""
-    for series in study.series:
-        own = [item for item in study.observed if item.series == series]
+    for series in study.series_names:
+        own = [run for run in study.observed if run.series == series]
         common = dict(own[0].settings.items())
-        for item in own:
-            common = {name: value for name, value in common.items() if item.settings.get(name) == value}
-        said = ", ".join(f"{name} = {_value(common[name])}" for name in _SAID if name in common)
-        yield f"{text(series)}: {text(said)}"
+        for run in own:
+            common = {name: value for name, value in common.items() if run.settings.get(name) == value}
+        values = ", ".join(f"{name} = {_format_setting(common[name])}" for name in _SAID if name in common)
+        yield f"{escape_text(series)}: {escape_text(values)}"
 
 
 _SAID = (
@@ -118,16 +125,16 @@ _SAID = (
 _RUN = ("arm", "model", "seed", "run", "ended", "rounds", "solved", "requests", "input tokens", "output tokens", "USD")
 
 
-def _value(value: object) -> str:
+def _format_setting(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _run(item: Observed) -> tuple[str, ...]:
-    usage, result = item.usage, item.result
-    rounds = 1 if item.arm.first_round_of else len(result.rounds)
-    solved = sum(right > 0 for _, right in item.counts(result.per_task, best=False))
-    cost = "unknown" if usage.cost_usd is None else number(usage.cost_usd, ",.4f") if usage.cost_usd else "0"
-    end = f"first round of {item.arm.first_round_of}" if item.arm.first_round_of else result.end
+def _format_run(run: ObservedRun) -> tuple[str, ...]:
+    usage, result = run.usage, run.result
+    rounds = 1 if run.arm.first_round_of else len(result.rounds)
+    solved = sum(right > 0 for _, right in run.count_samples(result.per_task, best=False))
+    cost = "unknown" if usage.cost_usd is None else format_number(usage.cost_usd, ",.4f") if usage.cost_usd else "0"
+    end = f"first round of {run.arm.first_round_of}" if run.arm.first_round_of else result.end
     counts = (usage.requests, usage.input_tokens, usage.output_tokens)
-    place = (item.arm.name, short(result.model), str(item.seed), result.run, end, str(rounds))
+    place = (run.arm.name, shorten_model(result.model), str(run.seed), result.run, end, str(rounds))
     return (*place, f"{solved}/{len(result.per_task)}", *(f"{count:,}" for count in counts), cost)

@@ -1,4 +1,4 @@
-"""Which runs does an experiment stand for? One per model, seed and arm, with the settings that hold for it.
+"""The runs that an experiment stands for: one per model, seed and arm, with the settings that hold for it.
 
 Later ones win: the experiment's settings, [embedded] where the model is no language model, the model's, the arm's, and
 what the command line gives.
@@ -17,7 +17,7 @@ from opsmith.settings import Settings
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExperimentOptions:
     """What the command line gives; nothing: as the file says."""
 
     models: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """One run. `series`: the model it is compared under, which is the one it asks unless the arm has its own."""
 
     arm: Arm
@@ -38,54 +38,59 @@ class Planned:
     settings: Settings  # BY_ARM ones still name an arm
 
     @property
-    def measure(self) -> str | None:
+    def measure_arm(self) -> str | None:
         """The arm whose run says how much this one may spend."""
-        return next((value for name in BY_ARM if (value := getattr(self.settings, name)) is not None), None)
+        return next((value for name in BY_ARM if (value := getattr(self.settings.spending, name)) is not None), None)
 
 
-def plan(experiment: Experiment, asked: Asked) -> tuple[Planned, ...]:
+def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[PlannedRun, ...]:
     """The runs in the order in which they are made."""
-    models = asked.models or tuple(series.name for series in experiment.models)
+    models = options.models or tuple(series.name for series in experiment.models)
     return tuple(
-        Planned(arm, model, _settings(experiment, arm, model, seed, asked))
+        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options))
         for model in dict.fromkeys(models)
-        for seed in _seeds(experiment, model, asked)
+        for seed in _choose_seeds(experiment, model, options)
         for arm in experiment.arms
         if arm.first_round_of is None
     )
 
 
-def tasks_of(experiment: Experiment, asked: Asked) -> tuple[str, ...]:
+def name_tasks(experiment: Experiment, options: ExperimentOptions) -> tuple[str, ...]:
     """The names of the tasks."""
-    return asked.tasks or experiment.tasks
+    return options.tasks or experiment.tasks
 
 
-def command(experiment: Experiment, asked: Asked) -> str:
+def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
     """The command that makes these results again."""
     words = ["opsmith experiment", experiment.name]
-    words += [f"--model {model}" for model in asked.models]
-    words += [f"--samples {asked.samples}"] if asked.samples is not None else []
-    words += [f"--tasks {','.join(asked.tasks)}"] if asked.tasks else []
-    words += [f"--seed {seed}" for seed in asked.seeds]
+    words += [f"--model {model}" for model in options.models]
+    words += [f"--samples {options.samples}"] if options.samples is not None else []
+    words += [f"--tasks {','.join(options.tasks)}"] if options.tasks else []
+    words += [f"--seed {seed}" for seed in options.seeds]
     return " ".join(words)
 
 
-def _seeds(experiment: Experiment, model: str, asked: Asked) -> Iterable[int]:
-    own = experiment.embedded.seeds if model in EMBEDDED else experiment.series(model).seeds
-    return dict.fromkeys(asked.seeds or own or experiment.seeds)
+def _choose_seeds(experiment: Experiment, model: str, options: ExperimentOptions) -> Iterable[int]:
+    own = experiment.embedded.seeds if model in EMBEDDED else experiment.find_series(model).seeds
+    return dict.fromkeys(options.seeds or own or experiment.seeds)
 
 
-def _settings(experiment: Experiment, arm: Arm, series: str, seed: int, asked: Asked) -> Settings:
+def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, options: ExperimentOptions) -> Settings:
     model = arm.model or series
     seed = 0 if model == SEARCH else seed  # it has no chance in it: one run for all seeds
     stated: dict[str, Any] = dict(experiment.settings)
     stated |= experiment.embedded.settings if model in EMBEDDED else {}
-    stated |= {**experiment.series(series).settings, **arm.settings}
-    stated |= {"model": model, "seed": seed, "tasks": tasks_of(experiment, asked), "trust_tasks": asked.trust_tasks}
-    if model not in EMBEDDED and asked.base_url is not None:
-        stated["base_url"] = asked.base_url
-    if asked.samples is not None:
-        if asked.samples < 1:
-            raise UsageError(f"--samples: given {asked.samples}; expected at least 1")
-        stated["samples"] = asked.samples
-    return resolve_settings(None, stated | {name: given for name, given in asked.where.items() if given is not None})
+    stated |= {**experiment.find_series(series).settings, **arm.settings}
+    stated |= {
+        "model": model,
+        "seed": seed,
+        "tasks": name_tasks(experiment, options),
+        "trust_tasks": options.trust_tasks,
+    }
+    if model not in EMBEDDED and options.base_url is not None:
+        stated["base_url"] = options.base_url
+    if options.samples is not None:
+        if options.samples < 1:
+            raise UsageError(f"--samples: given {options.samples}; expected at least 1")
+        stated["samples"] = options.samples
+    return resolve_settings(None, stated | {name: value for name, value in options.where.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Where are samples drawn and candidates judged? On this machine, or on the machines of a Ray cluster.
+"""Executors: samples are drawn and candidates judged on this machine, or on the machines of a Ray cluster.
 
 An executor gives a run its model and its judge, and closes what it opened. What comes out of a run is the same with
 each: a reply depends on its request alone, a verdict on its task and program, and all that is stored is stored by the
@@ -26,7 +26,7 @@ class Executor(Protocol):
         """Its verdicts; inside the context only."""
         ...
 
-    def model(self) -> ChatModel:
+    def make_model(self) -> ChatModel:
         """The model that the settings name. Raises UsageError."""
         ...
 
@@ -38,13 +38,13 @@ class Executor(Protocol):
 
 
 def get_executor(settings: Settings, tasks: Sequence[Task]) -> Executor:
-    """The executor that `settings.executor` names, for a run on these tasks; opened by entering it."""
-    if settings.executor == "ray":
+    """The executor that `settings.place` names, for a run on these tasks; opened by entering it."""
+    if settings.place.executor == "ray":
         from opsmith.executors.on_ray import RayExecutor  # noqa: PLC0415  (an extra, and slow to import)
 
         return RayExecutor(settings, tasks)
     from opsmith.executors.local import LocalExecutor  # noqa: PLC0415  (as above: one of the two is needed)
 
-    if settings.ray_address is not None:
+    if settings.place.ray_address is not None:
         raise UsageError("--ray-address: given with the local executor; expected none; try: --executor ray beside it")
     return LocalExecutor(settings, tasks)

@@ -1,4 +1,4 @@
-"""How is a Ray cluster joined, quietly, and left again? By its address, or one of this machine's own for one run.
+"""A Ray cluster, joined quietly and left again: one at an address, or one of this machine's own for one run.
 
 Ray pickles its own plumbing and runs whatever its peers send: the machines of a cluster trust each other wholly, and
 its ports must not be open to others (Ray's documents say the same). Ours puts nothing but JSON texts into it (`wire`).
@@ -22,8 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from opsmith.environment import secret_names
+from opsmith.environment import NAMED_BY_USER, select_variables
 from opsmith.errors import UsageError
+from opsmith.terminal import hangup_signals
 
 ANSWER_S = 5.0  # for an address to answer
 OBJECTS = 80 * 2**20  # bytes of shared memory: our messages are small, and Ray takes no less than 75 MB
@@ -54,7 +55,7 @@ def import_ray() -> ModuleType:
 
 
 @contextlib.contextmanager
-def joined(address: str | None) -> Iterator[str]:
+def join_cluster(address: str | None) -> Iterator[str]:
     """Inside, this process is a driver of the cluster there ("auto": the one that runs here; None: one of our own).
 
     Gives the cluster's name for messages. A Ray that this process had joined before is used and left as it is. Raises
@@ -66,7 +67,7 @@ def joined(address: str | None) -> Iterator[str]:
         return
     before = signal.getsignal(signal.SIGTERM)
     try:
-        with _hushed(), _own(ray) if address is None else _theirs(ray, address) as name:
+        with _hush_ray(), _start_cluster(ray) if address is None else _connect_cluster(ray, address) as name:
             yield name
     finally:
         ray.shutdown()
@@ -75,11 +76,11 @@ def joined(address: str | None) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _own(ray: ModuleType) -> Iterator[str]:
-    temporary = tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_short(), ignore_cleanup_errors=True)
-    with temporary as folder, _with_token():
+def _start_cluster(ray: ModuleType) -> Iterator[str]:
+    temporary = tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_find_short_folder(), ignore_cleanup_errors=True)
+    with temporary as folder, _set_token():
         try:
-            with _without_keys(), _said(_NO_START):
+            with _hide_keys(), _block_hangup(), _report_failure(_NO_START):
                 ray.init(
                     address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=folder, **_QUIET
                 )
@@ -89,16 +90,16 @@ def _own(ray: ModuleType) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _theirs(ray: ModuleType, address: str) -> Iterator[str]:
+def _connect_cluster(ray: ModuleType, address: str) -> Iterator[str]:
     if address != "auto":
-        _check_answers(address)
-    with _said(f"--ray-address: given {address}; {_NO_PART}"):
+        _check_address(address)
+    with _report_failure(f"--ray-address: given {address}; {_NO_PART}"):
         ray.init(address=address, **_QUIET)
     yield f"at {address}"
 
 
 @contextlib.contextmanager
-def _said(what: str) -> Iterator[None]:
+def _report_failure(what: str) -> Iterator[None]:
     """What Ray cannot begin is a UsageError: `what`, with the first line of Ray's error at its `{}`."""
     try:
         yield
@@ -108,7 +109,7 @@ def _said(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _hushed() -> Iterator[None]:
+def _hush_ray() -> Iterator[None]:
     """Inside, Ray tells nobody how this process was started, and our stdout nothing of lost nodes.
 
     It would send the whole command line to the cluster as the name of the job, and `--store` may hold a password. What
@@ -127,14 +128,14 @@ def _hushed() -> Iterator[None]:
         worker.print_to_stdstream, utils.get_entrypoint_name = before
 
 
-def _check_answers(address: str) -> None:
+def _check_address(address: str) -> None:
     """Raises UsageError unless something at the address speaks as Ray's head does; Ray itself tries for minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16 or "/" in address or "@" in address:
         raise UsageError(f"--ray-address: given {address!r}; expected auto or HOST:PORT; try: auto")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_S) as connection:
-            problem = "" if _has_tls() or _greets(connection) else "what answers there is no Ray"
+            problem = "" if _has_tls() or _answers_greeting(connection) else "what answers there is no Ray"
     except OSError as error:
         problem = error.strerror or str(error)
     if problem:
@@ -144,7 +145,7 @@ def _check_answers(address: str) -> None:
         )
 
 
-def _greets(connection: socket.socket) -> bool:
+def _answers_greeting(connection: socket.socket) -> bool:
     """Whether it answers an HTTP/2 greeting with settings, as gRPC does. Raises OSError."""
     connection.settimeout(ANSWER_S)
     connection.sendall(_GREETING)
@@ -157,22 +158,36 @@ def _has_tls() -> bool:
 
 
 @contextlib.contextmanager
-def _without_keys() -> Iterator[None]:
-    """The environment without what looks like a key: Ray's processes inherit it from the one that starts them."""
-    hidden = [name for name in secret_names(os.environ) if not name.startswith("RAY_")]
-    kept = {name: os.environ.pop(name) for name in hidden}
+def _hide_keys() -> Iterator[None]:
+    """The environment as workers see it, and Ray's own part: its processes inherit it from the one that starts them."""
+    visible = {*select_variables(os.environ), NAMED_BY_USER}
+    hidden = [name for name in os.environ if name not in visible and not name.startswith(("RAY_", "GRPC_"))]
+    removed = {name: os.environ.pop(name) for name in hidden}
     try:
         yield
     finally:
-        os.environ.update(kept)
+        os.environ.update(removed)
 
 
 @contextlib.contextmanager
-def _with_token() -> Iterator[None]:
+def _block_hangup() -> Iterator[None]:
+    """Processes that are started inside outlive a terminal that is closed: they are needed until a run has ended.
+
+    What came meanwhile is told to this process afterwards.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, hangup_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _set_token() -> Iterator[None]:
     """The environment with a token of this process: Ray would put one for all later clusters into the user's home."""
     before = {name: os.environ.get(name) for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
     if before["RAY_AUTH_MODE"] is None:  # then Ray asks for tokens in a cluster of its own, and says so here
-        os.environ["RAY_AUTH_TOKEN"] = _token()
+        os.environ["RAY_AUTH_TOKEN"] = _make_token()
     try:
         yield
     finally:
@@ -183,11 +198,11 @@ def _with_token() -> Iterator[None]:
 
 
 @cache
-def _token() -> str:
+def _make_token() -> str:
     """One for all clusters of this process: Ray reads it once."""
     return secrets.token_hex(32)
 
 
-def _short() -> str | None:
+def _find_short_folder() -> str | None:
     """A folder for temporary files whose path leaves room for those of sockets; None: the usual one."""
     return "/tmp" if len(tempfile.gettempdir()) > SOCKET_ROOM and Path("/tmp").is_dir() else None

@@ -1,4 +1,4 @@
-"""Which machine does the next piece of work? The one with the most room among those that take part (`roster`).
+"""The machines at work: each piece goes to the one with the most room among those that take part (`roster`).
 
 What a lost machine had in hand is given to others, a bounded number of times, and then nobody has an answer. When there
 is no machine, work waits for one, and that is said. An answer for which the machine itself may be at fault is asked for
@@ -17,8 +17,8 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from opsmith.errors import UsageError
-from opsmith.executors.roster import Roster, Seat, lines
-from opsmith.executors.wire import unpack
+from opsmith.executors.roster import Roster, Seat, list_lines
+from opsmith.executors.wire import unpack_message
 
 LOOK_S = 1.0  # between two looks at the cluster
 ATTEMPTS = 5  # machines that may be lost over one piece of work
@@ -39,42 +39,44 @@ class Fleet:
         self._roster = Roster(ray, order, workers)
         self._failures = (ray.exceptions.RayError, ValueError)
         self._workers, self._where = workers, where
-        self._said = ""
+        self._warning = ""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="opsmith.executors.fleet", daemon=True)
         self._watching: asyncio.Task[None] | None = None
 
-    async def ask(self, what: str, asked: bytes) -> dict[str, Any]:
+    async def ask_member(self, what: str, message: bytes) -> dict[str, Any]:
         """The answer (`wire`) of one member's method; from any event loop. Raises LostError."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._ask(what, asked), self._loop))
+        return await asyncio.wrap_future(
+            asyncio.run_coroutine_threadsafe(self._ask_until_sure(what, message), self._loop)
+        )
 
     def __enter__(self) -> Self:
         """Raises UsageError when there are machines and none of them may take part."""
         self._thread.start()
         try:
-            asyncio.run_coroutine_threadsafe(self._open(), self._loop).result()
+            asyncio.run_coroutine_threadsafe(self._await_members(), self._loop).result()
         except BaseException:
             self.__exit__(None, None, None)
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._end_tasks(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _ask(self, what: str, asked: bytes) -> dict[str, Any]:
+    async def _ask_until_sure(self, what: str, message: bytes) -> dict[str, Any]:
         doubted: Seat | None = None
         answer: dict[str, Any] = {}
         lost = ""
         for _ in range(ATTEMPTS):
-            seat = await self._free(doubted)
+            seat = await self._await_seat(doubted)
             try:
-                answer = await _answer(seat, what, asked)
+                answer = await _ask_seat(seat, what, message)
             except self._failures as error:
-                lost = lines(error)[0]
-                self._roster.lose(seat, lost)
+                lost = list_lines(error)[0]
+                self._roster.lose_member(seat, lost)
                 continue
             if doubted is not None or not answer.get("again"):
                 return answer
@@ -84,17 +86,17 @@ class Fleet:
             return answer
         raise LostError(f"{ATTEMPTS} machines were lost over it; the last: {lost}")
 
-    async def _free(self, but: Seat | None) -> Seat:
+    async def _await_seat(self, but: Seat | None) -> Seat:
         """The member with the most room, another than `but` if there is one; waits while there is none."""
         began = time.monotonic()
         while not self._roster.seats:
-            self._say(time.monotonic() - began)
+            self._report_waiting(time.monotonic() - began)
             await asyncio.sleep(LOOK_S / 10)
-        self._said = ""
-        others = [seat for seat in self._roster.seats if seat is not but]
-        return min(others or self._roster.seats, key=lambda seat: (seat.load + 1) / seat.room)
+        self._warning = ""
+        candidates = [seat for seat in self._roster.seats if seat is not but]
+        return min(candidates or self._roster.seats, key=lambda seat: (seat.load + 1) / seat.room)
 
-    def _say(self, waited_s: float) -> None:
+    def _report_waiting(self, waited_s: float) -> None:
         """What the run waits for, once for as long as it is the same."""
         starting = ", ".join(machine.name for machine in self._roster.starting)
         if starting and waited_s < PATIENCE_S:
@@ -102,42 +104,42 @@ class Fleet:
         text = f"a machine to join the cluster ({self._where})"
         if starting:
             text = f"a member to start on {starting}: up to {self._workers} processors must be free there"
-        self._warn(f"no machine takes part: the run waits for {text}; Ctrl-C ends it in good order")
+        self._warn_once(f"no machine takes part: the run waits for {text}; Ctrl-C ends it in good order")
 
-    def _warn(self, text: str) -> None:
-        if text != self._said:
+    def _warn_once(self, text: str) -> None:
+        if text != self._warning:
             _log.warning("%s", text)
-        self._said = text
+        self._warning = text
 
-    async def _open(self) -> None:
+    async def _await_members(self) -> None:
         roster, began = self._roster, time.monotonic()
-        machines = await roster.look()
-        self._watching = asyncio.create_task(self._watch())
+        machines = await roster.refresh_members()
+        self._watching = asyncio.create_task(self._watch_cluster())
         while machines and not roster.seats and (waited := time.monotonic() - began) < OPEN_S:
             if all(machine.id in roster.refused for machine in machines):
                 raise UsageError(f"--executor ray: {roster.refused[machines[0].id]}")
-            self._say(waited)
+            self._report_waiting(waited)
             await asyncio.sleep(LOOK_S / 20)
 
-    async def _watch(self) -> None:
+    async def _watch_cluster(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
             try:
-                await self._roster.look()
+                await self._roster.refresh_members()
             except Exception as error:  # Ray has many for a head that is gone, and few of them are public
-                self._warn(f"the cluster's head does not answer ({lines(error)[0]})")
+                self._warn_once(f"the cluster's head does not answer ({list_lines(error)[0]})")
 
-    async def _close(self) -> None:
+    async def _end_tasks(self) -> None:
         ours = asyncio.all_tasks() - {asyncio.current_task()}
         for task in ours:
             task.cancel()
         await asyncio.gather(*ours, return_exceptions=True)
-        self._roster.end()
+        self._roster.end_members()
 
 
-async def _answer(seat: Seat, what: str, asked: bytes) -> dict[str, Any]:
+async def _ask_seat(seat: Seat, what: str, message: bytes) -> dict[str, Any]:
     seat.load += 1
     try:
-        return unpack(await getattr(seat.actor, what).remote(asked))
+        return unpack_message(await getattr(seat.actor, what).remote(message))
     finally:
         seat.load -= 1

@@ -6,27 +6,33 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from opsmith.judging.pool import Pool
 from opsmith.models import ChatModel
 from opsmith.models.table import get_model
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.targets import get_target
-from opsmith.verification.pool import Pool
 
 
 class LocalExecutor:
-    """`settings.workers` processes judge, and as many sample where the model computes. Starts none before it must."""
+    """`place.workers` processes judge, and as many sample where the model computes. Starts none before it must."""
 
     def __init__(self, settings: Settings, tasks: Sequence[Task]) -> None:
         self._settings = settings
         self._tasks = tasks
-        self._pool = Pool(settings.workers, trust_tasks=settings.trust_tasks)
+        trust = settings.trust
+        self._pool = Pool(
+            settings.place.workers,
+            trust.candidate_seconds,
+            trial_deadline=trust.trial_seconds,
+            trust_tasks=trust.trust_tasks,
+        )
 
     @property
     def judge(self) -> Pool:
         return self._pool
 
-    def model(self) -> ChatModel:
+    def make_model(self) -> ChatModel:
         return get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
 
     def __enter__(self) -> Self:

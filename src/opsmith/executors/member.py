@@ -11,19 +11,21 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from opsmith.executors.local import LocalExecutor
-from opsmith.executors.versions import versions
-from opsmith.executors.wire import pack, read, refusal, unpack
+from opsmith.executors.versions import list_versions
+from opsmith.executors.wire import pack_message, read_record, refuse_error, unpack_message
 from opsmith.models import ChatModel, Request
 from opsmith.records import Boundary, Outcome, Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import get_target
 
-MEMBERS_BUSINESS = {"model", "noise", "workers", "trust_tasks"}  # the settings that a member is told
+MEMBERS_BUSINESS = {  # the settings that a member is told
+    *("model", "noise", "workers", "candidate_seconds", "trial_seconds", "trust_tasks")
+}
 
 Work = Callable[[dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
-class Member:
+class ClusterMember:
     """`order`: the settings that are its business, and the run's tasks. Every answer is one of `wire`.
 
     `room`: the processors that it may use; it has no more workers than that.
@@ -37,51 +39,51 @@ class Member:
 
     async def begin(self) -> bytes:
         """What this machine computes with, and why it may not judge these tasks ("": it may)."""
-        return await _answer(self._begin, self._order)
+        return await _answer_message(self._begin_order, self._order)
 
-    async def judge(self, asked: bytes) -> bytes:
+    async def judge(self, message: bytes) -> bytes:
         """The verdict on `source` for `task`."""
-        return await _answer(self._judge, asked)
+        return await _answer_message(self._judge_candidate, message)
 
-    async def complete(self, asked: bytes) -> bytes:
+    async def complete(self, message: bytes) -> bytes:
         """The computing model's reply to a request."""
-        return await _answer(self._complete, asked)
+        return await _answer_message(self._complete_request, message)
 
-    async def _begin(self, order: dict[str, Any]) -> dict[str, Any]:
-        found = {"versions": versions(), "problem": ""}
+    async def _begin_order(self, order: dict[str, Any]) -> dict[str, Any]:
+        status = {"versions": list_versions(), "problem": ""}
         try:
-            tasks = [read(Task, task) for task in order["tasks"]]
+            tasks = [read_record(Task, task) for task in order["tasks"]]
             for name in {task.target for task in tasks}:
                 get_target(name)
             with contextlib.ExitStack() as stack:
-                executor = stack.enter_context(LocalExecutor(self._settings(order), tasks))
+                executor = stack.enter_context(LocalExecutor(self._read_settings(order), tasks))
                 stack.pop_all()  # it stays open as long as the member lives
             self._executor = executor
         except Exception as error:  # of another version, perhaps: who asked compares versions first
-            found["problem"] = str(error) or type(error).__name__
-        return {"found": found}
+            status["problem"] = str(error) or type(error).__name__
+        return {"found": status}
 
-    def _settings(self, order: dict[str, Any]) -> Settings:
+    def _read_settings(self, order: dict[str, Any]) -> Settings:
         settings = Settings(**order["settings"])
-        return settings.model_copy(update={"workers": min(settings.workers, self._room)})
+        return settings.replace(workers=min(settings.place.workers, self._room))
 
-    async def _judge(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _judge_candidate(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
-        verdict = await self._executor.judge.judge(read(Task, asked["task"]), asked["source"])
+        verdict = await self._executor.judge.judge(read_record(Task, message["task"]), message["source"])
         return {"found": to_json(verdict), "again": _may_be_ours(verdict)}
 
-    async def _complete(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _complete_request(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
-        self._model = self._model or self._executor.model()
-        return {"found": to_json(await self._model.complete(read(Request, asked)))}
+        self._model = self._model or self._executor.make_model()
+        return {"found": to_json(await self._model.complete(read_record(Request, request)))}
 
 
-async def _answer(work: Work, asked: bytes) -> bytes:
+async def _answer_message(work: Work, message: bytes) -> bytes:
     """The work's answer; an error as one, so that no object of an exception leaves the machine."""
     try:
-        return pack(await work(unpack(asked)))
+        return pack_message(await work(unpack_message(message)))
     except Exception as error:
-        return pack(refusal(error))
+        return pack_message(refuse_error(error))
 
 
 def _may_be_ours(verdict: Verdict) -> bool:

@@ -16,20 +16,20 @@ from types import TracebackType
 from typing import Self
 
 from opsmith.errors import ProviderError, UsageError, VerifierError
-from opsmith.executors.cluster import import_ray, joined
+from opsmith.executors.cluster import import_ray, join_cluster
 from opsmith.executors.fleet import Fleet, LostError
 from opsmith.executors.member import MEMBERS_BUSINESS
-from opsmith.executors.wire import found_in, pack, read
+from opsmith.executors.wire import open_answer, pack_message, read_record
+from opsmith.judging.answers import read_verdict
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.table import find_family, get_model
 from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import BUILT_IN, TARGETS, get_target
-from opsmith.verification.answers import read_verdict
 
 
 class RayExecutor:
-    """`settings.workers` is the most that work on one machine; `settings.ray_address` None: a cluster of its own."""
+    """`place.workers` is the most that work on one machine; `place.ray_address` None: a cluster of its own."""
 
     def __init__(self, settings: Settings, tasks: Sequence[Task]) -> None:
         self._settings = settings
@@ -42,27 +42,29 @@ class RayExecutor:
         assert self._fleet is not None
         return FleetJudge(self._fleet)
 
-    def model(self) -> ChatModel:
+    def make_model(self) -> ChatModel:
         assert self._fleet is not None
         model = get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
-        return FleetModel(model, self._fleet) if find_family(self._settings.model)[1].spreads else model
+        return FleetModel(model, self._fleet) if find_family(self._settings.provider.model)[1].spreads else model
 
     def __enter__(self) -> Self:
         for name in {task.target for task in self._tasks}:
             _check_target(name)
         with contextlib.ExitStack() as stack:
-            where = stack.enter_context(joined(self._settings.ray_address))
-            self._fleet = stack.enter_context(Fleet(import_ray(), self._order(), self._settings.workers, where))
+            where = stack.enter_context(join_cluster(self._settings.place.ray_address))
+            self._fleet = stack.enter_context(
+                Fleet(import_ray(), self._pack_order(), self._settings.place.workers, where)
+            )
             self._open = stack.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._open.close()
 
-    def _order(self) -> bytes:
+    def _pack_order(self) -> bytes:
         """What a member is told; no key is among the settings, and none of them that could hold one is its business."""
-        settings = self._settings.model_dump(mode="json", include=MEMBERS_BUSINESS)
-        return pack({"settings": settings, "tasks": to_json(self._tasks)})
+        settings = {name: value for name, value in self._settings.as_flat("json").items() if name in MEMBERS_BUSINESS}
+        return pack_message({"settings": settings, "tasks": to_json(self._tasks)})
 
 
 class FleetJudge:
@@ -74,8 +76,8 @@ class FleetJudge:
     async def judge(self, task: Task, source: str) -> Verdict:
         """Raises VerifierError when no machine could judge it, UsageError when one may not."""
         try:
-            answer = await self._fleet.ask("judge", pack({"task": to_json(task), "source": source}))
-            return read_verdict(found_in(answer), source)
+            answer = await self._fleet.ask_member("judge", pack_message({"task": to_json(task), "source": source}))
+            return read_verdict(open_answer(answer), source)
         except (LostError, ValueError, TypeError, LookupError) as error:
             raise VerifierError(f"verifier: task {task.id}: no verdict from the cluster: {error}") from error
 
@@ -92,7 +94,7 @@ class FleetModel:
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError like the model itself, and when no machine could answer or a member failed."""
         try:
-            return read(Reply, found_in(await self._fleet.ask("complete", pack(request))))
+            return read_record(Reply, open_answer(await self._fleet.ask_member("complete", pack_message(request))))
         except (LostError, VerifierError, ValueError) as error:
             raise ProviderError(f"model {self.name!r}: no reply from the cluster: {error}", retryable=True) from error
 

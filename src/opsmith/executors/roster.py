@@ -1,6 +1,8 @@
-"""Which machines of a cluster take part? Each has one member (`member`): an actor that is pinned to it and claims the
-processors that it works with. Machines join, die and are preempted; one that would not compute the same, or may not
-judge the run's tasks, takes no part, and that is said.
+"""The machines of a cluster that take part.
+
+Each has one member (`member`): an actor that is pinned to it and claims the processors that it works with. Machines
+join, die and are preempted; one that would not compute the same, or may not judge the run's tasks, takes no part, and
+that is said.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from opsmith.executors.member import Member
-from opsmith.executors.versions import differences, versions
-from opsmith.executors.wire import unpack
+from opsmith.executors.member import ClusterMember
+from opsmith.executors.versions import describe_differences, list_versions
+from opsmith.executors.wire import unpack_message
 
 STARTS = 3  # of a member that fails to start, before its machine is given up
 
@@ -23,7 +25,7 @@ _log = logging.getLogger("opsmith.ray")
 
 
 @dataclass(frozen=True)
-class Machine:
+class ClusterMachine:
     """One machine of the cluster."""
 
     id: str
@@ -35,7 +37,7 @@ class Machine:
 class Seat:
     """Our end of one member."""
 
-    machine: Machine
+    machine: ClusterMachine
     room: int  # processors that it claims
     actor: Any = None  # Ray's handle
     load: int = 0  # pieces of work in hand
@@ -46,48 +48,48 @@ class Roster:
 
     def __init__(self, ray: ModuleType, order: bytes, workers: int) -> None:
         self.seats: list[Seat] = []
-        self.starting: dict[Machine, asyncio.Task[None]] = {}
+        self.starting: dict[ClusterMachine, asyncio.Task[None]] = {}
         self.refused: dict[str, str] = {}  # by a machine's id: why
         self._failed: dict[str, int] = {}  # by a machine's id: starts
         self._ray, self._order, self._workers = ray, order, workers
-        self._versions = versions()
+        self._versions = list_versions()
 
-    async def look(self) -> list[Machine]:
+    async def refresh_members(self) -> list[ClusterMachine]:
         """The machines that are there now; a member is being started on each that has none and may have one."""
-        machines = list(_machines(await asyncio.to_thread(self._ray.nodes)))
+        machines = list(_list_machines(await asyncio.to_thread(self._ray.nodes)))
         there = {machine.id for machine in machines}
         for seat in [seat for seat in self.seats if seat.machine.id not in there]:
-            self.lose(seat, "it has left the cluster")
+            self.lose_member(seat, "it has left the cluster")
         for machine in [machine for machine in self.starting if machine.id not in there]:
             self.starting.pop(machine).cancel()
         busy = {seat.machine.id for seat in self.seats} | {machine.id for machine in self.starting}
         for machine in machines:
             if machine.id not in busy and machine.id not in self.refused:
-                self.starting[machine] = asyncio.create_task(self._start(machine))
+                self.starting[machine] = asyncio.create_task(self._start_member(machine))
         return machines
 
-    def lose(self, seat: Seat, why: str) -> None:
+    def lose_member(self, seat: Seat, why: str) -> None:
         """Take a member out; should its machine be there still, the next look gives it a new one."""
         if seat in self.seats:
             self.seats.remove(seat)
             _log.warning("machine %s was lost: its work is given to others (%s)", seat.machine.name, why)
-        self._kill(seat)
+        self._kill_actor(seat)
 
-    def end(self) -> None:
+    def end_members(self) -> None:
         """Give all processors back."""
         for seat in self.seats:
-            self._kill(seat)
+            self._kill_actor(seat)
 
-    async def _start(self, machine: Machine) -> None:
+    async def _start_member(self, machine: ClusterMachine) -> None:
         seat = Seat(machine, min(machine.processors, self._workers))
         try:
-            problem = await self._begun(seat)
+            problem = await self._begin_member(seat)
         except (self._ray.exceptions.RayError, ValueError, LookupError, TypeError) as error:
-            problem = self._given_up(machine, error)
-            self._kill(seat)
+            problem = self._count_failure(machine, error)
+            self._kill_actor(seat)
         else:
             if problem:
-                self._kill(seat)
+                self._kill_actor(seat)
             else:
                 self.seats.append(seat)
         finally:
@@ -96,46 +98,50 @@ class Roster:
             self.refused[machine.id] = f"machine {machine.name} takes no part: {problem}"
             _log.warning("%s", self.refused[machine.id])
 
-    async def _begun(self, seat: Seat) -> str:
+    async def _begin_member(self, seat: Seat) -> str:
         """Start a member; returns why it takes no part ("": it does)."""
         try:
-            seat.actor = self._actor(seat)
-            found = unpack(await seat.actor.begin.remote())["found"]
+            seat.actor = self._make_actor(seat)
+            answer = unpack_message(await seat.actor.begin.remote())["found"]
         except asyncio.CancelledError:
-            self._kill(seat)
+            self._kill_actor(seat)
             raise
-        return _different(differences(self._versions, found["versions"])) or str(found["problem"])
+        return _describe_difference(describe_differences(self._versions, answer["versions"])) or str(answer["problem"])
 
-    def _actor(self, seat: Seat) -> Any:
+    def _make_actor(self, seat: Seat) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415  (with `ray`)
 
         place = NodeAffinitySchedulingStrategy(seat.machine.id, soft=False)
-        options = self._ray.remote(Member).options(num_cpus=seat.room, scheduling_strategy=place, max_restarts=0)
+        options = self._ray.remote(ClusterMember).options(num_cpus=seat.room, scheduling_strategy=place, max_restarts=0)
         return options.remote(self._order, seat.room)
 
-    def _given_up(self, machine: Machine, error: Exception) -> str:
+    def _count_failure(self, machine: ClusterMachine, error: Exception) -> str:
         """Why the machine is given up after one more failed start; "": it is not."""
         starts = self._failed[machine.id] = self._failed.get(machine.id, 0) + 1
-        return f"no member starts there: {lines(error)[-1]}" if starts >= STARTS else ""
+        return f"no member starts there: {list_lines(error)[-1]}" if starts >= STARTS else ""
 
-    def _kill(self, seat: Seat) -> None:
+    def _kill_actor(self, seat: Seat) -> None:
         if seat.actor is not None:
             with contextlib.suppress(Exception):  # it is gone, or the whole cluster
                 self._ray.kill(seat.actor)
 
 
-def _machines(nodes: list[Mapping[str, Any]]) -> Iterator[Machine]:
+def _list_machines(nodes: list[Mapping[str, Any]]) -> Iterator[ClusterMachine]:
     """Those that are alive and have a processor to give; a head often has none."""
     for node in nodes:
         processors = int(node["Resources"].get("CPU", 0)) if node["Alive"] else 0
         if processors:
-            yield Machine(node["NodeID"], f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})", processors)
+            yield ClusterMachine(
+                node["NodeID"], f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})", processors
+            )
 
 
-def _different(other: str) -> str:
-    return other and f"it has {other}; expected the same, since results must be; try: install there what is here"
+def _describe_difference(difference: str) -> str:
+    return (
+        difference and f"it has {difference}; expected the same, since results must be; try: install there what is here"
+    )
 
 
-def lines(error: Exception) -> list[str]:
+def list_lines(error: Exception) -> list[str]:
     """An error's text without blank lines; never empty."""
     return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from opsmith.export.pages import rendered
+from opsmith.export.pages import render_page
 from opsmith.store.rows import RunInfo
 
 
-def card(info: RunInfo, told: Mapping[str, Any]) -> str:
+def write_card(info: RunInfo, facts: Mapping[str, Any]) -> str:
     """README.md, with the YAML that `datasets` and the Hugging Face Hub read in front."""
     front = {
         "pretty_name": f"Opsmith run {info.id}",
@@ -25,9 +25,9 @@ def card(info: RunInfo, told: Mapping[str, Any]) -> str:
                 "config_name": kind,
                 "data_files": [{"split": split, "path": f"data/{kind}/{split}.parquet"} for split in splits],
             }
-            for kind, splits in told["rows"].items()
+            for kind, splits in facts["rows"].items()
         ],
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=False)
-    splits = list(dict.fromkeys(split for counts in told["rows"].values() for split in counts))
-    return f"---\n{head}---\n\n" + rendered("card.md.jinja", {**told, "run": info, "splits": splits})
+    splits = list(dict.fromkeys(split for counts in facts["rows"].values() for split in counts))
+    return f"---\n{head}---\n\n" + render_page("card.md.jinja", {**facts, "run": info, "splits": splits})

@@ -18,10 +18,10 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
-from opsmith.export.card import card
+from opsmith.export.card import write_card
 from opsmith.export.examples import SPLITS, examples_of
-from opsmith.export.manifest import digest
-from opsmith.export.rows import COLUMNS, Row, Rows, schema
+from opsmith.export.manifest import content_digest
+from opsmith.export.rows import COLUMNS, ExampleRows, Row, parquet_schema
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
 
@@ -53,37 +53,37 @@ def export_dataset(store: Store, run: str, folder: Path, every: bool) -> Exporte
     if util.find_spec("pyarrow") is None:
         raise UsageError("export --dataset: it needs pyarrow, which is not installed; try: pip install 'opsmith[data]'")
     folders.check_free(folder, FILE, FORMAT)
-    info = store.summary(store.find_run(run)).info
-    rows = Rows(store, info, examples_of(store, info.id, every))
-    counts, tasks = _counted(rows)
+    info = store.summarise_run(store.find_run(run)).info
+    rows = ExampleRows(store, info, examples_of(store, info.id, every))
+    counts, tasks = _count_rows(rows)
     if not counts:
         raise UsageError(f"run {info.id}: none of its replies is right; expected at least one to learn from")
-    folders.write_folder(folder, partial(_fill, rows=rows, info=info, counts=counts, tasks=tasks, every=every))
+    folders.write_folder(folder, partial(_fill_folder, rows=rows, info=info, counts=counts, tasks=tasks, every=every))
     return ExportedData(folder, counts, {split: len(names) for split, names in tasks.items()})
 
 
-def _counted(rows: Rows) -> tuple[Counts, dict[str, set[str]]]:
+def _count_rows(rows: ExampleRows) -> tuple[Counts, dict[str, set[str]]]:
     """Rows by kind and split, and the tasks of each split."""
     counts: Counts = {}
     tasks: dict[str, set[str]] = {}
     for kind in COLUMNS:
-        found: Counter[str] = Counter()
-        for row in rows.of(kind):
-            found[row["split"]] += 1
+        counted: Counter[str] = Counter()
+        for row in rows.list_rows(kind):
+            counted[row["split"]] += 1
             tasks.setdefault(row["split"], set()).add(row["task_digest"])
-        if found:
-            counts[kind] = {split: found[split] for split in SPLITS if found[split]}
+        if counted:
+            counts[kind] = {split: counted[split] for split in SPLITS if counted[split]}
     return counts, {split: tasks[split] for split in SPLITS if split in tasks}
 
 
-def _fill(
-    folder: Path, *, rows: Rows, info: RunInfo, counts: Counts, tasks: Mapping[str, set[str]], every: bool
+def _fill_folder(
+    folder: Path, *, rows: ExampleRows, info: RunInfo, counts: Counts, tasks: Mapping[str, set[str]], every: bool
 ) -> None:
     for kind, splits in counts.items():
-        _write_lines(folder / f"{kind}.jsonl", rows.of(kind))
+        _write_lines(folder / f"{kind}.jsonl", rows.list_rows(kind))
         for split in splits:
-            _write_table(folder / "data" / kind / f"{split}.parquet", kind, rows.of(kind, split))
-    told = {
+            _write_table(folder / "data" / kind / f"{split}.parquet", kind, rows.list_rows(kind, split))
+    facts = {
         "format": FORMAT,
         "version": VERSION,
         "opsmith": metadata.version("opsmith"),
@@ -94,10 +94,10 @@ def _fill(
         "rows": counts,
         "tasks": {split: len(names) for split, names in tasks.items()},
     }
-    folders.write_texts(folder, {"README.md": card(info, told)})
+    folders.write_texts(folder, {"README.md": write_card(info, facts)})
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    hashes = {path: digest((folder / path).read_bytes()) for path in files}
-    folders.write_texts(folder, {FILE: json.dumps({**told, "files": hashes}, indent=1) + "\n"})
+    hashes = {path: content_digest((folder / path).read_bytes()) for path in files}
+    folders.write_texts(folder, {FILE: json.dumps({**facts, "files": hashes}, indent=1) + "\n"})
 
 
 def _write_lines(file: Path, rows: Iterable[Row]) -> None:
@@ -111,6 +111,6 @@ def _write_table(file: Path, kind: str, rows: Iterator[Row]) -> None:
     from pyarrow import parquet  # noqa: PLC0415
 
     file.parent.mkdir(parents=True, exist_ok=True)
-    with parquet.ParquetWriter(file, schema(kind), compression="zstd") as writer:
-        while part := list(islice(rows, _AT_ONCE)):
-            writer.write_table(pa.Table.from_pylist(part, schema(kind)))
+    with parquet.ParquetWriter(file, parquet_schema(kind), compression="zstd") as writer:
+        while chunk := list(islice(rows, _AT_ONCE)):
+            writer.write_table(pa.Table.from_pylist(chunk, parquet_schema(kind)))

@@ -1,4 +1,4 @@
-"""Which replies of a run teach something? Right ones to imitate, and pairs of a right and a wrong one to prefer from.
+"""Replies of a run that teach something. Right ones to imitate, and pairs of a right and a wrong one to prefer from.
 
 Of right replies that hold isomorphic programs for one task one stays, the first of the run, so that what is sampled
 often does not drown the rest; a wrong program, too, is paired once.
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from opsmith.judging.verifier import canonical_source
 from opsmith.records import Candidate, Outcome, Task, content_hash
 from opsmith.store import Store
 from opsmith.store.rows import RoundInfo
-from opsmith.store.verdicts import Answered, answered
+from opsmith.store.verdicts import Answered, list_answered
 from opsmith.targets import get_target
-from opsmith.verification.verifier import canonical
 
 TRAIN, TEST, MIXED = SPLITS = ("train", "test", "mixed")
 TEST_SHARE = 5  # one task of so many
@@ -50,24 +50,25 @@ class Examples:
 
 def examples_of(store: Store, run: str, every: bool) -> Examples:
     """Those of a run, by task; `every`: all right replies, isomorphic ones too."""
-    info = store.summary(run).info
-    verifier = get_target(info.target).verifier
-    rounds = {told.number: told for told, _ in store.rounds(run)}
-    tasks = sorted(store.tasks(run), key=lambda task: task.id)
-    shown = {name for told in rounds.values() for name, _ in told.demonstrations}
-    digests = {item.experience.task.id: item.experience.task.digest for item in store.experiences(run)}
+    verifier = get_target(store.target_name(run)).verifier
+    rounds = {round_.number: round_ for round_, _ in store.read_rounds(run)}
+    tasks = sorted(store.read_tasks(run), key=lambda task: task.id)
+    shown_names = {name for round_ in rounds.values() for name, _ in round_.demonstrations}
+    digests = {solution.experience.task.id: solution.experience.task.digest for solution in store.read_experiences(run)}
     splits = {task.id: split_of(task.digest) for task in tasks}
-    splits |= {name: split_of(digests[name]) for name in shown & digests.keys()}
-    found: list[Example] = []
+    splits |= {name: split_of(digests[name]) for name in shown_names & digests.keys()}
+    chosen: list[Example] = []
     pairs: list[Preference] = []
     for task in tasks:
-        answers = list(answered(store, run, task.id, verifier))
-        name = _names(store, task)
-        told = [_example(task, answer, rounds[answer.round], splits, name) for answer in answers if answer.is_right]
-        right = _first_of_each(told)
-        found += told if every else right
-        pairs += _pairs(right, [answer for answer in answers if answer.outcome is Outcome.REFUSED], task)
-    return Examples(tuple(found), tuple(pairs))
+        answers = list(list_answered(store, run, task.id, verifier))
+        name = _class_namer(store, task)
+        round_ = [
+            _make_example(task, answer, rounds[answer.round], splits, name) for answer in answers if answer.is_right
+        ]
+        right = _first_of_each(round_)
+        chosen += round_ if every else right
+        pairs += _pair_answers(right, [answer for answer in answers if answer.outcome is Outcome.REFUSED], task)
+    return Examples(tuple(chosen), tuple(pairs))
 
 
 def split_of(digest: str) -> str:
@@ -75,43 +76,43 @@ def split_of(digest: str) -> str:
     return TEST if int(content_hash("split", digest)[:8], 16) % TEST_SHARE == 0 else TRAIN
 
 
-def _names(store: Store, task: Task) -> Callable[[str], str]:
+def _class_namer(store: Store, task: Task) -> Callable[[str], str]:
     """The name of a program's isomorphism class, by its hash in the store."""
 
     @cache
     def name(program: str) -> str:
-        return content_hash(canonical(task, store.text(program)))
+        return content_hash(canonical_source(task, store.read_text(program)))
 
     return name
 
 
-def _example(
-    task: Task, answer: Answered, told: RoundInfo, splits: dict[str, str], name: Callable[[str], str]
+def _make_example(
+    task: Task, answer: Answered, round_: RoundInfo, splits: dict[str, str], name: Callable[[str], str]
 ) -> Example:
     assert answer.program is not None, "a right reply holds a program"
     isomorphism = name(Candidate(answer.program).id)
-    shown = tuple(dict.fromkeys(other for other, _ in told.demonstrations))
-    leaks = splits[task.id] == TRAIN and any(splits.get(other) == TEST for other in shown)
-    contaminated = isomorphism in {name(program) for _, program in told.demonstrations}
-    return Example(task, answer, MIXED if leaks else splits[task.id], isomorphism, shown, contaminated)
+    names = tuple(dict.fromkeys(name_shown for name_shown, _ in round_.demonstrations))
+    leaks = splits[task.id] == TRAIN and any(splits.get(name_shown) == TEST for name_shown in names)
+    contaminated = isomorphism in {name(program) for _, program in round_.demonstrations}
+    return Example(task, answer, MIXED if leaks else splits[task.id], isomorphism, names, contaminated)
 
 
-def _first_of_each(told: Sequence[Example]) -> list[Example]:
+def _first_of_each(examples: Sequence[Example]) -> list[Example]:
     """The first of every isomorphism class."""
     groups: dict[str, Example] = {}
-    for example in told:
+    for example in examples:
         groups.setdefault(example.isomorphism, example)
     return list(groups.values())
 
 
-def _pairs(right: Sequence[Example], wrong: Sequence[Answered], task: Task) -> Iterator[Preference]:
+def _pair_answers(right: Sequence[Example], wrong: Sequence[Answered], task: Task) -> Iterator[Preference]:
     """Each wrong program once, with a right one to the same prompt, each in turn; where no prompt of the task has
     both, with one to another prompt.
     """
     by_prompt: dict[str, list[Example]] = {}
     for example in right:
         by_prompt.setdefault(example.answer.prompt, []).append(example)
-    distinct = _distinct(wrong, task)
+    distinct = _distinct_answers(wrong, task)
     same = [answer for answer in distinct if answer.prompt in by_prompt]
     turns: dict[str, int] = {}
     for answer in same or (distinct if right else ()):
@@ -121,10 +122,10 @@ def _pairs(right: Sequence[Example], wrong: Sequence[Answered], task: Task) -> I
         yield Preference(choices[turns[key] % len(choices)], answer, bool(same))
 
 
-def _distinct(wrong: Sequence[Answered], task: Task) -> list[Answered]:
+def _distinct_answers(wrong: Sequence[Answered], task: Task) -> list[Answered]:
     """The first reply of each wrong program and prompt; replies without a program differ by their text."""
     first: dict[tuple[str, str], Answered] = {}
     for answer in wrong:
-        program = answer.reply if answer.program is None else canonical(task, answer.program)
+        program = answer.reply if answer.program is None else canonical_source(task, answer.program)
         first.setdefault((answer.prompt, program), answer)
     return list(first.values())

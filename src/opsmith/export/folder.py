@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.export.manifest import digest
+from opsmith.export.manifest import content_digest
 
 _LEFT_BY_TOOLS = ("__pycache__", ".pytest_cache", "build", ".git")  # what pip, pytest and git leave in a package
 
@@ -23,7 +23,7 @@ def check_free(folder: Path, manifest: str, kind: str) -> None:
     if not folder.is_dir():
         raise UsageError(f"{folder}: given a file; expected a folder that is empty or not there")
     if any(folder.iterdir()):
-        problem = _foreign(folder, manifest, kind)
+        problem = _find_foreign(folder, manifest, kind)
         if problem is not None:
             expected = (
                 f"expected an empty folder, or one that `opsmith export` made (its {manifest} says what was in it)"
@@ -37,12 +37,12 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        made = fresh / "new"
-        made.mkdir()
-        fill(made)
+        draft = fresh / "new"
+        draft.mkdir()
+        fill(draft)
         if folder.exists():
             os.replace(folder, fresh / "old")
-        os.replace(made, folder)
+        os.replace(draft, folder)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
@@ -54,14 +54,16 @@ def write_texts(folder: Path, files: Mapping[str, str]) -> None:
         file.write_bytes(text.encode())
 
 
-def _foreign(folder: Path, manifest: str, kind: str) -> str | None:
+def _find_foreign(folder: Path, manifest: str, kind: str) -> str | None:
     """What in the folder is not as an export left it; None: nothing."""
-    told = _read(folder / manifest)
-    if told.get("format") != kind or not isinstance(told.get("files"), dict):
+    manifest_data = _read_manifest(folder / manifest)
+    if manifest_data.get("format") != kind or not isinstance(manifest_data.get("files"), dict):
         return "it is not empty, and no export of this kind"
-    files: dict[str, str] = told["files"]
-    here = set(_files(folder))
-    changed = sorted(path for path in files if path in here and digest((folder / path).read_bytes()) != files[path])
+    files: dict[str, str] = manifest_data["files"]
+    here = set(_list_files(folder))
+    changed = sorted(
+        path for path in files if path in here and content_digest((folder / path).read_bytes()) != files[path]
+    )
     added = sorted(here - files.keys() - {manifest})
     return (
         f"{(changed or added)[0]} was {'changed' if changed else 'added'} since its export"
@@ -70,18 +72,18 @@ def _foreign(folder: Path, manifest: str, kind: str) -> str | None:
     )
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read_manifest(file: Path) -> dict[str, Any]:
     try:
-        told = json.loads(file.read_bytes())
+        data = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
-def _files(folder: Path) -> Iterator[str]:
+def _list_files(folder: Path) -> Iterator[str]:
     """The paths of all files that no tool has left there."""
     for path in folder.rglob("*"):
-        parts = path.relative_to(folder).parts
-        left = any(part in _LEFT_BY_TOOLS or part.endswith(".egg-info") for part in parts)
-        if not left and (path.is_file() or path.is_symlink()):
-            yield "/".join(parts)
+        names = path.relative_to(folder).parts
+        is_by_tools = any(name in _LEFT_BY_TOOLS or name.endswith(".egg-info") for name in names)
+        if not is_by_tools and (path.is_file() or path.is_symlink()):
+            yield "/".join(names)

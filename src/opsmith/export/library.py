@@ -18,15 +18,15 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
-from opsmith.export.manifest import FILE, FORMAT, manifest, with_files
-from opsmith.export.pages import rendered
-from opsmith.export.solved import Operator, missing_of, not_passed, operators_of
+from opsmith.export.manifest import FILE, FORMAT, build_manifest, with_files
+from opsmith.export.pages import render_page
+from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
+from opsmith.judging.pool import Pool
 from opsmith.records import Task
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
 from opsmith.targets import get_target
-from opsmith.targets.packaged import Packaged
-from opsmith.verification.pool import Pool
+from opsmith.targets.protocols import Packaged
 
 _RESERVED = frozenset({"opsmith", "torch", "numpy", "pytest", "setuptools", "pip", "test", "tests"})
 
@@ -37,8 +37,8 @@ class Exported:
 
     folder: Path
     name: str
-    operators: Sequence[Operator]
-    refused: Sequence[Operator]  # solved by the run, and not right by today's verifier: left out
+    operators: Sequence[SolvedOperator]
+    refused: Sequence[SolvedOperator]  # solved by the run, and not right by today's verifier: left out
     missing: Sequence[Task]  # not solved by the run
 
     def as_json(self) -> dict[str, Any]:
@@ -56,31 +56,34 @@ def export_library(store: Store, run: str, folder: Path, name: str | None, pool:
 
     Raises UsageError where the folder holds something else, the name is none, or no operator is right.
     """
-    name = package_name(folder) if name is None else _checked(name)
+    name = package_name(folder) if name is None else _check_name(name)
     folders.check_free(folder, FILE, FORMAT)
-    info = store.summary(store.find_run(run)).info
-    target = get_target(info.target)
+    info = store.summarise_run(store.find_run(run)).info
+    target = get_target(store.target_name(info.id))
     if not isinstance(target, Packaged):
-        raise UsageError(f"run {info.id}: programs of the target {info.target} cannot be packaged; it has no `package`")
-    found = operators_of(store, info.id, pool)
-    refused = not_passed(found)
-    operators = [operator for operator in found if operator not in refused]
+        raise UsageError(
+            f"run {info.id}: programs of the target {info.target} cannot be packaged: it lacks "
+            "opsmith.targets.protocols.Packaged; try: --dataset DIR"
+        )
+    solved = operators_of(store, info.id, pool)
+    refused = not_passed(solved)
+    operators = [operator for operator in solved if operator not in refused]
     if not operators:
         raise UsageError(
             f"run {info.id}: no operator passes today's verifier; the first:\n{refused[0].verdict.message}"
         )
-    missing = missing_of(store, info.id, found)
-    files = _files(name, info, target, operators, refused, missing)
+    missing = missing_of(store, info.id, solved)
+    files = _library_files(name, info, target, operators, refused, missing)
     folders.write_folder(folder, partial(folders.write_texts, files=files))
     return Exported(folder, name, operators, refused, missing)
 
 
 def package_name(folder: Path) -> str:
     """What a package in this folder is called. Raises UsageError where the folder's name gives none."""
-    return _checked(re.sub(r"[-. ]", "_", folder.resolve().name).lower())
+    return _check_name(re.sub(r"[-. ]", "_", folder.resolve().name).lower())
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     is_name = re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name) is not None and not keyword.iskeyword(name)
     if is_name and name not in _RESERVED and name not in sys.stdlib_module_names:
         return name
@@ -88,15 +91,15 @@ def _checked(name: str) -> str:
     raise UsageError(f"library {name!r}: expected {expected}; try: --name my_operators")
 
 
-def _files(
+def _library_files(
     name: str,
     info: RunInfo,
     target: Packaged,
-    operators: Sequence[Operator],
-    refused: Sequence[Operator],
+    operators: Sequence[SolvedOperator],
+    refused: Sequence[SolvedOperator],
     missing: Sequence[Task],
 ) -> Mapping[str, str]:
-    solved = [operator.solved for operator in operators]
+    solved = [operator.as_solved for operator in operators]
     facts = {
         "name": name,
         "run": info,
@@ -104,20 +107,20 @@ def _files(
         "refused": refused,
         "missing": missing,
         "requirements": list(target.requirements),
-        "usage": target.usage(name, solved),
+        "usage": target.describe_usage(name, solved),
         "opsmith": metadata.version("opsmith"),
         "target": info.target,
     }
-    files = target.package(name, solved)
+    files = target.write_package(name, solved)
     files |= {
-        "README.md": rendered("README.md.jinja", facts),
-        "pyproject.toml": rendered("pyproject.toml.jinja", facts),
+        "README.md": render_page("README.md.jinja", facts),
+        "pyproject.toml": render_page("pyproject.toml.jinja", facts),
     }
-    files["LICENSE"] = _licence()
-    return {**files, FILE: with_files(manifest(name, info, operators, refused, missing), files)}
+    files["LICENSE"] = _read_licence()
+    return {**files, FILE: with_files(build_manifest(name, info, operators, refused, missing), files)}
 
 
-def _licence() -> str:
+def _read_licence() -> str:
     """The licence of the runtime that goes with the operators."""
     text = metadata.distribution("opsmith").read_text("licenses/LICENSE")
     if text is None:

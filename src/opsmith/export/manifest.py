@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from opsmith.export.solved import Operator
+from opsmith.export.solved import SolvedOperator
 from opsmith.records import Candidate, Task, Verdict, to_json
 from opsmith.store.rows import RunInfo
 
@@ -18,8 +18,12 @@ VERSION = 1
 _PRIVATE = ("tasks", "base_url", "from_run")  # paths and addresses of whoever made the run
 
 
-def manifest(
-    name: str, run: RunInfo, operators: Sequence[Operator], refused: Sequence[Operator], missing: Sequence[Task]
+def build_manifest(
+    name: str,
+    run: RunInfo,
+    operators: Sequence[SolvedOperator],
+    refused: Sequence[SolvedOperator],
+    missing: Sequence[Task],
 ) -> dict[str, Any]:
     """All but the hashes of the files, which `with_files` adds."""
     return {
@@ -36,25 +40,27 @@ def manifest(
             "settings": {name: to_json(value) for name, value in run.settings.items() if name not in _PRIVATE},
             "versions": to_json(run.versions),
         },
-        "operators": [_operator(operator) for operator in operators],
-        "refused": [{**_operator(operator), "message": operator.verdict.message} for operator in refused],
+        "operators": [_operator_record(operator) for operator in operators],
+        "refused": [{**_operator_record(operator), "message": operator.verdict.message} for operator in refused],
         "missing": [{"task": task.id, "task_digest": task.digest} for task in missing],
     }
 
 
-def with_files(told: Mapping[str, Any], files: Mapping[str, str]) -> str:
+def with_files(facts: Mapping[str, Any], files: Mapping[str, str]) -> str:
     """The manifest's text, with the sha256 of every other file."""
     return (
-        json.dumps({**told, "files": {path: digest(text.encode()) for path, text in sorted(files.items())}}, indent=1)
+        json.dumps(
+            {**facts, "files": {path: content_digest(text.encode()) for path, text in sorted(files.items())}}, indent=1
+        )
         + "\n"
     )
 
 
-def digest(content: bytes) -> str:
+def content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _operator(operator: Operator) -> dict[str, Any]:
+def _operator_record(operator: SolvedOperator) -> dict[str, Any]:
     origin = operator.origin
     return {
         "function": operator.name,
@@ -76,12 +82,12 @@ def _operator(operator: Operator) -> dict[str, Any]:
             "samples": origin.samples,
             "right": origin.right,
         },
-        "verdict_then": _verdict(origin.verdict) if origin.verdict else None,
-        "verdict_now": _verdict(operator.verdict),
+        "verdict_then": _verdict_record(origin.verdict) if origin.verdict else None,
+        "verdict_now": _verdict_record(operator.verdict),
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict_record(verdict: Verdict) -> dict[str, Any]:
     """Without times and errors of rounding, which differ from machine to machine."""
     return {
         "verifier": verdict.verifier,

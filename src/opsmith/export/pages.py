@@ -12,27 +12,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from opsmith.records import printable
 
 
-def rendered(template: str, facts: Mapping[str, Any]) -> str:
-    return _environment().get_template(template).render(facts)
+def render_page(template: str, facts: Mapping[str, Any]) -> str:
+    return _make_environment().get_template(template).render(facts)
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(  # no HTML: texts from outside go through `cell`
+def _make_environment() -> Environment:
+    environment = Environment(  # no HTML: texts from outside go through `escape_cell`
         loader=PackageLoader("opsmith.export"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
         autoescape=False,
     )
-    environment.filters["cell"] = cell
+    environment.filters["cell"] = escape_cell
     return environment
 
 
-def cell(value: object) -> str:
+def escape_cell(value: object) -> str:
     """A text from outside as plain text of a Markdown table: nothing in it is markup.
 
-    >>> cell("a|b <i>`x`")
+    >>> escape_cell("a|b <i>`x`")
     'a\\\\|b \\\\<i\\\\>\\\\`x\\\\`'
     """
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~])", r"\\\1", printable(str(value)))

@@ -1,4 +1,4 @@
-"""Is what a run found right by today's verifier? Its candidates are judged again, each different program once.
+"""What a run found, judged by today's verifier. Its candidates are judged again, each different program once.
 
 The new verdicts are kept beside the old ones, so that a second call judges only what is missing. A program that could
 not be judged keeps its old verdict, and is tried again by the next call.
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opsmith.learn.filter import success_rate
 from opsmith.records import Candidate, Outcome, Stage, Task, Verdict, to_json
+from opsmith.results.counting import deciding_tallies, success_rate
 from opsmith.store import Store
 from opsmith.store.database import Row
-from opsmith.store.queries import Kept, Tally
-from opsmith.store.verdicts import Judgement, judgements, programs, reverdict_rows, verdict_of
+from opsmith.store.queries import KeptExperience, Tally
+from opsmith.store.verdicts import Judgement, list_judgements, read_programs, reverdict_rows, verdict_of
 from opsmith.targets import get_target
 
 Judge = Callable[[Task, Sequence[str]], list[Verdict]]  # the verdicts on programs of one task, in order
@@ -80,22 +80,32 @@ class Reverified:
         return 1 if self.lost else 2 if self.unjudged else 0
 
 
-def reverify(store: Store, run: str, judge: Judge, told: Told = lambda _: None) -> Reverified:
-    """Judge a run's candidates that today's verifier has not seen. `told` hears of each task that is judged."""
-    info = store.summary(store.find_run(run)).info
-    today = get_target(info.target).verifier
-    missing = _missing(judgements(store, info.id, today))
-    unjudged = list(_judge_missing(store, info.id, missing, judge, told))
-    now, kept = judgements(store, info.id, today), store.experiences(info.id)
-    given = {item.experience.task.digest: _again(item, judge) for item in kept if item.sample is None}
-    unjudged += [(item.experience.task.id, found.message) for item, found in _left(kept, given)]
+def reverify_run(store: Store, run: str, judge: Judge, report: Told = lambda _: None) -> Reverified:
+    """Judge a run's candidates that today's verifier has not seen. `report` hears of each task that is judged."""
+    info = store.summarise_run(store.find_run(run)).info
+    today = get_target(store.target_name(info.id)).verifier
+    missing = _find_missing(list_judgements(store, info.id, today))
+    unjudged = list(_judge_missing(store, info.id, missing, judge, report))
+    now, solutions = list_judgements(store, info.id, today), store.read_experiences(info.id)
+    rejudged = {
+        solution.experience.task.digest: _judge_again(solution, judge)
+        for solution in solutions
+        if solution.sample is None
+    }
+    unjudged += [
+        (solution.experience.task.id, verdict.message) for solution, verdict in _unjudged_solutions(solutions, rejudged)
+    ]
     return Reverified(
         run=info.id,
         verifier=(str(info.versions.get("verifier", "")), today),
         candidates=len(now),
         programs=sum(map(len, missing.values())),
-        flips=tuple(_flips(store, now, {item.sample: Candidate(item.experience.source).id for item in kept})),
-        tasks=tuple(_changes(store.tasks(info.id), now, kept, given)),
+        flips=tuple(
+            _find_flips(
+                store, now, {solution.sample: Candidate(solution.experience.source).id for solution in solutions}
+            )
+        ),
+        tasks=tuple(_compare_tasks(store.read_tasks(info.id), now, solutions, rejudged)),
         unjudged=tuple(unjudged),
     )
 
@@ -103,20 +113,20 @@ def reverify(store: Store, run: str, judge: Judge, told: Told = lambda _: None) 
 Missing = dict[str, dict[str, list[Judgement]]]  # task -> candidate -> where it was judged
 
 
-def _missing(found: Sequence[Judgement]) -> Missing:
+def _find_missing(judgements: Sequence[Judgement]) -> Missing:
     missing: Missing = {}
-    for item in found:
-        if item.after is None:
-            missing.setdefault(item.task, {}).setdefault(item.candidate, []).append(item)
+    for judgement in judgements:
+        if judgement.after is None:
+            missing.setdefault(judgement.task, {}).setdefault(judgement.candidate, []).append(judgement)
     return missing
 
 
-def _judge_missing(store: Store, run: str, missing: Missing, judge: Judge, told: Told) -> Iterator[tuple[str, str]]:
+def _judge_missing(store: Store, run: str, missing: Missing, judge: Judge, report: Told) -> Iterator[tuple[str, str]]:
     """Judge and keep the verdicts, task by task; gives what could not be judged."""
-    tasks = {task.id: task for task in store.tasks(run)}
-    texts = programs(store, run, {name for names in missing.values() for name in names})
+    tasks = {task.id: task for task in store.read_tasks(run)}
+    texts = read_programs(store, run, {name for names in missing.values() for name in names})
     for name, candidates in missing.items():
-        told(f"{name}: {len(candidates)} programs")
+        report(f"{name}: {len(candidates)} programs")
         verdicts = judge(tasks[name], [texts[candidate] for candidate in candidates])
         rows: list[Row] = []
         for places, verdict in zip(candidates.values(), verdicts, strict=True):
@@ -127,75 +137,98 @@ def _judge_missing(store: Store, run: str, missing: Missing, judge: Judge, told:
         store.put(rows).result()
 
 
-def _again(item: Kept, judge: Judge) -> Verdict:
+def _judge_again(solution: KeptExperience, judge: Judge) -> Verdict:
     """The verdict on a solution that the run was given: it belongs to no sample, so that it is kept nowhere."""
-    return judge(item.experience.task, [item.experience.source])[0]
+    return judge(solution.experience.task, [solution.experience.source])[0]
 
 
-def _left(kept: Sequence[Kept], given: Mapping[str, Verdict]) -> Iterator[tuple[Kept, Verdict]]:
-    for item in kept:
-        found = given.get(item.experience.task.digest)
-        if found is not None and found.outcome is Outcome.UNJUDGED:
-            yield item, found
+def _unjudged_solutions(
+    solutions: Sequence[KeptExperience], verdicts: Mapping[str, Verdict]
+) -> Iterator[tuple[KeptExperience, Verdict]]:
+    for solution in solutions:
+        verdict = verdicts.get(solution.experience.task.digest)
+        if verdict is not None and verdict.outcome is Outcome.UNJUDGED:
+            yield solution, verdict
 
 
-def _flips(store: Store, found: Sequence[Judgement], kept: Mapping[str | None, str]) -> Iterator[Flip]:
+def _find_flips(store: Store, judgements: Sequence[Judgement], programs: Mapping[str | None, str]) -> Iterator[Flip]:
     messages: dict[str, str] = {}
-    for item in found:
-        if item.after is None or item.body is None or _is_right(item.before) == _is_right(item.after):
+    for judgement in judgements:
+        if (
+            judgement.after is None
+            or judgement.body is None
+            or _is_right(judgement.before) == _is_right(judgement.after)
+        ):
             continue
-        if item.body not in messages:
-            messages[item.body] = verdict_of(store, item.body).message
-        place = (item.task, item.sample, item.candidate, item.before, item.after)
-        yield Flip(*place, messages[item.body], kept.get(item.sample) == item.candidate)
+        if judgement.body not in messages:
+            messages[judgement.body] = verdict_of(store, judgement.body).message
+        place = (judgement.task, judgement.sample, judgement.candidate, judgement.before, judgement.after)
+        yield Flip(*place, messages[judgement.body], programs.get(judgement.sample) == judgement.candidate)
 
 
-def _changes(
-    tasks: Sequence[Task], found: Sequence[Judgement], kept: Sequence[Kept], given: Mapping[str, Verdict]
+def _compare_tasks(
+    tasks: Sequence[Task],
+    judgements: Sequence[Judgement],
+    solved: Sequence[KeptExperience],
+    rejudged: Mapping[str, Verdict],
 ) -> Iterator[TaskChange]:
-    own, solutions = {task.digest for task in tasks}, {item.experience.task.digest: item for item in kept}
-    every = {task.digest: task for task in (*tasks, *(item.experience.task for item in kept))}
+    own, solutions = (
+        {task.digest for task in tasks},
+        {judgement.experience.task.digest: judgement for judgement in solved},
+    )
+    every = {task.digest: task for task in (*tasks, *(judgement.experience.task for judgement in solved))}
     for task in sorted(every.values(), key=lambda task: task.id):
-        finals = [item for item in found if item.task == task.id and item.final and task.digest in own]
+        finals = [
+            judgement
+            for judgement in judgements
+            if judgement.task == task.id and judgement.final and task.digest in own
+        ]
         solution = solutions.get(task.digest)
-        right = sum(_is_right(item.before) for item in finals), sum(_is_right(_now(item)) for item in finals)
-        outcomes = None if solution is None else (Outcome.PASSED, _outcome(solution, found, given))
-        yield TaskChange(task.id, len(finals), right, _rates(finals), outcomes)
+        right = (
+            sum(_is_right(judgement.before) for judgement in finals),
+            sum(_is_right(_latest_outcome(judgement)) for judgement in finals),
+        )
+        outcomes = None if solution is None else (Outcome.PASSED, _outcome_of_today(solution, judgements, rejudged))
+        yield TaskChange(task.id, len(finals), right, _success_rates(finals), outcomes)
 
 
-def _outcome(solution: Kept, found: Sequence[Judgement], given: Mapping[str, Verdict]) -> Outcome:
+def _outcome_of_today(
+    solution: KeptExperience, judgements: Sequence[Judgement], rejudged: Mapping[str, Verdict]
+) -> Outcome:
     """What today's verifier says of a kept solution."""
     if solution.sample is None:
-        return given[solution.experience.task.digest].outcome
+        return rejudged[solution.experience.task.digest].outcome
     name = Candidate(solution.experience.source).id
-    after = [item.after for item in found if item.sample == solution.sample and item.candidate == name]
+    after = [
+        judgement.after
+        for judgement in judgements
+        if judgement.sample == solution.sample and judgement.candidate == name
+    ]
     return after[0][1] if after and after[0] is not None else Outcome.UNJUDGED
 
 
-def _rates(finals: Sequence[Judgement]) -> tuple[float, float]:
+def _success_rates(finals: Sequence[Judgement]) -> tuple[float, float]:
     """Success rates before and after, each of the first round with a right sample."""
-    return _rate(finals, lambda item: item.before), _rate(finals, _now)
+    return _success_rate(finals, lambda judgement: judgement.before), _success_rate(finals, _latest_outcome)
 
 
-def _rate(finals: Sequence[Judgement], seen: Callable[[Judgement], tuple[Stage, Outcome]]) -> float:
-    rounds = sorted({item.round for item in finals if _is_right(seen(item))})
-    first = [item for item in finals if rounds and item.round == rounds[0]]
-    tallies = []
-    for temperature in {item.temperature for item in first}:
-        right = [_is_right(seen(item)) for item in first if item.temperature == temperature]
-        tallies.append(Tally(rounds[0], first[0].task, temperature, sum(right), len(right)))
-    return success_rate(tallies)
+def _success_rate(finals: Sequence[Judgement], read_outcome: Callable[[Judgement], tuple[Stage, Outcome]]) -> float:
+    places: dict[tuple[int, str, float], list[bool]] = {}
+    for final in finals:
+        places.setdefault((final.round, final.task, final.temperature), []).append(_is_right(read_outcome(final)))
+    tallies = [Tally(*place, sum(right), len(right)) for place, right in places.items()]
+    return success_rate(deciding_tallies(tallies).get(finals[0].task, ()) if finals else ())
 
 
-def _now(item: Judgement) -> tuple[Stage, Outcome]:
-    return item.after or item.before
+def _latest_outcome(judgement: Judgement) -> tuple[Stage, Outcome]:
+    return judgement.after or judgement.before
 
 
-def _is_right(seen: tuple[Stage, Outcome]) -> bool:
-    return seen[1] is Outcome.PASSED
+def _is_right(outcome: tuple[Stage, Outcome]) -> bool:
+    return outcome[1] is Outcome.PASSED
 
 
-def as_json(found: Reverified) -> dict[str, Any]:
+def as_json(result: Reverified) -> dict[str, Any]:
     """What `opsmith reverify --json` prints."""
-    solved = [sum(change.solved[at] for change in found.tasks) for at in (0, 1)]
-    return {**to_json(found), "solved": solved, "lost": found.lost, "exit_code": found.exit_code}
+    solved = [sum(change.solved[index] for change in result.tasks) for index in (0, 1)]
+    return {**to_json(result), "solved": solved, "lost": result.lost, "exit_code": result.exit_code}

@@ -1,4 +1,4 @@
-"""What does an example look like as a row of a data set? Plain JSON data, one form for JSONL and Parquet."""
+"""Examples as rows of a data set. Plain JSON data, one form for JSONL and Parquet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.export.examples import Example, Examples, Preference
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
-from opsmith.store.verdicts import Answered, prompt, verdict_of
+from opsmith.store.verdicts import Answered, read_prompt, verdict_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,60 +32,64 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
 }  # fmt: skip
 
 
-class Rows:
+class ExampleRows:
     """The rows of a run's examples; texts are read from the store as they are needed."""
 
     def __init__(self, store: Store, info: RunInfo, examples: Examples) -> None:
         self._store, self._info, self._examples = store, info, examples
-        self._messages = lru_cache(maxsize=64)(self._prompt)
+        self._messages = lru_cache(maxsize=64)(self._prompt_messages)
 
-    def of(self, kind: str, split: str | None = None) -> Iterator[Row]:
+    def list_rows(self, kind: str, split: str | None = None) -> Iterator[Row]:
         """Those of `sft` or `preferences`, of one split or of all."""
-        made = map(self._sft, self._examples.right) if kind == "sft" else map(self._preference, self._examples.pairs)
-        return (row for row in made if split is None or row["split"] == split)
+        rows = (
+            map(self._sft_row, self._examples.right)
+            if kind == "sft"
+            else map(self._preference_row, self._examples.pairs)
+        )
+        return (row for row in rows if split is None or row["split"] == split)
 
-    def _prompt(self, name: str) -> list[Row]:
-        return [{"role": message.role, "content": message.content} for message in prompt(self._store, name)]
+    def _prompt_messages(self, name: str) -> list[Row]:
+        return [{"role": message.role, "content": message.content} for message in read_prompt(self._store, name)]
 
-    def _sft(self, example: Example) -> Row:
+    def _sft_row(self, example: Example) -> Row:
         answer = example.answer
         return {
-            "messages": [*self._messages(answer.prompt), _said(answer)],
-            **_task(example),
+            "messages": [*self._messages(answer.prompt), _answer_message(answer)],
+            **_task_columns(example),
             "program": answer.program,
             "isomorphism": example.isomorphism,
-            **_shown(example),
+            **_prompt_columns(example),
             "sample": answer.sample,
             "agent": answer.agent,
             "round": answer.round,
             "temperature": answer.temperature,
-            **self._source(answer),
+            **self._source_columns(answer),
         }
 
-    def _preference(self, pair: Preference) -> Row:
+    def _preference_row(self, pair: Preference) -> Row:
         chosen, rejected = pair.chosen.answer, pair.rejected
         return {
             "prompt": self._messages(chosen.prompt),
-            "chosen": [_said(chosen)],
-            "rejected": [_said(rejected)],
-            **_task(pair.chosen),
+            "chosen": [_answer_message(chosen)],
+            "rejected": [_answer_message(rejected)],
+            **_task_columns(pair.chosen),
             "same_prompt": pair.same_prompt,
             "rejected_stage": rejected.stage.name,
             "rejected_message": verdict_of(self._store, rejected.body).message,
-            **_shown(pair.chosen),
+            **_prompt_columns(pair.chosen),
             "chosen_sample": chosen.sample,
             "rejected_sample": rejected.sample,
-            **self._source(chosen),
+            **self._source_columns(chosen),
         }
 
-    def _source(self, answer: Answered) -> Row:
+    def _source_columns(self, answer: Answered) -> Row:
         """By whom, and by which verifier it was found right."""
         verifier = verdict_of(self._store, answer.body).verifier
         model = {"model": self._info.model, "is_language_model": self._info.is_language_model}
         return {"verifier": verifier, "run": self._info.id, **model}
 
 
-def schema(kind: str) -> pa.Schema:
+def parquet_schema(kind: str) -> pa.Schema:
     """The Parquet schema of a kind of rows."""
     import pyarrow as pa  # noqa: PLC0415  (the extra `data`)
 
@@ -101,14 +105,14 @@ def schema(kind: str) -> pa.Schema:
     return pa.schema([(name, types[column]) for name, column in COLUMNS[kind].items()])
 
 
-def _said(answer: Answered) -> Row:
+def _answer_message(answer: Answered) -> Row:
     return {"role": "assistant", "content": answer.reply}
 
 
-def _task(example: Example) -> Row:
+def _task_columns(example: Example) -> Row:
     task = example.task
     return {"task": task.id, "group": task.group, "task_digest": task.digest, "split": example.split}
 
 
-def _shown(example: Example) -> Row:
+def _prompt_columns(example: Example) -> Row:
     return {"demonstrations": list(example.demonstrations), "contaminated": example.contaminated}

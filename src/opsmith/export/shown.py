@@ -9,61 +9,63 @@ from rich.table import Table
 from opsmith.export.library import Exported
 from opsmith.export.reverify import Flip, Reverified
 from opsmith.records import Outcome, Stage, printable
-from opsmith.report.tables import table
+from opsmith.report.tables import make_table
 
 SHOWN = 50  # flipped programs; --json has them all
 
 
-def exported_lines(found: Exported) -> Iterator[str]:
-    yield f"{found.folder}: package {found.name}, {len(found.operators)} operators"
-    if found.missing:
-        yield f"not solved by the run: {', '.join(task.id for task in found.missing)}"
-    for operator in found.refused:
-        yield f"left out, today's verifier does not pass it: {operator.task.id}"
+def exported_lines(exported: Exported) -> Iterator[str]:
+    yield f"{exported.folder}: package {exported.name}, {len(exported.operators)} operators"
+    if exported.missing:
+        yield printable(f"not solved by the run: {', '.join(task.id for task in exported.missing)}")
+    for operator in exported.refused:
+        yield printable(f"left out, today's verifier does not pass it: {operator.task.id}")
         yield printable(operator.verdict.message, keep="\n")
-    yield f"try: pip install {found.folder} && pytest {found.folder}"
+    yield f"try: pip install {exported.folder} && pytest {exported.folder}"
 
 
-def reverified_parts(found: Reverified) -> Iterator[Table | str]:
+def reverified_parts(result: Reverified) -> Iterator[Table | str]:
     """The tasks that changed, the programs that did, and the sum of it."""
-    changed = [change for change in found.tasks if change.right[0] != change.right[1] or change.lost]
+    changed = [change for change in result.tasks if change.right[0] != change.right[1] or change.lost]
     if changed:
         numbers = ("judged", "right before", "right now", "rate before", "rate now")
-        rows = table("task", *numbers, "kept solution", right=numbers)
+        rows = make_table("task", *numbers, "kept solution", right=numbers)
         for change in changed:
             rates = [f"{rate:.3f}" for rate in change.success_rate]
-            kept = "-" if change.kept is None else str(change.kept[1])
-            rows.add_row(change.task, str(change.judged), *map(str, change.right), *rates, kept)
+            solution = "-" if change.kept is None else str(change.kept[1])
+            rows.add_row(change.task, str(change.judged), *map(str, change.right), *rates, solution)
         yield rows
-    yield from _flips(found.flips)
-    yield from (f"{task}: could not be judged: {printable(why, keep=chr(10))}" for task, why in found.unjudged)
-    before, now = found.verifier
-    solved = [sum(change.solved[at] for change in found.tasks) for at in (0, 1)]
+    yield from _flip_lines(result.flips)
+    for task, why in result.unjudged:
+        yield f"{printable(task)}: could not be judged: {printable(why, keep=chr(10))}"
+    before, now = result.verifier
+    solved = [sum(change.solved[index] for change in result.tasks) for index in (0, 1)]
     yield (
-        f"{found.run}: {found.candidates} candidates, judged by {before or 'an unknown verifier'} then and {now} now "
-        f"({found.programs} different programs in this call): {len(found.flips)} flipped; "
-        f"solved then {solved[0]}, now {solved[1]}, of {len(found.tasks)} tasks"
+        f"{result.run}: {result.candidates} candidates, judged by {before or 'an unknown verifier'} then and {now} now "
+        f"({result.programs} different programs in this call): {len(result.flips)} flipped; "
+        f"solved then {solved[0]}, now {solved[1]}, of {len(result.tasks)} tasks"
     )
-    if found.lost:
-        yield f"no longer right, though the run kept it: {', '.join(found.lost)}"
+    if result.lost:
+        yield printable(f"no longer right, though the run kept it: {', '.join(result.lost)}")
 
 
-def _flips(flips: tuple[Flip, ...]) -> Iterator[str]:
+def _flip_lines(flips: tuple[Flip, ...]) -> Iterator[str]:
     """One block for each different program, with the first of its samples."""
     groups: dict[tuple[str, str], list[Flip]] = {}
     for flip in flips:
         groups.setdefault((flip.task, flip.candidate), []).append(flip)
     for same in list(groups.values())[:SHOWN]:
         first = same[0]
-        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-        kept = ", the kept solution" if any(flip.kept for flip in same) else ""
-        yield f"{first.task}: sample {first.sample}{more}{kept}: {_seen(first.before)}, now {_seen(first.after)}"
+        also = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        mark = ", the kept solution" if any(flip.kept for flip in same) else ""
+        change = f"{_name_outcome(first.before)}, now {_name_outcome(first.after)}"
+        yield printable(f"{first.task}: sample {first.sample}{also}{mark}: {change}")
         if first.after[1] is not Outcome.PASSED:
             yield printable(first.message, keep="\n")
     if len(groups) > SHOWN:
         yield f"... and {len(groups) - SHOWN} more programs; try: --json"
 
 
-def _seen(seen: tuple[Stage, Outcome]) -> str:
-    stage, outcome = seen
+def _name_outcome(ending: tuple[Stage, Outcome]) -> str:
+    stage, outcome = ending
     return "passed" if outcome is Outcome.PASSED else f"{outcome} at {stage.name}"

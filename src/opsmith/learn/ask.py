@@ -1,10 +1,12 @@
-"""How is the text of an agent's reply got? From the store or from the model, and it is stored before anybody reads it.
+"""The text of an agent's reply. From the store or from the model, and it is stored before anybody reads it.
 
 Where the provider keeps prompts, the first request of a task goes ahead, and the others find its prompt there: all
 samples of a task share it in a round. The very first one goes ahead of all: they share the system prompt.
-`settings.completions` samples of one task and temperature are asked for by one request of the proposer. Each of them
+`completions` samples of one task and temperature are asked for by one request of the proposer. Each of them
 has rows of its own, all committed together, so that whatever follows (judging, resuming, counting) is per sample. Where
 fewer texts come than were asked for, these are stored first, and then the rest is asked for as a request of its own.
+What came in place of an answer is paid for and stored too, but as nobody's reply: its sample stays unjudged, and a
+later session asks again while the round is open.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import ProviderError
-from opsmith.learn.session import Session
+from opsmith.learn.session import RunSession
 from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, Request
+from opsmith.models.answers import describe_missing_answer
+from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Boundary, Usage
-from opsmith.store.rows import PROPOSER, SampleKey, reply_rows
+from opsmith.store.rows import PROPOSER, UNANSWERED, SampleKey, in_turn, reply_rows
 
 PATIENCE_S = 60.0  # for the request that goes ahead
 Group = tuple[SampleKey, ...]
@@ -43,7 +46,7 @@ class Asking:
 
     def __init__(
         self,
-        session: Session,
+        session: RunSession,
         todo: Sequence[SampleKey],
         replies: dict[str, Reply],
         attempts: Mapping[SampleKey, int],
@@ -54,26 +57,30 @@ class Asking:
         self._replies = replies
         self._attempts = attempts
         self._slots = asyncio.Semaphore(max(1, at_once))
-        self._groups = groups([key for key in todo if key.id not in replies], session.settings.completions)
+        self._groups = group_samples(
+            [key for key in todo if key.id not in replies], session.settings.provider.completions
+        )
         self._shared: dict[Group, asyncio.Task[None]] = {}
         self._ahead: dict[str, asyncio.Event] = {}  # by task: whether its first request has its answer
 
-    async def text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
+    async def request_text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
         reply = self._replies.pop(key.request_id(agent), None)
         if reply is None and agent == PROPOSER:
-            reply = await self._share(key, messages, prompt)
+            reply = await self._share_request(key, messages, prompt)
         elif reply is None:
-            [reply] = await self._ask((key,), agent, messages, prompt)
-        return reply.texts[0] if reply.texts else ""
+            [reply] = await self._send_request((key,), agent, messages, prompt)
+        if missing := describe_missing_answer(reply):
+            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model.name}: {missing}")
+        return reply.texts[0]
 
-    async def _share(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:
+    async def _share_request(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:
         """A sample's part of what is asked for its whole group, once."""
         group = self._groups[key]
         if len(group) == 1:
             return (await self._in_turn(group, messages, prompt))[0]
         if group not in self._shared:
-            self._shared[group] = asyncio.create_task(self._fetch(group, messages, prompt))
+            self._shared[group] = asyncio.create_task(self._fetch_group(group, messages, prompt))
         try:
             await self._shared[group]
         except (UnjudgedError, HaltedError):
@@ -81,69 +88,79 @@ class Asking:
                 raise
         return self._replies.pop(key.id)
 
-    async def _fetch(self, group: Group, messages: tuple[Message, ...], prompt: str) -> None:
+    async def _fetch_group(self, group: Group, messages: tuple[Message, ...], prompt: str) -> None:
         """Ask until all of a group have replies; each is laid where its sample takes it, in the store by then."""
-        left = group
-        while left:
-            found = await self._in_turn(left, messages, prompt)
-            self._replies |= {key.id: reply for key, reply in zip(left, found, strict=False)}
-            left = left[len(found) :]
+        missing = group
+        while missing:
+            replies = await self._in_turn(missing, messages, prompt)
+            self._replies |= {key.id: reply for key, reply in zip(missing, replies, strict=False)}
+            missing = missing[len(replies) :]
 
     async def _in_turn(self, group: Group, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
         task = group[0].task
         if task in self._ahead:
-            await _passed(self._ahead[task])
-        elif keeps(self._session.model, messages):
+            await _wait_for_answer(self._ahead[task])
+        elif keeps_prompt(self._session.model, messages):
             very_first = next(iter(self._ahead.values()), None)
             self._ahead[task] = asyncio.Event()
             try:
                 if very_first is not None:
-                    await _passed(very_first)
-                return await self._ask(group, PROPOSER, messages, prompt)
+                    await _wait_for_answer(very_first)
+                return await self._send_request(group, PROPOSER, messages, prompt)
             finally:
                 self._ahead[task].set()
-        return await self._ask(group, PROPOSER, messages, prompt)
+        return await self._send_request(group, PROPOSER, messages, prompt)
 
-    async def _ask(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
+    async def _send_request(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
         settings, first = self._session.settings, group[0]
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
-        request = Request(messages, len(group), first.temperature, settings.max_tokens, seed, attempt)
+        request = Request(messages, len(group), first.temperature, settings.method.max_tokens, seed, attempt)
         async with self._slots:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
-            reply = await self._completed(request)
+            reply = await self._complete_request(request)
         seconds = time.monotonic() - started
-        found = shares(reply) if len(group) > 1 and reply.texts else [reply]
-        parts = zip(group, found, strict=False)
-        rows = [row for key, part in parts for row in reply_rows(key, agent, prompt, request, part, seconds)]
+        replies = split_reply(reply) if len(group) > 1 and reply.texts else [reply]
+        rows = []
+        for key, share in zip(group, replies, strict=False):
+            rows += reply_rows(key, self._name_author(agent, share), prompt, request, share, seconds)
         await asyncio.wrap_future(self._session.store.put(rows))
-        return found
+        for share in replies:
+            self._session.note_reply(describe_missing_answer(share))
+        return replies
 
-    async def _completed(self, request: Request) -> Reply:
+    def _name_author(self, agent: str, reply: Reply) -> str:
+        """Under whose name a reply is stored: one without an answer leaves the agent's place free for a later one."""
+        return in_turn(UNANSWERED, self._session.number) if describe_missing_answer(reply) else agent
+
+    async def _complete_request(self, request: Request) -> Reply:
         session = self._session
         if not session.may_ask():
             raise HaltedError
+        session.asking += 1
         try:
             reply = await session.model.complete(request)
         except ExhaustedError as error:
             raise UnjudgedError(None, str(error)) from error
         except ProviderError as error:
-            session.failed(error)
+            session.note_failure(error)
             raise UnjudgedError(Boundary.PROVIDER, str(error)) from error
-        session.count(reply.usage)
+        finally:
+            session.asking -= 1
+        session.count_usage(reply.usage)
         return reply
 
 
-async def _passed(ahead: asyncio.Event) -> None:
+async def _wait_for_answer(ahead: asyncio.Event) -> None:
     """The request ahead has its answer, or takes too long for it."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE_S):
             await ahead.wait()
 
 
-def keeps(model: ChatModel, messages: Sequence[Message]) -> bool:
+def keeps_prompt(model: ChatModel, messages: Sequence[Message]) -> bool:
     """Whether the model's provider keeps this prompt."""
     if not isinstance(model, Caching) or model.caches_from is None:
         return False
@@ -157,12 +174,12 @@ def firsts_early(keys: Sequence[SampleKey], places: int) -> list[SampleKey]:
     >>> [key.task for key in firsts_early(keys, 2)]
     ['a', 'a', 'b', 'a', 'b', 'b']
     """
-    first = {task: at for at, task in reversed(list(enumerate(key.task for key in keys)))}
-    order = sorted(range(len(keys)), key=lambda at: at - places if first[keys[at].task] == at else at)
-    return [keys[at] for at in order]
+    first = {task: place for place, task in reversed(list(enumerate(key.task for key in keys)))}
+    order = sorted(range(len(keys)), key=lambda place: place - places if first[keys[place].task] == place else place)
+    return [keys[place] for place in order]
 
 
-def groups(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group]:
+def group_samples(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group]:
     """Which samples share a request: those of one task and temperature whose numbers lie in one block of `size`.
 
     The blocks are the same in a run that was resumed, and so is each request.
@@ -173,26 +190,30 @@ def groups(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group]:
     return {key: tuple(block) for block in blocks.values() for key in block}
 
 
-def shares(reply: Reply) -> list[Reply]:
-    """One reply for each text. The first has the requests, the input and the cost; output is shared out by length.
+def split_reply(reply: Reply) -> list[Reply]:
+    """One reply for each text. The first answer has the requests, the input and the cost; output is shared by length.
 
-    >>> both = shares(Reply(("abc", "a"), Usage(1, 100, 9, 60, 0.5), "m", ("stop", "length")))
+    >>> both = split_reply(Reply(("abc", "a"), Usage(1, 100, 9, 60, 0.5), "m", ("stop", "length")))
     >>> [part.usage.output_tokens for part in both], both[1].usage.cost_usd, both[1].finish
     ([7, 2], 0.0, ('length',))
     """
-    whole, ends = reply.usage, _ends([len(text) for text in reply.texts], reply.usage.output_tokens)
-    nothing = Usage(cost_usd=None if whole.cost_usd is None else 0.0)
-    found = []
-    for at, text in enumerate(reply.texts):
-        usage = replace(whole if at == 0 else nothing, output_tokens=ends[at + 1] - ends[at])
-        found.append(Reply((text,), usage, reply.model, reply.finish[at : at + 1]))
-    return found
+    total, ends = reply.usage, _split_total([len(text) for text in reply.texts], reply.usage.output_tokens)
+    nothing = Usage(cost_usd=None if total.cost_usd is None else 0.0)
+    replies = [
+        Reply((text,), nothing, reply.model, reply.finish[place : place + 1]) for place, text in enumerate(reply.texts)
+    ]
+    payer = next((place for place, share in enumerate(replies) if not describe_missing_answer(share)), 0)
+    bills = [
+        replace(total if place == payer else nothing, output_tokens=ends[place + 1] - ends[place])
+        for place in range(len(replies))
+    ]
+    return [replace(share, usage=bill) for share, bill in zip(replies, bills, strict=True)]
 
 
-def _ends(lengths: Sequence[int], total: int) -> list[int]:
+def _split_total(lengths: Sequence[int], total: int) -> list[int]:
     """Where the part of each ends, from 0 to `total`; empty texts have an equal part if all are empty."""
     weights = lengths if sum(lengths) else [1] * len(lengths)
     ends = [0]
-    for at in range(1, len(weights) + 1):
-        ends.append(round(total * sum(weights[:at]) / sum(weights)))
+    for count in range(1, len(weights) + 1):
+        ends.append(round(total * sum(weights[:count]) / sum(weights)))
     return ends

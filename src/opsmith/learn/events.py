@@ -1,4 +1,4 @@
-"""What is told to whoever watches a run? One small record per thing that happens, in the order in which it happens."""
+"""What is told to whoever watches a run. One small record per thing that happens, in the order in which it happens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opsmith.records import Experience, Usage, Verdict
 from opsmith.store.rows import RoundInfo, SampleKey
 
 if TYPE_CHECKING:
-    from opsmith.learn.result import RunResult
+    from opsmith.results.result import RunResult
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,14 @@ class RunStarted:
     run: str
     model: str
     tasks: tuple[str, ...]
-    given: tuple[str, ...]  # tasks that were solved before the run began: from another run, or imported
+    solved_before: tuple[str, ...]  # tasks that were solved before the run began: from another run, or imported
     resumed: bool
 
 
 @dataclass(frozen=True)
 class RoundStarted:
     round: RoundInfo
-    done: int  # of `round.planned` samples, those that were judged in an earlier session
+    judged_before: int  # of `round.planned` samples, those that were judged in an earlier session
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,19 @@ class Warned:
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """The run was told to stop. It waits for what is under way, `seconds` at most."""
+
+    requests: int  # in flight
+    verdicts: int  # of replies that came
+    seconds: float
+    in_batches: bool  # the requests lie with the provider, where the same command finds them again
+
+
+@dataclass(frozen=True)
 class RunEnded:
     result: RunResult
 
 
-Event = RunStarted | RoundStarted | SampleJudged | TaskSolved | RoundEnded | Warned | RunEnded
+Event = RunStarted | RoundStarted | SampleJudged | TaskSolved | RoundEnded | Warned | Stopping | RunEnded
 OnEvent = Callable[[Event], None]

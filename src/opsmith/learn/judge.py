@@ -1,4 +1,4 @@
-"""Who judges a candidate? Anything with this one method: the pool of worker processes, or a test in its own process."""
+"""What judges candidates: anything with this one method, the pool of worker processes or a test in its own process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IMPORT = "import"  # the origin of a hand-written experience
 
 
 class Judge(Protocol):
-    """`opsmith.verification.pool.Pool` is one."""
+    """`opsmith.judging.pool.Pool` is one."""
 
     async def judge(self, task: Task, source: str) -> Verdict: ...
 
@@ -29,10 +29,10 @@ class Solution:
 
 async def import_experiences(solutions: Sequence[Solution], judge: Judge) -> list[Experience]:
     """Hand-written solutions as experiences to start from. Raises TaskError when the verifier does not pass one."""
-    return [await _imported(solution, judge) for solution in solutions]
+    return [await _import_solution(solution, judge) for solution in solutions]
 
 
-async def _imported(solution: Solution, judge: Judge) -> Experience:
+async def _import_solution(solution: Solution, judge: Judge) -> Experience:
     verdict = await judge.judge(solution.task, solution.source)
     if not verdict.passed:
         problem = "could not be judged" if verdict.outcome is Outcome.UNJUDGED else "is not a solution"

@@ -1,4 +1,4 @@
-"""Does somebody who watches wish that the run pauses? Asked of the store, so that it may be said by any process.
+"""Pauses that somebody who watches asks for. Asked of the store, so that it may be said by any process.
 
 Requests in flight are finished; no new one starts until the wish is taken back, in this session or a later one.
 """
@@ -9,7 +9,7 @@ import asyncio
 
 from opsmith.errors import UsageError
 from opsmith.learn.events import Warned
-from opsmith.learn.session import Session
+from opsmith.learn.session import RunSession
 from opsmith.store import Store
 from opsmith.store.rows import Wish, control_row
 
@@ -17,7 +17,7 @@ LOOK_S = 0.5
 _PAUSED = "paused: no new request starts before `opsmith resume {run}`"
 
 
-async def obey(session: Session) -> None:
+async def obey_wishes(session: RunSession) -> None:
     """Keep `session.running` as the store says, until cancelled; nothing starts either while nothing can be stored.
 
     It is cleared before. Raises StoreError when the store cannot be asked.
@@ -35,9 +35,9 @@ async def obey(session: Session) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-def tell(store: Store, run: str, wish: Wish) -> None:
+def store_wish(store: Store, run: str, wish: Wish) -> None:
     """Store the wish, for whichever process works on the run. Raises UsageError when the run is finished."""
-    end = store.end(run)
+    end = store.end_reason(run)
     if end is not None:
         raise UsageError(f"run {run}: it is finished ({end}); only one that goes on can be paused or resumed")
     store.put([control_row(run, wish)]).result()

@@ -1,4 +1,4 @@
-"""Which demonstrations does the next round show? Strategies, by name.
+"""The demonstrations of the next round. Strategies, by name.
 
 A strategy is a pure function of the experiences, of the rounds that have ended and of the run's seed, so that a run
 which was killed goes on exactly as one that was not. Budgets and limits on rounds are the loop's.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from opsmith.errors import UsageError
 from opsmith.learn.similarity import most_similar_first
-from opsmith.learn.stratify import stratify
+from opsmith.learn.stratify import stratify_experiences
 from opsmith.records import Experience, Task, content_hash
 
 NONE = "none"  # the level of a round without demonstrations
@@ -29,7 +29,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class Step:
+class Selection:
     """What the next round shows. `demonstrations` come hardest first."""
 
     cycle: int
@@ -43,74 +43,82 @@ class Step:
             return self.demonstrations
         return most_similar_first(task, self.demonstrations)[: self.nearest]
 
-    def shown(self, tasks: Sequence[Task]) -> tuple[Experience, ...]:
+    def shown_to_any(self, tasks: Sequence[Task]) -> tuple[Experience, ...]:
         """What the round shows to any of the tasks, hardest first."""
-        every = {item.task.digest for task in tasks for item in self.shown_to(task)}
-        return tuple(item for item in self.demonstrations if item.task.digest in every)
+        every = {experience.task.digest for task in tasks for experience in self.shown_to(task)}
+        return tuple(experience for experience in self.demonstrations if experience.task.digest in every)
 
 
-Strategy = Callable[[Sequence[Experience], Sequence[Past], int, int], Step | None]  # None: nothing is left to try
+Strategy = Callable[[Sequence[Experience], Sequence[Past], int, int], Selection | None]  # None: nothing is left to try
 
 
-def adaptive(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Step | None:
+def select_adaptive(
+    experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0
+) -> Selection | None:
     """Algorithm 1: hard examples first, then mixed with easier ones; a solved task starts a new cycle from the hard.
 
-    As printed, the algorithm would never sample while D is empty; its first iteration has no demonstrations.
+    As printed, the algorithm would never sample while D is empty; its first round has no demonstrations.
     """
     if not past and not experiences:
-        return Step(0, NONE)
-    cycle, position = _place(past)
-    strata = stratify(experiences, levels)
+        return Selection(0, NONE)
+    cycle, position = _next_place(past)
+    strata = stratify_experiences(experiences, levels)
     if position >= len(strata):
         return None  # the demonstrations are used up
-    shown = tuple(item for stratum in strata[: position + 1] for item in stratum)
-    return Step(cycle, _label(position), shown)
+    demonstrations = tuple(experience for stratum in strata[: position + 1] for experience in stratum)
+    return Selection(cycle, _label_level(position), demonstrations)
 
 
-def everything(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Step | None:
+def select_all(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Selection | None:
     """All demonstrations at once: `adaptive` with one level."""
-    return _named("all", adaptive(experiences, past, 1))
+    return _rename_level("all", select_adaptive(experiences, past, 1))
 
 
-def at_random(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Step | None:
+def select_random(
+    experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0
+) -> Selection | None:
     """As many demonstrations as the hardest stratum holds, drawn from all with equal chances, anew in every round.
 
     What it controls for: a prompt as short as that of the adaptive strategy's first step, but not chosen by difficulty.
     It tries for as many rounds as the adaptive one does before it gives up, so it spends as many samples and at most
     as many tokens. The draw is a hash of seed, round and task; the drawn ones are shown in the usual order.
     """
-    step = adaptive(experiences, past, levels)
+    step = select_adaptive(experiences, past, levels)
     if step is None or step.level == NONE:
         return step
     every = hardest_first(experiences)
-    size = len(stratify(experiences, levels)[0])
-    ranked = sorted(every, key=lambda item: content_hash(str(seed), str(len(past)), item.task.digest))
-    drawn = {item.task.digest for item in ranked[:size]}
-    return Step(step.cycle, "random", tuple(item for item in every if item.task.digest in drawn))
+    size = len(stratify_experiences(experiences, levels)[0])
+    ranked = sorted(every, key=lambda experience: content_hash(str(seed), str(len(past)), experience.task.digest))
+    drawn = {experience.task.digest for experience in ranked[:size]}
+    return Selection(step.cycle, "random", tuple(experience for experience in every if experience.task.digest in drawn))
 
 
-def similar(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Step | None:
+def select_similar(
+    experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0
+) -> Selection | None:
     """The demonstrations that are most like the task, most similar first; at each step as many as `adaptive` shows.
 
     So the last step of a cycle shows all of them. Each task has an order of its own: see `similarity`.
     """
-    step = adaptive(experiences, past, levels)
+    step = select_adaptive(experiences, past, levels)
     if step is None or step.level == NONE:
         return step
-    return Step(step.cycle, "similar", tuple(hardest_first(experiences)), nearest=len(step.demonstrations))
+    return Selection(step.cycle, "similar", tuple(hardest_first(experiences)), nearest=len(step.demonstrations))
 
 
-def without(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Step | None:
+def select_nothing(
+    experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0
+) -> Selection | None:
     """The control: the unsolved tasks are sampled again and again without demonstrations, until the budget is spent."""
-    return Step(0, NONE)
+    return Selection(0, NONE)
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "adaptive": adaptive,
-    "all": everything,
-    "random": at_random,
-    "similar": similar,
-    "none": without,
+    "adaptive": select_adaptive,
+    "all": select_all,
+    "random": select_random,
+    "similar": select_similar,
+    "none": select_nothing,
 }
 
 
@@ -122,23 +130,23 @@ def get_strategy(name: str) -> Strategy:
 
 def hardest_first(experiences: Sequence[Experience]) -> list[Experience]:
     """All experiences in the order in which a prompt that holds all of them shows them."""
-    return [item for stratum in stratify(experiences, 1) for item in stratum]
+    return [experience for stratum in stratify_experiences(experiences, 1) for experience in stratum]
 
 
-def _named(level: str, step: Step | None) -> Step | None:
-    return step if step is None or step.level == NONE else Step(step.cycle, level, step.demonstrations)
+def _rename_level(level: str, step: Selection | None) -> Selection | None:
+    return step if step is None or step.level == NONE else Selection(step.cycle, level, step.demonstrations)
 
 
-def _place(past: Sequence[Past]) -> tuple[int, int]:
+def _next_place(past: Sequence[Past]) -> tuple[int, int]:
     """The next round's cycle and its place in it."""
     if not past:
         return 1, 0
     last = past[-1].cycle
     if past[-1].solved:
         return last + 1, 0
-    return last, sum(item.cycle == last for item in past)
+    return last, sum(ended.cycle == last for ended in past)
 
 
-def _label(position: int) -> str:
+def _label_level(position: int) -> str:
     """H, HM, HME, and one more E for each further level."""
     return "HME"[: position + 1] + "E" * (position - 2)

@@ -1,4 +1,4 @@
-"""What does one process need to work on a run, and may it ask once more? Stops, pauses and money of a session."""
+"""What one process needs to work on a run, and whether it may ask once more. Stops, pauses and money of a session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAILURES = 10  # without a reply in between: the provider is down; at least as m
 
 
 @dataclass
-class Session:
+class RunSession:
     """One start of a run, and what it has seen so far."""
 
     run: str
@@ -32,43 +32,66 @@ class Session:
     on_event: OnEvent
     spent: Usage  # of the whole run, earlier sessions included
     known_usd: float = 0.0  # of it, what is known: replies without a price are left out
+    number: int = 1  # of the run's sessions
     halt: str = ""  # why no further request may start
     error: OpsmithError | None = None  # what the session ends with once the requests in flight are done
-    said: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)
     running: asyncio.Event = field(default_factory=asyncio.Event)  # cleared while the run is paused
+    asking: int = 0  # requests in flight
+    judging: int = 0  # samples whose candidate is being judged
     _failures: int = 0
+    _unanswered: int | None = None  # the run's first replies, while none of them holds an answer
 
-    def warn(self, message: str) -> None:
-        if message not in self.said:
-            self.said.add(message)
+    def __post_init__(self) -> None:
+        if not self.spent.requests:
+            self._unanswered = 0
+
+    def warn_once(self, message: str) -> None:
+        if message not in self.warned:
+            self.warned.add(message)
             self.on_event(Warned(message))
 
-    def count(self, usage: Usage) -> None:
+    def count_usage(self, usage: Usage) -> None:
         self.spent += usage
         self.known_usd += usage.cost_usd or 0.0
         self._failures = 0
-        cap = self.settings.max_cost
+        cap = self.settings.spending.max_cost
         if cap is None:
             return
         if usage.cost_usd is None:
-            self.warn(self._unknown())
+            self.warn_once(self._explain_missing_price())
         for share in [share for share in WARN_AT if self.known_usd >= share * cap][-1:]:
-            self.warn(f"{share:.0%} of --max-cost {cap:g} USD are spent")
+            self.warn_once(f"{share:.0%} of --max-cost {cap:g} USD are spent")
 
-    def _unknown(self) -> str:
+    def _explain_missing_price(self) -> str:
         if self.known_usd:
             return "what some replies cost is not known, so --max-cost is kept for the others only"
         return f"model {self.model.name}: its price is not known, so --max-cost cannot be kept"
 
     def may_ask(self) -> bool:
         """Whether one more request may start."""
-        cap = self.settings.max_cost
+        cap = self.settings.spending.max_cost
         if not self.halt and cap is not None and self.known_usd >= cap:
             self.halt = "max cost"
         return not self.halt
 
-    def failed(self, error: ProviderError) -> None:
+    def note_reply(self, missing: str) -> None:
+        """A reply is stored; `missing`: why it holds no answer.
+
+        When none of a new run's first replies holds one, the session ends: whoever starts it again wants to go on.
+        """
+        if not missing or self._unanswered is None:
+            self._unanswered = None
+            return
+        self._unanswered += 1
+        if not self.halt and self._unanswered >= max(FAILURES, self.settings.provider.concurrency):
+            problem = (
+                f"{self.model.name}: none of the first {self._unanswered} replies holds an answer, and each is paid for"
+            )
+            self.halt, self.error = "provider", ProviderError(f"{problem}; the last: {missing}")
+
+    def note_failure(self, error: ProviderError) -> None:
         self._failures += 1
-        down = self._failures >= max(FAILURES, self.settings.concurrency)
+        down = self._failures >= max(FAILURES, self.settings.provider.concurrency)
         if not self.halt and (down or error.status in REFUSED_BY_PROVIDER):
             self.halt, self.error = "provider", error

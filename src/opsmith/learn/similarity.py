@@ -1,4 +1,4 @@
-"""Which experiences are most like a task? BM25 over the words of what the tasks declare: types, dims and functions.
+"""Experiences by likeness to a task: BM25 over the words of what the tasks declare, that is types, dims and functions.
 
 Okapi BM25 with the usual constants (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009): the task's
 text is the query, each experience's task text a document. Words in nearly every document weigh next to nothing, so what
@@ -20,29 +20,29 @@ _WORD = re.compile(r"\w+")
 
 def most_similar_first(task: Task, experiences: Sequence[Experience]) -> tuple[Experience, ...]:
     """The experiences by falling score; of equal ones the hardest first, then by task id."""
-    texts = [item.task.prompt_text for item in experiences]
-    ranked = zip(scores(task.prompt_text, texts), experiences, strict=True)
+    texts = [experience.task.prompt_text for experience in experiences]
+    ranked = zip(score_documents(task.prompt_text, texts), experiences, strict=True)
     order = sorted(ranked, key=lambda pair: (-pair[0], pair[1].success_rate, pair[1].task.id))
-    return tuple(item for _, item in order)
+    return tuple(experience for _, experience in order)
 
 
-def scores(query: str, documents: Sequence[str]) -> list[float]:
+def score_documents(query: str, documents: Sequence[str]) -> list[float]:
     """The BM25 score of each document.
 
-    >>> [round(score, 2) for score in scores("fp32 Buffer", ["fp32 Buffer", "fp32 Multihot"])]
+    >>> [round(score, 2) for score in score_documents("fp32 Buffer", ["fp32 Buffer", "fp32 Multihot"])]
     [0.88, 0.18]
     """
     counts = [Counter(_WORD.findall(document)) for document in documents]
     holders = Counter(word for count in counts for word in count)
     mean = sum(map(Counter.total, counts)) / max(1, len(counts)) or 1.0
     weights = {
-        word: asked * math.log(1 + (len(counts) - holders[word] + 0.5) / (holders[word] + 0.5))
-        for word, asked in Counter(_WORD.findall(query)).items()
+        word: uses * math.log(1 + (len(counts) - holders[word] + 0.5) / (holders[word] + 0.5))
+        for word, uses in Counter(_WORD.findall(query)).items()
     }
-    return [_score(weights, count, count.total() / mean) for count in counts]
+    return [_score_document(weights, count, count.total() / mean) for count in counts]
 
 
-def _score(weights: dict[str, float], count: Counter[str], length: float) -> float:
+def _score_document(weights: dict[str, float], count: Counter[str], length: float) -> float:
     """`length`: of the document, in mean lengths."""
     norm = K1 * (1 - B + B * length)
     return math.fsum(weight * count[word] * (K1 + 1) / (count[word] + norm) for word, weight in weights.items())

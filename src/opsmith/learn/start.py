@@ -1,27 +1,30 @@
-"""What does a run start from, and when did a session of it begin and end?"""
+"""What a run starts from, and when its sessions begin and end."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from opsmith.agents.prompt import base_prompt
+from opsmith.agents.prompt import write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
-from opsmith.learn.identity import commit, plain, surroundings
-from opsmith.learn.session import Session
+from opsmith.learn.identity import describe_surroundings, plain_settings, read_commit
+from opsmith.learn.session import RunSession
 from opsmith.records import Experience, Task
+from opsmith.results.problems import digest_problems
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo, experience_rows, run_rows, session_end_row, session_row
 from opsmith.targets import Target, get_target
+from opsmith.targets.capabilities import earlier_verifiers
+from opsmith.targets.protocols import GUARDIAN
 
 
 def given_experiences(settings: Settings, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
     """Where D starts; of several solutions of a task, the first."""
-    earlier = store.experiences(store.find_run(settings.from_run)) if settings.from_run else []
-    every = [*(kept.experience for kept in earlier), *experiences]
-    return list({item.task.digest: item for item in reversed(every)}.values())[::-1]
+    earlier = store.read_experiences(store.find_run(settings.method.from_run)) if settings.method.from_run else []
+    every = [*(solution.experience for solution in earlier), *experiences]
+    return list({experience.task.digest: experience for experience in reversed(every)}.values())[::-1]
 
 
 def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
@@ -36,21 +39,38 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
     if twice:
         raise UsageError(f"tasks: given twice: {', '.join(twice)}; each task needs an id of its own")
     target = get_target(names[0])
-    if settings.agents == "agent" and settings.guardian == "llm" and target.guardian_prompt() is None:
+    asks_guardian = settings.method.agents == "agent" and settings.method.guardian == "llm"
+    if asks_guardian and target.base_prompt(GUARDIAN) is None:
         raise UsageError(f"guardian llm: target {target.name!r} has no guardian prompt; try --agents single")
-    base_prompt(target, settings.prompt)
+    write_system_prompt(target, settings.method.prompt)
     return target
 
 
-def begin(store: Store, info: RunInfo, tasks: Sequence[Task], given: Sequence[Experience], settings: Settings) -> None:
-    rows = run_rows(info, tasks)
-    for item in given:
-        rows += experience_rows(info.id, item, None, False)
-    store.put([*rows, session_row(info.id, plain(settings), surroundings(), commit())]).result()
+def choose_run(store: Store, target: Target, info_of: Callable[[str], RunInfo]) -> RunInfo:
+    """The run that this command stands for, which `info_of` names for a verifier's version.
+
+    One that an earlier verifier began and that nobody finished goes on: its replies were paid for.
+    """
+    today = info_of(target.verifier)
+    if store.read_info(today.id) is None:
+        for verifier in earlier_verifiers(target):
+            earlier = info_of(verifier)
+            if store.read_info(earlier.id) is not None and store.end_reason(earlier.id) is None:
+                return earlier
+    return today
+
+
+def begin_run(
+    store: Store, info: RunInfo, tasks: Sequence[Task], start: Sequence[Experience], settings: Settings
+) -> None:
+    rows = run_rows(info, tasks, digest_problems(tasks))
+    for experience in start:
+        rows += experience_rows(info.id, experience, None, False)
+    store.put([*rows, session_row(info.id, plain_settings(settings), describe_surroundings(), read_commit())]).result()
 
 
 @contextlib.contextmanager
-def timed(store: Store, session: Session) -> Iterator[None]:
+def time_session(store: Store, session: RunSession) -> Iterator[None]:
     """Record how long a session took and why it ended."""
     start = time.monotonic()
     reason = "failed"

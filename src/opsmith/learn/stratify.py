@@ -1,4 +1,4 @@
-"""Which experiences are hard, and which easy? The stratification of Algorithm 1 (paper, section 3.2)."""
+"""Strata of experiences, from hard to easy. The stratification of Algorithm 1 (paper, section 3.2)."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from itertools import pairwise
 from opsmith.records import Experience
 
 
-def stratify(experiences: Sequence[Experience], levels: int) -> list[tuple[Experience, ...]]:
+def stratify_experiences(experiences: Sequence[Experience], levels: int) -> list[tuple[Experience, ...]]:
     """The strata, hardest first; each in ascending order of success rate, ties by task id.
 
     The sorted experiences are cut into `levels` bins whose sizes differ by at most one, larger ones first. A bin's
     boundary is its highest rate. Each experience then goes to the first bin whose boundary is not below its rate, so
     that equal rates stay together; bins left empty fall away.
     """
-    ordered = sorted(experiences, key=lambda item: (item.success_rate, item.task.id))
-    boundaries = [part[-1].success_rate for part in _bins(ordered, levels) if part]
+    ordered = sorted(experiences, key=lambda experience: (experience.success_rate, experience.task.id))
+    boundaries = [stratum_bin[-1].success_rate for stratum_bin in _cut_bins(ordered, levels) if stratum_bin]
     strata: list[list[Experience]] = [[] for _ in boundaries]
-    for item in ordered:
-        first = next(i for i, boundary in enumerate(boundaries) if item.success_rate <= boundary)
-        strata[first].append(item)
+    for experience in ordered:
+        first = next(i for i, boundary in enumerate(boundaries) if experience.success_rate <= boundary)
+        strata[first].append(experience)
     return [tuple(stratum) for stratum in strata if stratum]
 
 
-def _bins(ordered: Sequence[Experience], levels: int) -> list[Sequence[Experience]]:
-    size, rest = divmod(len(ordered), levels)
-    cuts = [i * size + min(i, rest) for i in range(levels + 1)]
+def _cut_bins(ordered: Sequence[Experience], levels: int) -> list[Sequence[Experience]]:
+    size, larger = divmod(len(ordered), levels)
+    cuts = [i * size + min(i, larger) for i in range(levels + 1)]
     return [ordered[start:end] for start, end in pairwise(cuts)]

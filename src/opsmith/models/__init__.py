@@ -33,7 +33,7 @@ class Request:
 @dataclass(frozen=True)
 class Reply:
     """What one call brought. `texts` has one entry per completion, as received, less our own keys, and may have fewer
-    than were asked for; `finish` says why each ended: "stop", "length" ...
+    than were asked for; `finish` says why each ended: "stop", "length" ... Which of them are answers: `models.answers`.
     """
 
     texts: tuple[str, ...]
@@ -68,19 +68,19 @@ class Caching(Protocol):
 class Ledger(Protocol):
     """Which request lies in which batch; kept by whoever keeps the run. What was noted is committed on return."""
 
-    def batches(self, model: str) -> dict[str, str]:
+    def list_batches(self, model: str) -> dict[str, str]:
         """The last batch of every request's name, less those that failed in it."""
         ...
 
-    async def submitted(self, model: str, batch: str, names: Sequence[str]) -> None: ...
+    async def note_submitted(self, model: str, batch: str, names: Sequence[str]) -> None: ...
 
-    async def failed(self, batch: str, names: Sequence[str]) -> None: ...
+    async def note_failed(self, batch: str, names: Sequence[str]) -> None: ...
 
 
 @runtime_checkable
 class Batched(Protocol):
     """What a chat model adds whose replies come in batches, hours later: as many requests wait at once as there are."""
 
-    def remember(self, ledger: Ledger) -> None:
+    def use_ledger(self, ledger: Ledger) -> None:
         """Keep account there from now on, and know what earlier sessions handed in."""
         ...

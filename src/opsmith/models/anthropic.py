@@ -1,10 +1,10 @@
-"""How is text got from Anthropic and from servers that speak its messages protocol?
+"""Models behind the messages protocol of Anthropic, and of servers that speak it.
 
 The system prompt travels apart. The protocol has no `n` and no seed: a call brings one completion, however many are
-asked for, and a seed is not sent. Temperatures above 1.0 are
-sent as 1.0. Two marks ask the provider to keep a prompt: the system prompt, which all requests share, and the whole,
-which all samples of a task share in a round. (Examples alone, shared by a round's tasks, would save some 5 % more of
-the input, and the user's message would no longer be one block.)
+asked for, and a seed is not sent. Temperatures above 1.0 are sent as 1.0. Two marks ask the provider to keep a prompt:
+the system prompt, which all requests share, and the whole, which all samples of a task share in a round. (Examples
+alone, shared by a round's tasks, would save some 5 % more of the input, and the user's message would no longer be one
+block.)
 """
 
 from __future__ import annotations
@@ -16,10 +16,22 @@ from typing import Any
 from pydantic import BaseModel
 
 from opsmith.models import Reply, Request
-from opsmith.models.price import cost_usd
+from opsmith.models.price import price_reply
 from opsmith.models.retry import Retry
-from opsmith.models.sdk import UNCOUNTED, Channel, Endpoint, client_of, count, encodable, load, size, text_of
-from opsmith.models.windows import context_window
+from opsmith.models.sdk import (
+    UNCOUNTED,
+    Connection,
+    Endpoint,
+    estimate_request,
+    load_sdk,
+    make_client,
+    read_completion,
+    read_count,
+    read_object,
+    read_word,
+    replace_surrogates,
+)
+from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
 
 INSTEAD = {"temperature": None, "cache_control": None}
@@ -37,9 +49,9 @@ class _Message(BaseModel):
     """The part of a reply that is read; other fields are ignored."""
 
     content: list[Any] | None
-    stop_reason: str | None = None
-    model: str | None = None
-    usage: dict[str, Any] | None = None
+    stop_reason: Any = None
+    model: Any = None
+    usage: Any = None
 
 
 class AnthropicModel:
@@ -49,24 +61,28 @@ class AnthropicModel:
     caches_from: int | None = 1024  # tokens; more for some models, which then keep nothing and charge nothing for it
 
     def __init__(self, endpoint: Endpoint, retry: Retry | None = None) -> None:
-        sdk = load("anthropic")
+        sdk = load_sdk("anthropic")
         self.name = endpoint.name
-        self.context_window = context_window(endpoint.provider, endpoint.model)
+        self.context_window = find_context_window(endpoint.provider, endpoint.model)
         self._endpoint = endpoint
-        self.channel = Channel(endpoint, sdk, retry or Retry(), INSTEAD)
+        self.channel = Connection(endpoint, sdk, retry or Retry(), INSTEAD)
         self.client = sdk.AsyncAnthropic(
-            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=client_of(sdk)
+            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=make_client(sdk)
         )
 
     async def complete(self, request: Request) -> Reply:
-        return await self.channel.ask(self._create, self._parameters(request), self.read, size(request, 1))
+        return await self.channel.ask_model(
+            self._create_message, self._build_parameters(request), self.read_body, estimate_request(request, 1)
+        )
 
     async def close(self) -> None:
         await self.client.close()
 
-    def _parameters(self, request: Request) -> dict[str, Any]:
-        system = "\n\n".join(encodable(m.content) for m in request.messages if m.role == "system")
-        turns = [{"role": m.role, "content": encodable(m.content)} for m in request.messages if m.role != "system"]
+    def _build_parameters(self, request: Request) -> dict[str, Any]:
+        system = "\n\n".join(replace_surrogates(m.content) for m in request.messages if m.role == "system")
+        turns = [
+            {"role": m.role, "content": replace_surrogates(m.content)} for m in request.messages if m.role != "system"
+        ]
         parameters: dict[str, Any] = {
             "model": self._endpoint.model,
             "messages": turns,
@@ -76,43 +92,38 @@ class AnthropicModel:
         }
         return parameters | ({"system": system} if system else {})
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def build_body(self, request: Request) -> dict[str, Any]:
         """A request as the protocol has it."""
-        return _marked(self._parameters(request))
+        return _mark_cached(self._build_parameters(request))
 
-    async def _create(self, parameters: dict[str, Any], seconds: float) -> Any:
-        parameters = _marked(parameters)
+    async def _create_message(self, parameters: dict[str, Any], seconds: float) -> Any:
+        parameters = _mark_cached(parameters)
         # the SDK's signature no longer has a temperature, the protocol does
         extra = {"temperature": parameters.pop("temperature")} if "temperature" in parameters else None
         return await self.client.messages.with_raw_response.create(**parameters, extra_body=extra, timeout=seconds)
 
-    def read(self, body: Any) -> Reply:
+    def read_body(self, body: Any) -> Reply:
         message = _Message.model_validate(body)
-        model = encodable(message.model or "")
-        return Reply(
-            texts=(text_of(message.content),),
-            usage=self._usage(message.usage, model),
-            model=model,
-            finish=(FINISH.get(message.stop_reason or "", message.stop_reason or ""),),
-        )
+        model, stopped = read_word(message.model), read_word(message.stop_reason)
+        text, ending = read_completion(message.content, FINISH.get(stopped, stopped))
+        return Reply((text,), self._count_usage(read_object(message.usage), model), model, (ending,))
 
-    def _usage(self, stated: Mapping[str, Any] | None, model: str) -> Usage:
+    def _count_usage(self, stated: Mapping[str, Any], model: str) -> Usage:
         """The protocol counts what was read from and written to the cache apart from the other input tokens."""
-        stated = stated or {}
-        cached = count(stated.get("cache_read_input_tokens")) or 0
-        written = count(stated.get("cache_creation_input_tokens")) or 0
-        rest, output = count(stated.get("input_tokens")), count(stated.get("output_tokens"))
-        if rest is None or output is None:
-            self.channel.say(UNCOUNTED)
-            return Usage(1, (rest or 0) + cached + written, output or 0, cached, cost_usd=None)
-        usage = Usage(1, rest + cached + written, output, cached)
-        cost = cost_usd(self._endpoint.provider, (model, self._endpoint.model), usage, written)
+        cached = read_count(stated.get("cache_read_input_tokens")) or 0
+        written = read_count(stated.get("cache_creation_input_tokens")) or 0
+        uncached, output = read_count(stated.get("input_tokens")), read_count(stated.get("output_tokens"))
+        if uncached is None or output is None:
+            self.channel.warn_once(UNCOUNTED)
+            return Usage(1, (uncached or 0) + cached + written, output or 0, cached, cost_usd=None)
+        usage = Usage(1, uncached + cached + written, output, cached)
+        cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage, written)
         return replace(usage, cost_usd=cost)
 
 
-def _marked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _mark_cached(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The system prompt as the part that the provider's prompt cache keeps."""
     if "system" not in parameters or "cache_control" not in parameters:
         return dict(parameters)
-    part = {"type": "text", "text": parameters["system"], "cache_control": parameters["cache_control"]}
-    return dict(parameters) | {"system": [part]}
+    cached_system = {"type": "text", "text": parameters["system"], "cache_control": parameters["cache_control"]}
+    return dict(parameters) | {"system": [cached_system]}

@@ -1,4 +1,4 @@
-"""What came of one attempt? A reply, or a failure, in no provider's terms; each provider's module makes them."""
+"""What came of one attempt: a reply, or a failure, in no provider's terms; each provider's module makes them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ class Failure(Exception):
         code: str = "",  # the server's own word for it
         parameter: str = "",  # the request's parameter that the server names
         sent: bool = True,  # False: nobody took the connection
+        remedy: str = "",  # what to try, where more is known than the status says; then sending again is no use
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -46,9 +47,12 @@ class Failure(Exception):
         self.code = code
         self.parameter = parameter
         self.sent = sent
+        self.remedy = remedy
 
     @property
-    def retryable(self) -> bool:
+    def is_retryable(self) -> bool:
+        if self.remedy:
+            return False
         if self.status is None:
             return True
         return (self.status in _PASSING or self.status >= 500) and self.code not in _HOPELESS
@@ -56,7 +60,7 @@ class Failure(Exception):
     @property
     def in_doubt(self) -> bool:
         """Whether the server may have done what it was asked to do all the same."""
-        return self.sent and self.retryable and self.status not in _UNTOUCHED
+        return self.sent and self.is_retryable and self.status not in _UNTOUCHED
 
     @property
     def asks_too_long(self) -> bool:
@@ -64,12 +68,12 @@ class Failure(Exception):
         return self.retry_after is not None and self.retry_after > LONGEST_S
 
     @property
-    def alike(self) -> tuple[int | None, str, str]:
+    def failure_key(self) -> tuple[int | None, str, str]:
         """Equal for failures of one kind."""
         return self.status, self.code, self.text
 
 
-def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+def read_retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
     """Seconds that the headers ask to wait: `retry-after-ms`, or `retry-after` as a number or an HTTP date.
 
     A date is read against the server's own clock where the headers tell it; `now` is ours.
@@ -79,19 +83,19 @@ def retry_after_s(headers: Mapping[str, str], now: Callable[[], float] = time.ti
         try:
             seconds = float(text) * unit
         except ValueError:
-            seconds = http_date(text) - server_time(headers, now) if unit == 1.0 else float("nan")
+            seconds = parse_http_date(text) - read_server_time(headers, now) if unit == 1.0 else float("nan")
         if isfinite(seconds):
             return max(0.0, seconds)
     return None
 
 
-def server_time(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float:
+def read_server_time(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float:
     """The time at the server, in seconds since 1970: its `Date` header, or else our clock."""
-    told = http_date(headers.get("date", ""))
-    return told if isfinite(told) else now()
+    stated = parse_http_date(headers.get("date", ""))
+    return stated if isfinite(stated) else now()
 
 
-def http_date(text: str) -> float:
+def parse_http_date(text: str) -> float:
     """Seconds since 1970; nan when it is no HTTP date."""
     try:
         return parsedate_to_datetime(text).timestamp()
@@ -99,9 +103,9 @@ def http_date(text: str) -> float:
         return float("nan")
 
 
-def wait_text(seconds: float) -> str:
+def format_wait(seconds: float) -> str:
     """
-    >>> wait_text(90), wait_text(1e300)
+    >>> format_wait(90), format_wait(1e300)
     ('90 s', '1e+300 s')
     """
     return f"{seconds:.0f} s" if seconds < 1e9 else f"{seconds:.0e} s"

@@ -1,10 +1,10 @@
-"""How are replies bought at half the price? By a provider's batch API: many requests at once, and hours of waiting.
+"""Replies at half the price, by a provider's batch API: many requests at once, and hours of waiting.
 
 `BatchModel` gathers what is asked until nothing new comes for a moment, hands it in as one batch and looks after it
 from time to time. Which request lies in which batch is told to a ledger before anybody waits, so that a run that was
 stopped picks its batches up instead of paying for them again. A request is named by the hash of its content (its seed
-is part of it). What came back with an error is handed in again by the next session; a request that failed only for a
-parameter which the model refuses, at once and without it.
+is part of it). What came back with an error or without an answer is handed in again by the next session; a request that
+failed only for a parameter which the model refuses, at once and without it.
 
 Two gaps. Killed between a provider's "accepted" and the ledger's commit, that batch is paid for and not found again. A
 batch of which no answer says whether it was accepted is not handed in again by this session, but by the next one: who
@@ -21,9 +21,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from opsmith.models import Ledger, Reply, Request
+from opsmith.models.answers import holds_answer
 from opsmith.models.attempt import Failure
-from opsmith.models.retry import provider_error
-from opsmith.models.sdk import at_most
+from opsmith.models.retry import make_provider_error
+from opsmith.models.sdk import limit_completions
 from opsmith.records import content_hash, dumps
 
 DISCOUNT = 0.5  # OpenAI and Anthropic, 2026-11: batches cost half
@@ -33,25 +34,25 @@ log = logging.getLogger("opsmith.models")
 Result = tuple[str, Reply | Failure]
 
 
-class Desk(Protocol):
+class BatchApi(Protocol):
     """A provider's batch endpoint. Raises ProviderError when it cannot be reached or refuses."""
 
     name: str
     context_window: int | None
 
-    async def submit(self, requests: Mapping[str, Request]) -> str:
+    async def submit_requests(self, requests: Mapping[str, Request]) -> str:
         """Hand in requests by name; the batch's id."""
         ...
 
-    async def ended(self, batch: str) -> bool:
+    async def has_ended(self, batch: str) -> bool:
         """Whether nothing more will come of it."""
         ...
 
-    def results(self, batch: str) -> AsyncIterator[Result]:
+    def read_results(self, batch: str) -> AsyncIterator[Result]:
         """What came of a batch that has ended."""
         ...
 
-    def refused(self, failure: Failure) -> bool:
+    def learn_refusal(self, failure: Failure) -> bool:
         """Whether a request failed for a parameter that is left out from now on."""
         ...
 
@@ -71,10 +72,10 @@ class BatchModel:
 
     is_language_model = True
 
-    def __init__(self, desk: Desk, pace: Pace = Pace()) -> None:
-        self.name = desk.name
-        self.context_window = desk.context_window
-        self._desk, self._pace = desk, pace
+    def __init__(self, api: BatchApi, pace: Pace = Pace()) -> None:
+        self.name = api.name
+        self.context_window = api.context_window
+        self._api, self._pace = api, pace
         self._ledger: Ledger | None = None
         self._batch_of: dict[str, str] = {}  # by the name of a request
         self._arrived: dict[str, Reply | Failure] = {}  # before anybody asked
@@ -85,27 +86,27 @@ class BatchModel:
         self._watched: set[str] = set()
         self._hand_in: asyncio.TimerHandle | None = None
 
-    def remember(self, ledger: Ledger) -> None:
+    def use_ledger(self, ledger: Ledger) -> None:
         """Keep account there from now on, and know what earlier sessions handed in."""
         self._ledger = ledger
-        self._batch_of = ledger.batches(self.name)
+        self._batch_of = ledger.list_batches(self.name)
 
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError when the batch, or this request in it, failed."""
-        name = self._free_name(request)
+        name = self._choose_name(request)
         self._requests[name] = request
         future = self._waiting[name] = asyncio.get_running_loop().create_future()
         if name in self._arrived:
-            self._deliver(name, self._arrived.pop(name))
+            self._deliver_result(name, self._arrived.pop(name))
         elif name in self._batch_of:
-            self._watch(self._batch_of[name])
+            self._watch_batch(self._batch_of[name])
         else:
-            self._enqueue(name, request)
+            self._enqueue_request(name, request)
         try:
-            return at_most(request.n, await future)
+            return limit_completions(request.n, await future)
         finally:
-            for kept in (self._waiting, self._queue, self._requests):
-                kept.pop(name, None)
+            for waiters in (self._waiting, self._queue, self._requests):
+                waiters.pop(name, None)
 
     async def close(self) -> None:
         """Leave the batches to the provider; the same run finds them again."""
@@ -114,9 +115,9 @@ class BatchModel:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._desk.close()
+        await self._api.close()
 
-    def _free_name(self, request: Request) -> str:
+    def _choose_name(self, request: Request) -> str:
         """Equal requests that wait at the same time are numbered."""
         name = content_hash(self.name, dumps(request))[:40]
         number = 0
@@ -124,80 +125,81 @@ class BatchModel:
             number += 1
         return f"{name}-{number}"
 
-    def _enqueue(self, name: str, request: Request) -> None:
+    def _enqueue_request(self, name: str, request: Request) -> None:
         self._queue[name] = request
         if self._hand_in is not None:
             self._hand_in.cancel()
         if len(self._queue) >= MOST:
-            self._start(self._submit())
+            self._start_task(self._submit_queue())
         else:
             loop = asyncio.get_running_loop()
-            self._hand_in = loop.call_later(self._pace.linger_s, lambda: self._start(self._submit()))
+            self._hand_in = loop.call_later(self._pace.linger_s, lambda: self._start_task(self._submit_queue()))
 
-    async def _submit(self) -> None:
+    async def _submit_queue(self) -> None:
         requests, self._queue = self._queue, {}
         if not requests:
             return
-        with self._told_on_error(list(requests)):
-            batch = await self._desk.submit(requests)
+        with self._report_errors(list(requests)):
+            batch = await self._api.submit_requests(requests)
             if self._ledger is not None:
-                await self._ledger.submitted(self.name, batch, list(requests))
+                await self._ledger.note_submitted(self.name, batch, list(requests))
             log.info("%s: batch %s of %d requests handed in", self.name, batch, len(requests))
             self._batch_of |= dict.fromkeys(requests, batch)
-            self._watch(batch)
+            self._watch_batch(batch)
 
-    def _watch(self, batch: str) -> None:
+    def _watch_batch(self, batch: str) -> None:
         if batch not in self._watched:
             self._watched.add(batch)
-            self._start(self._follow(batch))
+            self._start_task(self._follow_batch(batch))
 
-    async def _follow(self, batch: str) -> None:
+    async def _follow_batch(self, batch: str) -> None:
         """Wait for a batch, and give everybody what came for him."""
-        lost = {name: _missing(batch) for name, lies_in in self._batch_of.items() if lies_in == batch}
-        with self._told_on_error(lost):
-            while not await self._desk.ended(batch):
+        names = [name for name, lies_in in self._batch_of.items() if lies_in == batch]
+        lost: dict[str, Reply | Failure] = dict.fromkeys(names, _make_missing(batch))
+        with self._report_errors(lost):
+            while not await self._api.has_ended(batch):
                 await asyncio.sleep(self._pace.poll_s)
-            async for name, result in self._desk.results(batch):
+            async for name, result in self._api.read_results(batch):
                 if name not in lost:  # it failed here before, and was handed in again
                     continue
-                if isinstance(result, Failure):
+                if isinstance(result, Failure) or not holds_answer(result):
                     lost[name] = result
                 else:
                     del lost[name]
-                    self._deliver(name, result)
-            await self._forget(batch, lost)
+                    self._deliver_result(name, result)
+            await self._settle_lost(batch, lost)
 
-    async def _forget(self, batch: str, lost: Mapping[str, Failure]) -> None:
-        """Requests of which nothing came; who waits is told when the ledger knows."""
+    async def _settle_lost(self, batch: str, lost: Mapping[str, Reply | Failure]) -> None:
+        """Requests of which no answer came; who waits is told when the ledger knows."""
         if self._ledger is not None and lost:
-            await self._ledger.failed(batch, sorted(lost))
-        for name, failure in lost.items():
-            if not self._again(name, failure):
-                self._deliver(name, failure)
+            await self._ledger.note_failed(batch, sorted(lost))
+        for name, result in lost.items():
+            if isinstance(result, Reply) or not self._requeue_request(name, result):
+                self._deliver_result(name, result)
 
-    def _again(self, name: str, failure: Failure) -> bool:
+    def _requeue_request(self, name: str, failure: Failure) -> bool:
         """Whether the request is handed in anew: it held a parameter that is left out by now."""
-        if name not in self._requests or not self._desk.refused(failure):
+        if name not in self._requests or not self._api.learn_refusal(failure):
             return False
         self._batch_of.pop(name, None)
-        self._enqueue(name, self._requests[name])
+        self._enqueue_request(name, self._requests[name])
         return True
 
-    def _deliver(self, name: str, result: Reply | Failure) -> None:
+    def _deliver_result(self, name: str, result: Reply | Failure) -> None:
         future = self._waiting.get(name)
         if future is None:
             self._arrived.setdefault(name, result)
         elif future.done():
             return
         elif isinstance(result, Failure):
-            future.set_exception(provider_error(f"{self.name}, batch", result, 1))
+            future.set_exception(make_provider_error(f"{self.name}, batch", result, 1))
         else:
             cost = result.usage.cost_usd
             usage = replace(result.usage, cost_usd=None if cost is None else cost * DISCOUNT)
             future.set_result(replace(result, usage=usage))
 
     @contextlib.contextmanager
-    def _told_on_error(self, names: Collection[str]) -> Iterator[None]:
+    def _report_errors(self, names: Collection[str]) -> Iterator[None]:
         """Who waits for these requests is told when nothing can come of them, by the provider's fault or ours."""
         try:
             yield
@@ -208,11 +210,11 @@ class BatchModel:
                 if future is not None and not future.done():
                     future.set_exception(error)
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
+    def _start_task(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def _missing(batch: str) -> Failure:
+def _make_missing(batch: str) -> Failure:
     return Failure(f"batch {batch} ended without a reply to this request", status=500)

@@ -10,10 +10,9 @@ import asyncio
 import secrets
 from typing import Any
 
-from opsmith.agents.prompt import estimate_tokens
-from opsmith.errors import ProviderError
 from opsmith.models import Reply, Request
-from opsmith.models.sampling import Session, answer
+from opsmith.models.sampling import PromptSampler, answer_request, check_answer
+from opsmith.models.tokens import estimate_tokens
 from opsmith.models.workers import Workers
 from opsmith.records import Usage
 from opsmith.targets import Target, is_known_elsewhere
@@ -27,20 +26,20 @@ class EmbeddedModel:
     is_language_model = False
 
     def __init__(self, target: Target, noise: float = 0.0, workers: int | None = None) -> None:
-        self._session = Session(target, noise)
+        self._session = PromptSampler(target, noise)
         self._remote = is_known_elsewhere(target)  # else it is sampled in this process
         self._workers = Workers(self.name, ["opsmith.models.sampling", target.name, str(noise)], workers)
 
     async def complete(self, request: Request) -> Reply:
         """Raises ProviderError when a worker dies or cannot be started, or the prompt's task cannot be read."""
         seed = secrets.randbits(63) if request.seed is None else request.seed
-        asked = {
+        body = {
             "messages": [(message.role, message.content) for message in request.messages],
             "temperature": request.temperature,
             "seed": seed,
             "n": request.n,
         }
-        texts = _texts(await self._answer(asked))
+        texts = _read_texts(await self._answer_request(body))
         tokens = sum(estimate_tokens(message.content) for message in request.messages)
         usage = Usage(1, tokens, sum(map(estimate_tokens, texts)), 0, 0.0)
         return Reply(tuple(texts), usage, self.name, ("stop",) * len(texts))
@@ -49,14 +48,13 @@ class EmbeddedModel:
         """End the workers."""
         await self._workers.close()
 
-    async def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _answer_request(self, body: dict[str, Any]) -> dict[str, Any]:
         if self._remote:
-            return await self._workers.ask(asked)
+            return await self._workers.ask_worker(body)
         await asyncio.sleep(0)  # not in a thread: CPython 3.11 cannot parse in two threads at once
-        return answer(self._session, asked)
+        return answer_request(self._session, body)
 
 
-def _texts(found: dict[str, Any]) -> list[str]:
-    if "problem" in found:
-        raise ProviderError(f"model 'embedded': {found['problem']}")
-    return list(found["texts"])
+def _read_texts(answer: dict[str, Any]) -> list[str]:
+    check_answer("embedded", answer)
+    return list(answer["texts"])

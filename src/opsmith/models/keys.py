@@ -1,4 +1,4 @@
-"""Where does a key come from, and how is it kept out of every message and every stored reply?
+"""Keys: read from where they lie, and kept out of every message and every stored reply.
 
 A key is read from the environment, or else from the file `.env` in the working directory; the environment always wins
 and is never changed. Nothing here keeps a key: it is read again for each client, and again to remove it from a text.
@@ -34,8 +34,8 @@ _SECRET_LOOK = re.compile(
 
 def read_key(variable: str, environ: Mapping[str, str] | None = None) -> str | None:
     """The key in `variable`, or None when there is none. Raises UsageError if it cannot be sent in a header."""
-    found = (os.environ if environ is None else environ).get(variable) or read_env_file().get(variable)
-    key = (found or "").strip()
+    value = (os.environ if environ is None else environ).get(variable) or read_env_file().get(variable)
+    key = (value or "").strip()
     if not key:
         return None
     if not re.fullmatch(r"[\x21-\x7e]+", key):
@@ -54,10 +54,10 @@ def read_env_file(path: Path | None = None) -> dict[str, str]:
     except OSError:
         return {}
     lines = (_LINE.fullmatch(line) for line in text.splitlines())
-    return {line[1]: _value(line[2]) for line in lines if line}
+    return {line[1]: _parse_value(line[2]) for line in lines if line}
 
 
-def _value(text: str) -> str:
+def _parse_value(text: str) -> str:
     """A value without its quotes or, unquoted, without the comment after it."""
     text = text.strip()
     if text[:1] in {"'", '"'}:
@@ -66,40 +66,40 @@ def _value(text: str) -> str:
     return re.split(r"\s#", f" {text}", maxsplit=1)[0].strip()
 
 
-def redact(text: str, keys: Iterable[str] = ()) -> str:
-    """`text` without known secrets (see `without_secrets`), and without all that looks like one: for messages."""
-    return _SECRET_LOOK.sub("[key]", without_secrets(text, keys))
+def redact_secrets(text: str, keys: Iterable[str] = ()) -> str:
+    """`text` without known secrets (see `blot_secrets`), and without all that looks like one: for messages."""
+    return _SECRET_LOOK.sub("[key]", blot_secrets(text, keys))
 
 
-def without_secrets(text: str, keys: Iterable[str] = ()) -> str:
+def blot_secrets(text: str, keys: Iterable[str] = ()) -> str:
     """`text` with `keys` and every secret of the environment and of `.env` blotted out; all else stays as it is.
 
-    >>> without_secrets("E0 sk-1234567890abcdef E1", ["sk-1234567890abcdef"])
+    >>> blot_secrets("E0 sk-1234567890abcdef E1", ["sk-1234567890abcdef"])
     'E0 [key] E1'
     """
-    return blotter(keys)(text)
+    return make_blotter(keys)(text)
 
 
-def blotter(keys: Iterable[str] = ()) -> Callable[[str], str]:
-    """`without_secrets` for several texts: the secrets are looked up once."""
-    shapes = _shapes(keys)
+def make_blotter(keys: Iterable[str] = ()) -> Callable[[str], str]:
+    """`blot_secrets` for several texts: the secrets are looked up once."""
+    shapes = _list_shapes(keys)
 
-    def blotted(text: str) -> str:
+    def blot_text(text: str) -> str:
         for shape in shapes:
             text = text.replace(shape, "[key]")
         return text
 
-    return blotted
+    return blot_text
 
 
-def _shapes(keys: Iterable[str]) -> list[str]:
+def _list_shapes(keys: Iterable[str]) -> list[str]:
     """The texts that give a secret away, longest first: itself, as it stands in an address, and each half."""
     named = [*os.environ.items(), *read_env_file().items()]
     secrets = {*keys, *(value.strip() for name, value in named if _SECRET_NAME.search(name))}
-    return sorted({shape for secret in secrets for shape in _shapes_of(secret)}, key=len, reverse=True)
+    return sorted({shape for secret in secrets for shape in _spell_secret(secret)}, key=len, reverse=True)
 
 
-def _shapes_of(secret: str) -> Iterator[str]:
+def _spell_secret(secret: str) -> Iterator[str]:
     half = len(secret) // 2
     for shape in (secret, quote(secret, safe="")):
         if len(shape) >= SHORTEST_SECRET:

@@ -1,15 +1,15 @@
-"""When may the next request start? One gate per model: how many run at once, how fast, and when none may.
+"""When the next request may start. One gate per model: how many run at once, how fast, and when none may.
 
 The number of requests at once starts at the stated limit, falls on 429 and when replies become slow, and rises again
 (additive increase, multiplicative decrease). `requests_per_minute` and `tokens_per_minute` are kept by token buckets;
 rate-limit headers and `retry-after` close the gate for every request, not only for the one that was refused, for at
 most `LONGEST_S`; a wait of more than `SAID_S` is said on the log.
 
-After `BREAK` identical failures in a row the gate lets one request pass at a time, after growing waits; when
-`PROBES` of these have failed as well, the provider is down and requests fail without being sent, until a new run.
-So they do after a failure with which the server asks for a longer wait than `LONGEST_S`.
-Only a request that began after the last such wait was set tells how the provider is: those under way do not count.
-Waiting at the gate counts against no deadline of a request.
+After `BREAK` identical failures in a row the gate lets one request pass at a time, after growing waits; when `PROBES`
+of these have failed as well, the provider is down and requests fail without being sent, until a new run. So they do
+after a failure with which the server asks for a longer wait than `LONGEST_S`. Only a request that began after the last
+such wait was set tells how the provider is: those under way do not count. Waiting at the gate counts against no
+deadline of a request.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from math import isfinite
 from statistics import median
 from typing import Any, NamedTuple
 
-from opsmith.models.attempt import LONGEST_S, Failure, Sent, server_time, wait_text
+from opsmith.models.attempt import LONGEST_S, Failure, Sent, format_wait, read_server_time
 
 BREAK = 10  # identical failures in a row
 PROBES = 6  # single requests after that, before the provider is called down
@@ -43,7 +43,7 @@ log = logging.getLogger("opsmith.models")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
-class Limits(NamedTuple):
+class RateLimits(NamedTuple):
     """What the user states."""
 
     requests: int = 16  # at once
@@ -66,10 +66,10 @@ class Bucket:
     per_minute: float
     clock: Callable[[], float]
     level: float = field(init=False)
-    at: float = field(init=False)
+    filled_at: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.level, self.at = self.capacity, self.clock()
+        self.level, self.filled_at = self.capacity, self.clock()
 
     @property
     def capacity(self) -> float:
@@ -78,11 +78,11 @@ class Bucket:
     def wait_s(self, units: float) -> float:
         """Seconds until `units`, or as many as fit the bucket, are there."""
         now = self.clock()
-        self.level = min(self.capacity, self.level + (now - self.at) * self.per_minute / 60.0)
-        self.at = now
+        self.level = min(self.capacity, self.level + (now - self.filled_at) * self.per_minute / 60.0)
+        self.filled_at = now
         return max(0.0, (min(units, self.capacity) - self.level) * 60.0 / self.per_minute)
 
-    def take(self, units: float) -> None:
+    def take_units(self, units: float) -> None:
         """Use `units`; negative ones come back."""
         self.level = min(self.capacity, self.level - units)
 
@@ -113,35 +113,35 @@ class Gate:
         self._probed_at = float("-inf")  # what began before knows nothing of how the provider is now
         self._gone: Failure | None = None  # after it nothing more is sent
         self._turn = asyncio.Lock()  # first come, first served
-        self._left = asyncio.Event()
+        self._departure = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
+    async def hold_slot(self, tokens: int = 0) -> AsyncIterator[None]:
         """Room for one request of about `tokens`. Raises DownError when there is no use in sending it."""
         async with self._turn:
-            await self._admitted(tokens)
+            await self._await_admission(tokens)
             self.in_flight += 1
         try:
             yield
         finally:
             self.in_flight -= 1
-            self._left.set()
+            self._departure.set()
 
-    async def _admitted(self, tokens: int) -> None:
+    async def _await_admission(self, tokens: int) -> None:
         while True:
             if self._gone is not None:
                 raise DownError(self._gone)
-            self._left.clear()
+            self._departure.clear()
             if self.in_flight >= self._at_once:
-                await self._left.wait()
+                await self._departure.wait()
             elif (wait := self._wait_s(tokens)) > 0:
                 await self._sleep(wait)
             else:
                 break
         if self._requests:
-            self._requests.take(1)
+            self._requests.take_units(1)
         if self._tokens:
-            self._tokens.take(tokens)
+            self._tokens.take_units(tokens)
 
     @property
     def _at_once(self) -> int:
@@ -153,73 +153,73 @@ class Gate:
         waits += [self._tokens.wait_s(tokens)] if self._tokens else []
         return max(waits)
 
-    def saw(self, began: float, tokens: int, result: Sent[Any] | Failure) -> None:
+    def note_result(self, began: float, tokens: int, result: Sent[Any] | Failure) -> None:
         """What came of an attempt that began then. `tokens` is what the slot was asked for."""
         if isinstance(result, Sent):
-            self._replied(began, tokens, result)
-        elif result.retryable:
-            self._failed(began, tokens, result)
+            self._note_reply(began, tokens, result)
+        elif result.is_retryable:
+            self._note_failure(began, tokens, result)
 
-    def _replied(self, began: float, tokens: int, sent: Sent[Any]) -> None:
+    def _note_reply(self, began: float, tokens: int, sent: Sent[Any]) -> None:
         if began > self._probed_at:
             self._failures, self._probes = [], 0
         if self._tokens:
-            self._tokens.take(sent.tokens - tokens)
-        self._close(exhausted_s(sent.headers))
+            self._tokens.take_units(sent.tokens - tokens)
+        self._close_for(read_exhausted(sent.headers))
         self._latencies.append(self._clock() - began)
-        if len(self._latencies) == WINDOW and self._grows_slow():
-            self._lower(began)
+        if len(self._latencies) == WINDOW and self._is_slower():
+            self._lower_allowed(began)
         else:
             self.allowed = min(float(self.limit), self.allowed + 1.0 / self.allowed)
 
-    def _failed(self, began: float, tokens: int, failure: Failure) -> None:
+    def _note_failure(self, began: float, tokens: int, failure: Failure) -> None:
         if self._tokens:
-            self._tokens.take(-tokens)
+            self._tokens.take_units(-tokens)
         if failure.status == 429 or failure.retry_after is not None:
-            self._close(None if failure.asks_too_long else failure.retry_after)
-            self._lower(began)
+            self._close_for(None if failure.asks_too_long else failure.retry_after)
+            self._lower_allowed(began)
         if began > self._probed_at:
-            self._count(failure)
+            self._count_failure(failure)
         if failure.asks_too_long or self._probes > PROBES:
             self._gone = failure
 
-    def _count(self, failure: Failure) -> None:
+    def _count_failure(self, failure: Failure) -> None:
         if failure.status == 429:  # the provider is there: it is waited for, and never called down
             self._failures = []
             return
-        alike = not self._failures or self._failures[-1].alike == failure.alike
+        alike = not self._failures or self._failures[-1].failure_key == failure.failure_key
         self._failures = [*self._failures, failure] if alike else [failure]
         if self._probes or len(self._failures) >= max(BREAK, self.limit):
-            self._probe()
+            self._start_probe()
 
-    def _probe(self) -> None:
-        self._close(PROBE_S[min(self._probes, len(PROBE_S) - 1)])
+    def _start_probe(self) -> None:
+        self._close_for(PROBE_S[min(self._probes, len(PROBE_S) - 1)])
         self._probes += 1
         self._probed_at = self._clock()
 
-    def _grows_slow(self) -> bool:
+    def _is_slower(self) -> bool:
         now = median(self._latencies)
         self._best = min(self._best, now)
         return now > SLOWER * self._best
 
-    def _lower(self, began: float) -> None:
+    def _lower_allowed(self, began: float) -> None:
         """Once for all requests that were under way together: a later one was sent at the lower number already."""
         if began > self._lowered_at:
             self.allowed = max(1.0, self.allowed * DECREASE)
             self._lowered_at = self._clock()
             self._latencies.clear()
 
-    def _close(self, seconds: float | None) -> None:
+    def _close_for(self, seconds: float | None) -> None:
         if seconds is None:
             return
         until = self._clock() + min(seconds, LONGEST_S)
         if until > max(self._closed_until, self._clock()) + SAID_S:
-            asked = f"the server asks to wait {wait_text(seconds)}"
-            log.warning("%s: no request starts before %.0f s have passed", asked, until - self._clock())
+            demand = f"the server asks to wait {format_wait(seconds)}"
+            log.warning("%s: no request starts before %.0f s have passed", demand, until - self._clock())
         self._closed_until = max(self._closed_until, until)
 
 
-def exhausted_s(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+def read_exhausted(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
     """Seconds until a rate limit of which nothing remains is reset, as OpenAI's and Anthropic's headers say.
 
     A date is read against the server's own clock where the headers tell it; `now` is ours.
@@ -231,15 +231,15 @@ def exhausted_s(headers: Mapping[str, str], now: Callable[[], float] = time.time
             (f"anthropic-ratelimit-{kind}-remaining", f"anthropic-ratelimit-{kind}-reset"),
         ):
             if headers.get(remaining, "").strip() == "0":
-                waits.append(_seconds(headers.get(reset, ""), server_time(headers, now)))
+                waits.append(_parse_wait(headers.get(reset, ""), read_server_time(headers, now)))
     return max((wait for wait in waits if wait is not None), default=None)
 
 
-def _seconds(text: str, now: float) -> float | None:
+def _parse_wait(text: str, now: float) -> float | None:
     """`6m0s`, `20ms`, `1.5`, a date of RFC 3339, or s or ms since 1970, in seconds from now; None: none of these."""
     match = _DURATION.fullmatch(text.strip())
     if text.strip() and match:
-        hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+        hours, minutes, seconds, milliseconds = (float(field or 0) for field in match.groups())
         return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
     with contextlib.suppress(ValueError):
         number = float(text)

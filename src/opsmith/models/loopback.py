@@ -14,31 +14,32 @@ from collections.abc import Mapping, Sequence
 
 from aiohttp import web
 
-from opsmith.agents.prompt import estimate_tokens, read_prompt
+from opsmith.agents.prompt import read_prompt
 from opsmith.models import Message
+from opsmith.models.tokens import estimate_tokens
 
 
-def app_of(latency_s: float, replies: Mapping[str, Sequence[str]]) -> web.Application:
+def make_app(latency_s: float, replies: Mapping[str, Sequence[str]]) -> web.Application:
     """POST /v1/chat/completions; `replies` by the task's text as `read_prompt` gives it."""
-    known: dict[str, Sequence[str]] = {}
+    replies_by_message: dict[str, Sequence[str]] = {}
 
-    async def serve(request: web.Request) -> web.Response:
+    async def answer_request(request: web.Request) -> web.Response:
         started = asyncio.get_running_loop().time()
         body = await request.json()
-        asked = body["messages"][-1]["content"]
-        if asked not in known:
-            known[asked] = replies.get(read_prompt([Message("user", asked)]).task) or ["no such task"]
-        text = known[asked][int(body.get("seed", 0)) % len(known[asked])]
+        content = body["messages"][-1]["content"]
+        if content not in replies_by_message:
+            replies_by_message[content] = replies.get(read_prompt([Message("user", content)]).task) or ["no such task"]
+        text = replies_by_message[content][int(body.get("seed", 0)) % len(replies_by_message[content])]
         tokens = sum(estimate_tokens(message["content"]) for message in body["messages"])
         await asyncio.sleep(latency_s - (asyncio.get_running_loop().time() - started))
-        return web.json_response(_completion(body["model"], text, tokens))
+        return web.json_response(_format_completion(body["model"], text, tokens))
 
     app = web.Application(client_max_size=2**26)
-    app.router.add_post("/v1/chat/completions", serve)
+    app.router.add_post("/v1/chat/completions", answer_request)
     return app
 
 
-def _completion(model: str, text: str, tokens: int) -> dict[str, object]:
+def _format_completion(model: str, text: str, tokens: int) -> dict[str, object]:
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": tokens, "completion_tokens": estimate_tokens(text)}
@@ -47,7 +48,7 @@ def _completion(model: str, text: str, tokens: int) -> dict[str, object]:
 
 async def main(latency_s: float) -> None:
     """Serve until stdin ends."""
-    runner = web.AppRunner(app_of(latency_s, json.loads(sys.stdin.readline())), access_log=None)
+    runner = web.AppRunner(make_app(latency_s, json.loads(sys.stdin.readline())), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
     print(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", flush=True)

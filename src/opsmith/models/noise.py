@@ -10,86 +10,85 @@ import random
 import re
 from collections.abc import Callable
 
-from opsmith.agents.prompt import yaml_block
+from opsmith.agents.prompt import format_yaml_block
 
 
-def spoiled(program: str, rng: random.Random) -> str:
+def spoil_reply(program: str, rng: random.Random) -> str:
     """The reply that holds `program`, spoiled in one way."""
     return rng.choice(WAYS)(program, rng)
 
 
-def chatty(program: str, rng: random.Random) -> str:
-    return (
-        f"Sure! Here is the implementation:\n\n```yaml\nimpl: {yaml_block(program)}\n```\n\nIt reads every input once."
-    )
+def wrap_in_chat(program: str, rng: random.Random) -> str:
+    block = f"```yaml\nimpl: {format_yaml_block(program)}\n```"
+    return f"Sure! Here is the implementation:\n\n{block}\n\nIt reads every input once."
 
 
-def unclosed(program: str, rng: random.Random) -> str:
-    return f"```yaml\nimpl: {yaml_block(program)}\n"
+def leave_unclosed(program: str, rng: random.Random) -> str:
+    return f"```yaml\nimpl: {format_yaml_block(program)}\n"
 
 
-def bare(program: str, rng: random.Random) -> str:
+def fence_bare(program: str, rng: random.Random) -> str:
     return f"```python\n{program}\n```\n"
 
 
-def greedy(program: str, rng: random.Random) -> str:
+def add_keys(program: str, rng: random.Random) -> str:
     """Keys that a reply may not set."""
-    return f"```yaml\nimpl: {yaml_block(program)}\noutputs: []\nglobal: |\n  E_value = 1\n```\n"
+    return f"```yaml\nimpl: {format_yaml_block(program)}\noutputs: []\nglobal: |\n  E_value = 1\n```\n"
 
 
-def silent(program: str, rng: random.Random) -> str:
+def give_nothing(program: str, rng: random.Random) -> str:
     return rng.choice(["", "I cannot solve this task.", "```yaml\n```", "impl:\n"])
 
 
-def truncated(program: str, rng: random.Random) -> str:
-    text = f"```yaml\nimpl: {yaml_block(program)}\n```\n"
+def truncate_reply(program: str, rng: random.Random) -> str:
+    text = f"```yaml\nimpl: {format_yaml_block(program)}\n```\n"
     return text[: rng.randrange(len(text) // 4, len(text))]
 
 
-def misspelt(program: str, rng: random.Random) -> str:
+def misspell_name(program: str, rng: random.Random) -> str:
     """A name after a dot gets one letter twice."""
     names = list(re.finditer(r"\.([A-Za-z]\w+)", program))
     if not names:
-        return chatty(program, rng)
+        return wrap_in_chat(program, rng)
     name = rng.choice(names)
-    at = rng.randrange(name.start(1), name.end(1))
-    return chatty(program[: at + 1] + program[at:], rng)
+    position = rng.randrange(name.start(1), name.end(1))
+    return wrap_in_chat(program[: position + 1] + program[position:], rng)
 
 
-def off_by_one(program: str, rng: random.Random) -> str:
+def increase_number(program: str, rng: random.Random) -> str:
     """A number in an argument is one more."""
     numbers = list(re.finditer(r"(?<=[=\[ ])\d+(?=[\]),])", program))
     if not numbers:
-        return chatty(program, rng)
+        return wrap_in_chat(program, rng)
     number = rng.choice(numbers)
-    return chatty(f"{program[: number.start()]}{int(number[0]) + 1}{program[number.end() :]}", rng)
+    return wrap_in_chat(f"{program[: number.start()]}{int(number[0]) + 1}{program[number.end() :]}", rng)
 
 
-def without_a_line(program: str, rng: random.Random) -> str:
+def drop_line(program: str, rng: random.Random) -> str:
     lines = program.rstrip("\n").split("\n")
     del lines[rng.randrange(len(lines))]
-    return chatty("\n".join(lines), rng)
+    return wrap_in_chat("\n".join(lines), rng)
 
 
-def reused(program: str, rng: random.Random) -> str:
+def reuse_stream(program: str, rng: random.Random) -> str:
     """A statement that makes two of one (`a, b = ...(x)`) is left out, and `x` used in place of both."""
     pairs = list(re.finditer(r"^(\w+), (\w+) = [^\n]*\((\w+)\)\n", program, re.MULTILINE))
     if not pairs:
-        return without_a_line(program, rng)
+        return drop_line(program, rng)
     pair = rng.choice(pairs)
-    rest = program[: pair.start()] + program[pair.end() :]
-    return chatty(re.sub(rf"\b({pair[1]}|{pair[2]})\b", pair[3], rest), rng)
+    shortened = program[: pair.start()] + program[pair.end() :]
+    return wrap_in_chat(re.sub(rf"\b({pair[1]}|{pair[2]})\b", pair[3], shortened), rng)
 
 
 WAYS: tuple[Callable[[str, random.Random], str], ...] = (
-    chatty,
-    unclosed,
-    bare,
-    greedy,
-    silent,
-    truncated,
-    misspelt,
-    off_by_one,
-    without_a_line,
-    reused,
+    wrap_in_chat,
+    leave_unclosed,
+    fence_bare,
+    add_keys,
+    give_nothing,
+    truncate_reply,
+    misspell_name,
+    increase_number,
+    drop_line,
+    reuse_stream,
 )

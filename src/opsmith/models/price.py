@@ -1,8 +1,8 @@
-"""What does a request cost? USD for the tokens of one reply, by the price list of the package `genai-prices`.
+"""What a request costs: USD for the tokens of one reply, by the price list of the package `genai-prices`.
 
 The list ships with the package (an offline copy of that version; a price may hold from a date on, and the day of the
-request counts): nothing is fetched. Unknown stays unknown: a server of the
-user's own, a model that is not listed, or a missing package give None, never 0 and never an error.
+request counts): nothing is fetched. Unknown stays unknown: a server of the user's own, a model that is not listed, or a
+missing package give None, never 0 and never an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from opsmith.records import Usage
 PRICE_LIST = "genai-prices"  # the package; each session of a run notes its version
 
 
-def cost_usd(provider: str | None, models: tuple[str, ...], usage: Usage, cache_written: int = 0) -> float | None:
+def price_reply(provider: str | None, models: tuple[str, ...], usage: Usage, cache_written: int = 0) -> float | None:
     """The cost of `usage` at `provider` for the first of `models` that is listed.
 
     provider: "openai", "anthropic", "deepseek", "together"; None: not a priced server
@@ -23,11 +23,11 @@ def cost_usd(provider: str | None, models: tuple[str, ...], usage: Usage, cache_
     """
     if provider is None:
         return None
-    costs = (_cost(provider, model, usage, cache_written) for model in models if model)
+    costs = (_price_usage(provider, model, usage, cache_written) for model in models if model)
     return next((cost for cost in costs if cost is not None), None)
 
 
-def _cost(provider: str, model: str, usage: Usage, cache_written: int) -> float | None:
+def _price_usage(provider: str, model: str, usage: Usage, cache_written: int) -> float | None:
     try:
         from genai_prices import Usage as Tokens  # noqa: PLC0415 - optional, and 0.2 s to import
         from genai_prices import calc_price  # noqa: PLC0415
@@ -43,7 +43,7 @@ def _cost(provider: str, model: str, usage: Usage, cache_written: int) -> float 
         return None
 
 
-def listed(provider: str, model: str) -> Any:
+def find_listed(provider: str, model: str) -> Any:
     """The price list's entry of a model (`.context_window` and more), or None."""
     try:
         from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""How is a recorded conversation played back? `replay:FILE` answers each request with the reply recorded for it.
+"""Recorded conversations, written and played back: `replay:FILE` answers each request with the reply recorded for it.
 
 The file is JSON lines. The first says what was recorded, each further line is one reply under the hash of its request:
 
@@ -63,7 +63,7 @@ class _Line(_Outside):
     model: str = ""
     finish: list[str] = Field(default_factory=list, max_length=MAX_TEXTS)
 
-    def reply(self) -> Reply:
+    def make_reply(self) -> Reply:
         return Reply(tuple(self.texts), Usage(**self.usage.model_dump()), self.model, tuple(self.finish))
 
 
@@ -75,13 +75,13 @@ class ReplayModel:
 
     def __init__(self, path: str | Path) -> None:
         self.name = f"replay:{path}"
-        header, self._replies = _read(Path(path))
+        header, self._replies = _read_recording(Path(path))
         self.recorded = header.model
         self.is_language_model = header.is_language_model
         self.context_window = header.context_window
 
     async def complete(self, request: Request) -> Reply:
-        reply = self._replies.get(request_key(request))
+        reply = self._replies.get(hash_request(request))
         if reply is None or not 1 <= len(reply.texts) <= request.n:
             held = "no reply to it" if reply is None else f"a reply of {len(reply.texts)} texts"
             raise ProviderError(
@@ -95,7 +95,7 @@ class ReplayModel:
         pass
 
 
-def request_key(request: Request) -> str:
+def hash_request(request: Request) -> str:
     """The name of a request: the hash of its messages, n, temperature, max_tokens and seed."""
     data = {key: value for key, value in to_json(request).items() if key != "attempt"}
     return content_hash(dumps(data | {"temperature": float(request.temperature)}))
@@ -111,60 +111,62 @@ def record(
 ) -> None:
     """Write a file that `replay:FILE` plays back; it appears whole or not at all."""
     header = {"replay": 1, "model": model, "is_language_model": is_language_model, "context_window": context_window}
-    part = Path(f"{path}.part")
-    with part.open("w", encoding="utf-8") as file:
+    temporary = Path(f"{path}.part")
+    with temporary.open("w", encoding="utf-8") as file:
         file.write(json.dumps(header) + "\n")
-        file.writelines(dumps({"key": request_key(asked), **to_json(reply)}) + "\n" for asked, reply in pairs)
-    os.replace(part, path)
+        file.writelines(dumps({"key": hash_request(request), **to_json(reply)}) + "\n" for request, reply in pairs)
+    os.replace(temporary, path)
 
 
-def _read(path: Path) -> tuple[_Header, dict[str, Reply]]:
+def _read_recording(path: Path) -> tuple[_Header, dict[str, Reply]]:
     try:
         if not path.is_file():
             raise UsageError(f"replay:{path}: no such file; expected a file that `record` wrote; try: check the path")
         size = path.stat().st_size
         if size > MAX_FILE:
             raise TaskError(f"replay:{path}: given {size} bytes; expected at most {MAX_FILE}; try: several files")
-        return _parse(path)
+        return _parse_recording(path)
     except OSError as error:
         raise UsageError(
             f"replay:{path}: cannot be read: {error.strerror}; try: check the path and its rights"
         ) from None
 
 
-def _parse(path: Path) -> tuple[_Header, dict[str, Reply]]:
-    lines = _lines(path)
+def _parse_recording(path: Path) -> tuple[_Header, dict[str, Reply]]:
+    lines = _read_lines(path)
     number, first = next(lines, (1, b""))
-    header = _checked(_Header, path, number, first)
+    header = _validate_line(_Header, path, number, first)
     replies: dict[str, Reply] = {}
     for number, text in lines:
-        line = _checked(_Line, path, number, text)
-        replies.setdefault(line.key, line.reply())
+        line = _validate_line(_Line, path, number, text)
+        replies.setdefault(line.key, line.make_reply())
     return header, replies
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers from 1; never more than MAX_LINE bytes at a time."""
     with path.open("rb") as file:
         number = 0
         while text := file.readline(MAX_LINE + 1):
             number += 1
             if len(text) > MAX_LINE:
-                raise _wrong(path, number, f"more than {MAX_LINE} bytes", "a line of at most that", "record it again")
+                raise _make_fault(
+                    path, number, f"more than {MAX_LINE} bytes", "a line of at most that", "record it again"
+                )
             if text.strip():
                 yield number, text
 
 
-def _checked(schema: type[Schema], path: Path, number: int, text: bytes) -> Schema:
+def _validate_line(schema: type[Schema], path: Path, number: int, text: bytes) -> Schema:
     try:
         return schema.model_validate_json(text)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(step) for step in found["loc"]) or "the line"
+        problem = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(step) for step in problem["loc"]) or "the line"
     expected = "a header" if schema is _Header else "a recorded reply"
-    raise _wrong(path, number, f"{place}: {found['msg']}", expected, "delete the line, or record the file again")
+    raise _make_fault(path, number, f"{place}: {problem['msg']}", expected, "delete the line, or record the file again")
 
 
-def _wrong(path: Path, number: int, given: str, expected: str, remedy: str) -> TaskError:
-    finding = Diagnostic("TASK", f"replay:{path}", given, expected, remedy, line=number)
+def _make_fault(path: Path, number: int, problem: str, expected: str, remedy: str) -> TaskError:
+    finding = Diagnostic("TASK", f"replay:{path}", problem, expected, remedy, line=number)
     return TaskError(str(finding), [finding])

@@ -1,10 +1,10 @@
-"""When is a failed request sent again? One policy for all providers; the SDKs' own retries are off.
+"""When a failed request is sent again: one policy for all providers; the SDKs' own retries are off.
 
-A provider's module turns each failed attempt into a `Failure`; `Retry.call` decides. Sent again: no answer at all,
-408, 409, 429, 5xx (529 too), and an answer that cannot be read; never another 4xx, nor a 429 that says that the money
-is used up. The wait is drawn from [0, min(cap, base * 2^k)) ("full jitter"), or is what `retry-after` says and a
-little more; a server that asks for more than ten minutes is not waited for. When an attempt may start is the gate's
-question (`limits`). What must not be done twice is sent again only if it surely was not done: 429, 529, no connection.
+A provider's module turns each failed attempt into a `Failure`; `Retry` decides. Sent again: no answer at all, 408, 409,
+429, 5xx (529 too), and an answer that cannot be read; never another 4xx, nor a 429 that says that the money is used up.
+The wait is drawn from [0, min(cap, base * 2^k)) ("full jitter"), or is what `retry-after` says and a little more; a
+server that asks for more than ten minutes is not waited for. When an attempt may start is the gate's question
+(`limits`). What must not be done twice is sent again only if it surely was not done: 429, 529, no connection.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from opsmith.errors import ProviderError
-from opsmith.models.attempt import Failure, Sent, wait_text
+from opsmith.models.attempt import Failure, Sent, format_wait
 from opsmith.models.limits import DownError, Gate
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class Retry:
     clock: Callable[[], float] = time.monotonic
     jitter: Callable[[], float] = random.random
 
-    async def call(
+    async def send_patiently(
         self,
         where: str,
         send: Callable[[float], Awaitable[Sent[T]]],
@@ -62,13 +62,13 @@ class Retry:
         nothing is sent again that may have been done. Time spent at the gate counts against no deadline.
         """
         gate = gate or Gate(1, clock=self.clock, sleep=self.sleep)
-        left = self.deadline_s
+        remaining = self.deadline_s
         for attempt in range(1, self.attempts + 1):
             try:
-                async with gate.slot(tokens):
+                async with gate.hold_slot(tokens):
                     began = self.clock()
-                    result = await self._attempt(send, min(self.timeout_s, left))
-                    gate.saw(began, tokens, result)
+                    result = await self._attempt_once(send, min(self.timeout_s, remaining))
+                    gate.note_result(began, tokens, result)
             except DownError as down:
                 failure, attempt = down.failure, attempt - 1  # noqa: PLW2901
                 break
@@ -76,16 +76,16 @@ class Retry:
                 return result.value
             failure = result
             if look_at and failure.in_doubt:
-                raise _doubt(where, failure, look_at)
+                raise _make_doubt(where, failure, look_at)
             wait = self.wait_s(failure, attempt)
-            left -= self.clock() - began + wait
-            if not failure.retryable or failure.asks_too_long or attempt == self.attempts or left <= 0:
+            remaining -= self.clock() - began + wait
+            if not failure.is_retryable or failure.asks_too_long or attempt == self.attempts or remaining <= 0:
                 break
-            log.info("%s: %s; attempt %d in %.1f s", where, _given(failure), attempt + 1, wait)
+            log.info("%s: %s; attempt %d in %.1f s", where, _describe_failure(failure), attempt + 1, wait)
             await self.sleep(wait)
-        raise provider_error(where, failure, attempt)  # outside any `except`: no SDK error hangs on it
+        raise make_provider_error(where, failure, attempt)  # outside any `except`: no SDK error hangs on it
 
-    async def _attempt(self, send: Callable[[float], Awaitable[Sent[T]]], seconds: float) -> Sent[T] | Failure:
+    async def _attempt_once(self, send: Callable[[float], Awaitable[Sent[T]]], seconds: float) -> Sent[T] | Failure:
         try:
             async with asyncio.timeout(seconds):
                 return await send(seconds)
@@ -101,32 +101,35 @@ class Retry:
         return self.jitter() * min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
 
 
-def provider_error(where: str, failure: Failure, attempts: int) -> ProviderError:
+def make_provider_error(where: str, failure: Failure, attempts: int) -> ProviderError:
     """The error that a person reads: where, given, expected, try."""
     down = "the server asks for too long a wait" if failure.asks_too_long else "the provider is down"
     tries = {0: f"not sent again: {down}", 1: "after 1 attempt"}.get(attempts, f"after {attempts} attempts")
     return ProviderError(
-        f"{where}: given {_given(failure)}, {tries}; expected a completion; try: {_remedy(failure)}",
+        f"{where}: given {_describe_failure(failure)}, {tries}; expected a completion; try: {_suggest_remedy(failure)}",
         status=failure.status,
-        retryable=failure.retryable,
+        retryable=failure.is_retryable,
     )
 
 
-def _doubt(where: str, failure: Failure, look_at: str) -> ProviderError:
+def _make_doubt(where: str, failure: Failure, look_at: str) -> ProviderError:
     """It may have been done, and paid for: only a person can find out."""
     return ProviderError(
-        f"{where}: given {_given(failure)}, which leaves open whether the server took the request; expected its word "
-        f"for it; try: look at {look_at} before you start the same command again, which sends the request anew",
+        f"{where}: given {_describe_failure(failure)}, which leaves open whether the server took the request; "
+        f"expected its word for it; try: look at {look_at} before you start the same command again, which sends "
+        f"the request anew",
         status=failure.status,
     )
 
 
-def _given(failure: Failure) -> str:
-    asked = f" (the server asks to wait {wait_text(failure.retry_after)})" if failure.retry_after else ""
-    return f"HTTP {failure.status}: {failure.text}{asked}" if failure.status is not None else failure.text
+def _describe_failure(failure: Failure) -> str:
+    demand = f" (the server asks to wait {format_wait(failure.retry_after)})" if failure.retry_after else ""
+    return f"HTTP {failure.status}: {failure.text}{demand}" if failure.status is not None else failure.text
 
 
-def _remedy(failure: Failure) -> str:
+def _suggest_remedy(failure: Failure) -> str:
+    if failure.remedy:
+        return failure.remedy
     if failure.asks_too_long:
         return "start the same command again after that time: it continues where it stopped"
     if failure.status is None:

@@ -15,57 +15,60 @@ from typing import Any
 
 import yaml
 
-from opsmith.agents.prompt import PromptParts, compose, read_prompt, yaml_block
+from opsmith.agents.prompt import PromptParts, compose_prompt, format_yaml_block, read_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.errors import OpsmithError, UsageError
+from opsmith.errors import OpsmithError, ProviderError, TargetError
 from opsmith.models import Message
-from opsmith.models.noise import spoiled
+from opsmith.models.noise import spoil_reply
 from opsmith.records import Task, content_hash
 from opsmith.targets import Policy, Target, get_target
-from opsmith.targets.bare import Bare
+from opsmith.targets.capabilities import make_sampler
+from opsmith.targets.faults import find_fault
+from opsmith.targets.protocols import PROPOSER, Bare, Sampled
 
 NO_TASK = "I sample programs for the task under `task:` of a YAML message, and this message holds none."
 
 Examples = tuple[tuple[str, str], ...]  # (task text, program)
 
 
-class Session:
+class PromptSampler:
     """A target's sampler, asked by prompts. Raises UsageError for a target without one."""
 
     def __init__(self, target: Target, noise: float) -> None:
-        sampler = target.sampler()
-        if sampler is None:
-            raise UsageError(f"model 'embedded': target {target.name!r} has no sampler; try another model")
-        self._target, self._sampler, self._noise = target, sampler, noise
+        self._target, self._sampler, self._noise = target, make_sampler(target), noise
         self._task: Callable[[str], Task] = lru_cache(maxsize=256)(self._read_task)
-        self._policy: Callable[[Examples], Policy] = lru_cache(maxsize=2)(self._fit)
+        self._policy: Callable[[Examples], Policy] = lru_cache(maxsize=2)(self._fit_policy)
         self._read: Callable[[str], PromptParts] = lru_cache(maxsize=256)(self._read_message)
 
-    def replies(self, messages: Sequence[Message], temperature: float, seed: int, n: int) -> list[str]:
+    def sample_replies(self, messages: Sequence[Message], temperature: float, seed: int, n: int) -> list[str]:
         """`n` replies, each from a random generator of its own."""
-        parts = [self._read(message.content) for message in messages if message.role != "assistant"]
-        text = next((part.task for part in reversed(parts) if part.task), "")
+        prompts = [self._read(message.content) for message in messages if message.role != "assistant"]
+        text = next((prompt.task for prompt in reversed(prompts) if prompt.task), "")
         if not text:
-            return [_untouched(messages)] * n
-        policy = self._policy(tuple(example for part in parts for example in part.examples))
+            return [_return_untouched(messages)] * n
+        policy = self._policy(tuple(example for prompt in prompts for example in prompt.examples))
         seeds = [content_hash(str(seed), str(i)) for i in range(n)]
-        task, written = self._task(text), self._writer(messages)
-        return [self._reply(policy, task, temperature, random.Random(name), written) for name in seeds]
+        task, written = self._task(text), self._choose_writer(messages)
+        return [self._sample_reply(policy, task, temperature, random.Random(name), written) for name in seeds]
 
-    def _reply(
+    def _sample_reply(
         self, policy: Policy, task: Task, temperature: float, rng: random.Random, written: Callable[[Task, str], str]
     ) -> str:
-        program = policy.sample(task, temperature, rng)
-        return spoiled(program, rng) if self._noise and rng.random() < self._noise else written(task, program)
+        program = policy.sample_program(task, temperature, rng)
+        return spoil_reply(program, rng) if self._noise and rng.random() < self._noise else written(task, program)
 
-    def _writer(self, messages: Sequence[Message]) -> Callable[[Task, str], str]:
-        """How to answer: as the base prompt asks."""
-        target = self._target
-        if isinstance(target, Bare) and messages[0].content == target.bare_prompt():
+    def _choose_writer(self, messages: Sequence[Message]) -> Callable[[Task, str], str]:
+        """How to answer: as the base prompt asks. The bare one is made last, since that may import much."""
+        target, base_prompt = self._target, messages[0].content
+        if (
+            base_prompt != target.base_prompt(PROPOSER)
+            and isinstance(target, Bare)
+            and base_prompt == target.bare_prompt()
+        ):
             return lambda task, program: f"```python\n{target.bare_answer(task, program)}```\n"
-        return lambda task, program: fenced(program)
+        return lambda task, program: fence_program(program)
 
-    def _fit(self, examples: Examples) -> Policy:
+    def _fit_policy(self, examples: Examples) -> Policy:
         """A policy fitted on the examples; one that the target cannot read teaches nothing."""
         pairs = []
         for text, program in examples:
@@ -73,7 +76,7 @@ class Session:
                 pairs.append((self._task(text), program))
             except OpsmithError:
                 continue
-        return self._sampler.fit(pairs)
+        return self._sampler.fit_policy(pairs)
 
     def _read_message(self, content: str) -> PromptParts:
         return read_prompt([Message("user", content)], self._target)
@@ -82,46 +85,65 @@ class Session:
         return self._target.read_task(text, "prompt")
 
 
-def _untouched(messages: Sequence[Message]) -> str:
+def _return_untouched(messages: Sequence[Message]) -> str:
     """A guardian's request names no task; the sampler repairs nothing, so the program comes back as it is."""
     data = yaml.safe_load(messages[-1].content) if messages[-1].content.startswith("input_impl:") else None
-    return fenced(data["input_impl"]) if isinstance(data, dict) and isinstance(data["input_impl"], str) else NO_TASK
+    return (
+        fence_program(data["input_impl"]) if isinstance(data, dict) and isinstance(data["input_impl"], str) else NO_TASK
+    )
 
 
-def fenced(program: str) -> str:
+def fence_program(program: str) -> str:
     """A program as a model would answer."""
-    return f"```yaml\nimpl: {yaml_block(program)}\n```\n"
+    return f"```yaml\nimpl: {format_yaml_block(program)}\n```\n"
 
 
-def programs(task: Task, count: int, temperature: float = 0.7, seed: int = 0) -> list[str]:
+def sample_programs(task: Task, count: int, temperature: float = 0.7, seed: int = 0) -> list[str]:
     """What the embedded model would answer to the task's base prompt, unwrapped; nothing where there is no sampler."""
     target = get_target(task.target)
-    if count == 0 or target.sampler() is None:
+    if count == 0 or not isinstance(target, Sampled):
         return []
-    messages = compose(task, (), target, None, 0).messages
-    replies = _session(target.name).replies(messages, temperature, seed, count)
+    messages = compose_prompt(task, (), target, None, 0).messages
+    replies = _make_sampler(task.target).sample_replies(messages, temperature, seed, count)
     return [source for reply in replies if (source := read_reply(target, task, reply).source) is not None]
 
 
 @lru_cache(maxsize=2)
-def _session(target: str) -> Session:
-    return Session(get_target(target), 0.0)
+def _make_sampler(target: str) -> PromptSampler:
+    return PromptSampler(get_target(target), 0.0)
 
 
-def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(session: PromptSampler, request: dict[str, Any]) -> dict[str, Any]:
     """The answer to one request, or why there is none."""
     messages = [Message(role, content) for role, content in request["messages"]]
     try:
-        return {"texts": session.replies(messages, request["temperature"], request["seed"], request["n"])}
+        return {"texts": session.sample_replies(messages, request["temperature"], request["seed"], request["n"])}
     except OpsmithError as error:
         return {"problem": str(error)}
+    except Exception as error:
+        return answer_fault(error)
+
+
+def answer_fault(error: Exception) -> dict[str, Any]:
+    """The answer when the code of a target that is not built in fails; raises everything else."""
+    fault = find_fault(error)
+    if fault is None:
+        raise error
+    return {"problem": str(fault), "fault": True}
+
+
+def check_answer(model: str, answer: dict[str, Any]) -> None:
+    """Raises ProviderError for an answer that says why there is none, TargetError where the target's code failed."""
+    if "problem" in answer:
+        kind = TargetError if answer.get("fault") else ProviderError
+        raise kind(f"model {model!r}: {answer['problem']}")
 
 
 def main(target: str, noise: str) -> None:
     """Answer requests until stdin ends."""
-    session = Session(get_target(target), float(noise))
+    session = PromptSampler(get_target(target), float(noise))
     for line in sys.stdin:
-        print(json.dumps(answer(session, json.loads(line))), flush=True)
+        print(json.dumps(answer_request(session, json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What do the providers' official SDKs have in common? How they are loaded, how they fail, and what a model refuses.
+"""What the providers' official SDKs have in common: how they are loaded, how they fail, and what a model refuses.
 
 The SDKs send and receive (`max_retries=0`, aiohttp transport); replies are read from the raw body by our own schemas,
 so that a server that is only nearly compatible is either understood or refused with words, never half parsed.
@@ -14,16 +14,18 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
-from opsmith.agents.prompt import estimate_tokens
 from opsmith.errors import UsageError
 from opsmith.models import MOST_TOKENS, Reply, Request
-from opsmith.models.attempt import Failure, Sent, retry_after_s
-from opsmith.models.bodies import bounded
-from opsmith.models.keys import blotter, redact, without_secrets
-from opsmith.models.limits import Gate, Limits
+from opsmith.models.answers import NO_TEXT, OWN_END
+from opsmith.models.attempt import Failure, Sent, read_retry_after
+from opsmith.models.bodies import read_bounded
+from opsmith.models.keys import blot_secrets, make_blotter, redact_secrets
+from opsmith.models.limits import Gate, RateLimits
 from opsmith.models.retry import Retry, log
+from opsmith.models.tokens import estimate_tokens
 
 T = TypeVar("T")
+UNSERVED = (404, 405, 501)  # how servers say that they have nothing at an address
 MAX_WORDS = 500  # characters of a server's message that are shown
 
 _REFUSAL = re.compile(
@@ -32,6 +34,7 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 
+_KINDS = {type(None): "null", list: "a list without text", dict: "an object without text", int: "a number"}
 UNCOUNTED = "given no token counts; they count as 0, and the cost is unknown"
 
 
@@ -44,14 +47,14 @@ class Endpoint:
     url: str
     key: str = field(repr=False)
     provider: str | None  # whose price list holds; None: a server of the user's own
-    limits: Limits = field(default_factory=Limits)
+    limits: RateLimits = field(default_factory=RateLimits)
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         return f"{self.name} at {self.url}"
 
 
-def load(package: str) -> Any:
+def load_sdk(package: str) -> Any:
     """An SDK with its aiohttp transport. Raises UsageError that says how to install it."""
     try:
         import_module("aiohttp")
@@ -63,9 +66,9 @@ def load(package: str) -> Any:
     )
 
 
-def client_of(sdk: Any) -> Any:
+def make_client(sdk: Any) -> Any:
     """An SDK's HTTP client. It follows no redirect, which would take the prompt to wherever it leads."""
-    return sdk.DefaultAioHttpClient(follow_redirects=False, event_hooks={"response": [bounded]})
+    return sdk.DefaultAioHttpClient(follow_redirects=False, event_hooks={"response": [read_bounded]})
 
 
 class Refusals:
@@ -78,23 +81,23 @@ class Refusals:
         self._refused: set[str] = set()
         self._scouting: asyncio.Event | None = None
 
-    def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """`wanted` without what is refused, renamed where there is another name."""
-        names = {key: self._instead[key] if key in self._refused else key for key in wanted}
-        return {name: wanted[key] for key, name in names.items() if name}
+    def fit_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """`parameters` without what is refused, renamed where there is another name."""
+        names = {key: self._instead[key] if key in self._refused else key for key in parameters}
+        return {name: parameters[key] for key, name in names.items() if name}
 
-    def learn(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
+    def learn_refusal(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
         """Whether the failure refuses a parameter that was sent and may be left out: then send again."""
         if failure.status not in {400, 422} or not (_REFUSAL.search(failure.text) or "unsupported" in failure.code):
             return False
-        key = next((key for key in self._instead if key in sent and _names(failure, key)), None)
+        key = next((key for key in self._instead if key in sent and _names_parameter(failure, key)), None)
         if key and key not in self._refused:  # another request may have learnt it meanwhile
             self._refused.add(key)
             action = f"sent as {self._instead[key]!r}" if self._instead[key] else "left out"
             log.warning("%s: the model refuses %r; it is %s from now on", self._name, key, action)
         return key is not None
 
-    async def scouts(self) -> bool:
+    async def become_scout(self) -> bool:
         """Whether this request goes ahead to find out what else is refused; all others wait until it is back."""
         if self._scouting is None:
             self._scouting = asyncio.Event()
@@ -102,21 +105,21 @@ class Refusals:
         await self._scouting.wait()
         return False
 
-    def is_back(self) -> None:
+    def release_others(self) -> None:
         """The request that went ahead has its answer."""
         assert self._scouting is not None
         self._scouting.set()
         self._scouting = None
 
 
-def _names(failure: Failure, key: str) -> bool:
+def _names_parameter(failure: Failure, key: str) -> bool:
     """Whether a refusal is about the parameter `key`: the server's `param` says so, or else its words do."""
     if failure.parameter:
         return failure.parameter.rpartition(".")[2] == key
     return re.search(rf"(?<!\w){re.escape(key)}(?!\w)", failure.text) is not None
 
 
-class Channel:
+class Connection:
     """One endpoint: sends, leaves out what is refused, retries, and reads the body."""
 
     def __init__(self, endpoint: Endpoint, sdk: Any, retry: Retry, instead: Mapping[str, str | None]) -> None:
@@ -132,10 +135,10 @@ class Channel:
         self._unreached: type[Exception] = aiohttp.ClientConnectorError
         self._faults = (sdk.APIError, aiohttp.ClientError, OSError, ValueError, RecursionError)
 
-    async def ask(
+    async def ask_model(
         self,
         create: Callable[[dict[str, Any], float], Awaitable[Any]],
-        wanted: Mapping[str, Any],
+        parameters: Mapping[str, Any],
         read: Callable[[Any], Reply],
         tokens: int = 0,
     ) -> Reply:
@@ -148,97 +151,108 @@ class Channel:
             ahead = False
             try:
                 while True:
-                    sent = self._refusals.fit(wanted)
-                    result = await self._once(create(sent, seconds), lambda content: self._reply(content, read))
+                    sent = self._refusals.fit_parameters(parameters)
+                    result = await self._send_once(
+                        create(sent, seconds), lambda content: self._read_reply(content, read)
+                    )
                     if isinstance(result, Sent):
                         usage = result.value.usage
                         return replace(result, tokens=usage.input_tokens + usage.output_tokens)
-                    if not self._refusals.learn(result, sent):
+                    if not self._refusals.learn_refusal(result, sent):
                         raise result
-                    ahead = ahead or await self._refusals.scouts()
+                    ahead = ahead or await self._refusals.become_scout()
             finally:
                 if ahead:
-                    self._refusals.is_back()
+                    self._refusals.release_others()
 
-        return await self._retry.call(self._endpoint.where, send, self._gate, tokens)
+        return await self._retry.send_patiently(self._endpoint.location, send, self._gate, tokens)
 
-    async def call(self, create: Callable[[float], Awaitable[Any]], read: Callable[[bytes], T], look_at: str = "") -> T:
+    async def call_server(
+        self,
+        create: Callable[[float], Awaitable[Any]],
+        read: Callable[[bytes], T],
+        look_at: str = "",
+        unserved: str = "",
+    ) -> T:
         """`read` of the content that `create(timeout)` brings, for all that is no completion. Raises ProviderError.
 
-        `look_at`: for what must not be done twice, as in `Retry.call`.
+        `look_at`: for what must not be done twice, as in `Retry.send_patiently`. `unserved`: what to try where the
+        server has nothing at this address.
         """
 
         async def send(seconds: float) -> Sent[T]:
-            result = await self._once(create(seconds), read)
+            result = await self._send_once(create(seconds), read)
             if isinstance(result, Failure):
+                if result.status in UNSERVED:
+                    result.remedy = unserved
                 raise result
             return result
 
-        return await self._retry.call(self._endpoint.where, send, self._gate, look_at=look_at)
+        return await self._retry.send_patiently(self._endpoint.location, send, self._gate, look_at=look_at)
 
-    def _reply(self, content: bytes, read: Callable[[Any], Reply]) -> Reply:
+    def _read_reply(self, content: bytes, read: Callable[[Any], Reply]) -> Reply:
         body = json.loads(content)
         if isinstance(body, dict) and body.get("error"):  # some servers report errors with status 200
-            raise Failure(self._clean(_words(body)))
-        return self._without_key(read(body))
+            raise Failure(self._clean_text(_read_words(body)))
+        return self._blot_key(read(body))
 
-    def say(self, what: str) -> None:
+    def warn_once(self, what: str) -> None:
         """Warn of what the server does, once."""
         if what not in self._said:
             self._said.add(what)
             log.warning("%s: %s", self._endpoint.name, what)
 
-    def fit(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def fit_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters without those that the model refuses."""
-        return self._refusals.fit(wanted)
+        return self._refusals.fit_parameters(parameters)
 
-    def learn(self, failure: Failure) -> bool:
+    def learn_refusal(self, failure: Failure) -> bool:
         """Whether a request in a batch failed for a parameter that is left out from now on."""
-        return self._refusals.learn(failure, self._instead)
+        return self._refusals.learn_refusal(failure, self._instead)
 
-    def item(self, body: object, status: int, read: Callable[[Any], Reply]) -> Reply | Failure:
+    def read_entry(self, body: object, status: int, read: Callable[[Any], Reply]) -> Reply | Failure:
         """One entry of a batch's results, which is what its own request would have brought."""
         try:
             if status != 200:
-                return Failure(self._clean(_words(body)), status=status)
-            return self._without_key(read(body))
+                return Failure(self._clean_text(_read_words(body)), status=status)
+            return self._blot_key(read(body))
         except self._faults as error:
-            return Failure(self._clean(_cause(error)))
+            return Failure(self._clean_text(_describe_cause(error)))
 
-    async def _once(self, call: Awaitable[Any], read: Callable[[bytes], T]) -> Sent[T] | Failure:
+    async def _send_once(self, call: Awaitable[Any], read: Callable[[bytes], T]) -> Sent[T] | Failure:
         try:
             raw = await call
             return Sent(read(await raw.http_response.aread()), headers=raw.headers)
         except Failure as failure:
             return failure
         except self._status_error as error:
-            return self._refusal(error)
+            return self._read_refusal(error)
         except self._faults as error:
-            sent = not any(isinstance(cause, self._unreached) for cause in _causes(error))
-            return Failure(self._clean(_cause(error)), sent=sent)
+            sent = not any(isinstance(cause, self._unreached) for cause in _list_causes(error))
+            return Failure(self._clean_text(_describe_cause(error)), sent=sent)
 
-    def _refusal(self, error: Any) -> Failure:
+    def _read_refusal(self, error: Any) -> Failure:
         """A 4xx or 5xx of either SDK."""
-        inner = _inner(error.body)
+        inner = _unwrap_error(error.body)
         return Failure(
-            self._clean(_words(error.body) or error.message),
+            self._clean_text(_read_words(error.body) or error.message),
             status=error.status_code,
-            retry_after=retry_after_s(error.response.headers),
+            retry_after=read_retry_after(error.response.headers),
             code=str(inner.get("code") or inner.get("type") or ""),
             parameter=str(inner.get("param") or ""),
         )
 
-    def named(self, content: bytes) -> str:
+    def read_id(self, content: bytes) -> str:
         """The `id` of what a server made for us; one that holds our key is refused, since it would be stored."""
-        told = json.loads(content)
-        name = told.get("id") if isinstance(told, dict) else None
-        if not isinstance(name, str) or name != without_secrets(name, [self._endpoint.key]):
+        data = json.loads(content)
+        name = data.get("id") if isinstance(data, dict) else None
+        if not isinstance(name, str) or name != blot_secrets(name, [self._endpoint.key]):
             raise Failure("an answer without a usable id")
         return name
 
-    def _without_key(self, reply: Reply) -> Reply:
+    def _blot_key(self, reply: Reply) -> Reply:
         """A reply as it may be stored and shown: a server that echoes our key is not the place where it gets out."""
-        clean = blotter([self._endpoint.key])
+        clean = make_blotter([self._endpoint.key])
         return replace(
             reply,
             texts=tuple(map(clean, reply.texts)),
@@ -246,15 +260,15 @@ class Channel:
             finish=tuple(map(clean, reply.finish)),
         )
 
-    def _clean(self, text: str) -> str:
+    def _clean_text(self, text: str) -> str:
         """A server's words on one line, printable, bounded and without a key."""
-        clean = redact(text, [self._endpoint.key])[: 20 * MAX_WORDS]  # a key is gone before anything is cut
-        shown = "".join(char if char.isprintable() else " " for char in clean)
-        line = " ".join(shown.split())
+        clean = redact_secrets(text, [self._endpoint.key])[: 20 * MAX_WORDS]  # a key is gone before anything is cut
+        printable = "".join(char if char.isprintable() else " " for char in clean)
+        line = " ".join(printable.split())
         return line if len(line) <= MAX_WORDS else line[:MAX_WORDS] + " ..."
 
 
-def _inner(body: object) -> Mapping[str, Any]:
+def _unwrap_error(body: object) -> Mapping[str, Any]:
     """The error object of a body; the OpenAI SDK has unwrapped it already, servers differ."""
     if not isinstance(body, dict):
         return {}
@@ -262,53 +276,80 @@ def _inner(body: object) -> Mapping[str, Any]:
     return inner if isinstance(inner, dict) else body
 
 
-def _words(body: object) -> str:
+def _read_words(body: object) -> str:
     """What a body says in words; "" when it says nothing."""
-    inner = _inner(body)
+    inner = _unwrap_error(body)
     words = inner.get("message") or inner.get("detail") or inner.get("error") or body
     return words if isinstance(words, str) else json.dumps(words, default=str) if words else ""
 
 
-def _cause(error: BaseException) -> str:
+def _describe_cause(error: BaseException) -> str:
     """The words of the innermost cause that has any: SDKs wrap what happened in "Connection error."."""
     words = type(error).__name__
-    for inner in _causes(error):
+    for inner in _list_causes(error):
         words = f"{type(inner).__name__}: {inner}" if str(inner) else words
     return f"no usable answer: {words}"
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
     """An error and what caused it, the innermost last."""
     while error is not None:
         yield error
         error = error.__cause__
 
 
-def size(request: Request, n: int) -> int:
+def estimate_request(request: Request, n: int) -> int:
     """About how many tokens a request takes from a provider's limits, which count what it may use at most."""
     return sum(estimate_tokens(message.content) for message in request.messages) + n * request.max_tokens
 
 
-def at_most(n: int, reply: Reply) -> Reply:
+def limit_completions(n: int, reply: Reply) -> Reply:
     """A reply without the completions that nobody asked for."""
     return replace(reply, texts=reply.texts[:n], finish=reply.finish[:n])
 
 
-def text_of(content: object) -> str:
-    """A completion's content as text: a string, a list of parts, or nothing. What UTF-8 cannot hold becomes "?"."""
+def read_completion(content: object, ending: object) -> tuple[str, str]:
+    """A completion's text, and why it ended: in the server's word, or that there is no text where it claims none."""
+    text, reason = read_content(content), read_word(ending)
+    if text is None and (not reason or reason in OWN_END):
+        reason = f"{NO_TEXT}: content is {_KINDS.get(type(content), 'no string')}"
+    return text or "", reason
+
+
+def read_content(content: object) -> str | None:
+    """A completion's content as text: a string, or the texts in a list of parts. None: there is none, or it is no text.
+
+    What UTF-8 cannot hold becomes "?".
+    """
     if isinstance(content, list):
-        return "".join(text_of(part) for part in content)
+        texts = [read_content(entry) for entry in content if not _is_no_text(entry)]
+        return "".join(text or "" for text in texts) if texts and None not in texts else None
     if isinstance(content, dict):
-        return text_of(content.get("text")) if content.get("type", "text") == "text" else ""
-    return encodable(content) if isinstance(content, str) else ""
+        return None if _is_no_text(content) else read_content(content.get("text"))
+    return replace_surrogates(content) if isinstance(content, str) else None
 
 
-def encodable(text: str) -> str:
+def _is_no_text(entry: object) -> bool:
+    """Whether a part says that it is something else than text: reasoning, a call of a tool, a picture."""
+    return isinstance(entry, dict) and entry.get("type", "text") != "text"
+
+
+def read_object(value: object) -> dict[str, Any]:
+    """An object of a server's JSON; empty for what is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def read_word(value: object) -> str:
+    """A server's word, such as a model's name; "" for what is none."""
+    return replace_surrogates(value) if isinstance(value, str) else ""
+
+
+def replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which neither a socket nor a database takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def count(value: object) -> int | None:
+def read_count(value: object) -> int | None:
     """A number of tokens as a server states it; None for what is not one."""
     if not isinstance(value, int) or isinstance(value, bool):
         return None

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from opsmith.agents.prompt import estimate_tokens
-from opsmith.errors import ProviderError
 from opsmith.models import ExhaustedError, Reply, Request
+from opsmith.models.sampling import check_answer
 from opsmith.models.searching import Searcher
+from opsmith.models.tokens import estimate_tokens
 from opsmith.models.workers import Workers
 from opsmith.records import Usage
 from opsmith.targets import Target, is_known_elsewhere
@@ -35,12 +35,11 @@ class SearchModel:
     async def complete(self, request: Request) -> Reply:
         """Raises ExhaustedError when there are no more programs, ProviderError when the worker dies."""
         messages = [(message.role, message.content) for message in request.messages]
-        found = await self._answer({"messages": messages, "attempt": request.attempt})
-        if "exhausted" in found:
+        answer = await self._answer_request({"messages": messages, "attempt": request.attempt})
+        if "exhausted" in answer:
             raise ExhaustedError(f"model 'search': there is no program number {request.attempt} for this task")
-        if "problem" in found:
-            raise ProviderError(f"model 'search': {found['problem']}")
-        texts = tuple(found["texts"]) * request.n
+        check_answer("search", answer)
+        texts = tuple(answer["texts"]) * request.n
         tokens = sum(estimate_tokens(message.content) for message in request.messages)
         usage = Usage(1, tokens, sum(map(estimate_tokens, texts)), 0, 0.0)
         return Reply(texts, usage, self.name, ("stop",) * len(texts))
@@ -49,8 +48,8 @@ class SearchModel:
         """End the worker."""
         await self._workers.close()
 
-    async def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _answer_request(self, body: dict[str, Any]) -> dict[str, Any]:
         if self._remote:
-            return await self._workers.ask(asked)
+            return await self._workers.ask_worker(body)
         await asyncio.sleep(0)
-        return self._searcher.answer(asked)
+        return self._searcher.answer_request(body)

@@ -16,11 +16,11 @@ from typing import Any
 from opsmith.agents.prompt import read_prompt
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.models import Message
-from opsmith.models.sampling import NO_TASK, fenced
+from opsmith.models.sampling import NO_TASK, answer_fault, fence_program
 from opsmith.targets import Target, get_target
-from opsmith.targets.searched import Searched
+from opsmith.targets.protocols import Searched
 
-SEARCHES_KEPT = 4  # a search holds up to hundreds of megabytes; one that was dropped is made anew when asked again
+SEARCHES_KEPT = 2  # a search holds up to hundreds of megabytes; one that was dropped is made anew when asked again
 
 
 @dataclass
@@ -28,16 +28,16 @@ class _Search:
     """One task's programs so far, and where the next one comes from."""
 
     source: Iterator[str]
-    found: list[str] = field(default_factory=list)
+    programs: list[str] = field(default_factory=list)
 
-    def program(self, number: int) -> str | None:
+    def read_program(self, number: int) -> str | None:
         """The program of that number, from 0; None: there are not so many."""
-        while len(self.found) <= number:
+        while len(self.programs) <= number:
             program = next(self.source, None)
             if program is None:
                 return None
-            self.found.append(program)
-        return self.found[number]
+            self.programs.append(program)
+        return self.programs[number]
 
 
 class Searcher:
@@ -46,26 +46,28 @@ class Searcher:
     def __init__(self, target: Target) -> None:
         if not isinstance(target, Searched):
             raise UsageError(f"model 'search': target {target.name!r} has no search; try another model")
-        self._target, self._programs = target, target.programs
+        self._target, self._programs = target, target.enumerate_programs
         self._searches: OrderedDict[str, _Search] = OrderedDict()
-        self._read: Callable[[str], str] = lru_cache(maxsize=64)(self._task)
+        self._read: Callable[[str], str] = lru_cache(maxsize=64)(self._read_task_text)
 
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def answer_request(self, body: dict[str, Any]) -> dict[str, Any]:
         """The answer to one request, or why there is none."""
-        task = next((text for _, content in reversed(asked["messages"]) if (text := self._read(content))), "")
+        task = next((text for _, content in reversed(body["messages"]) if (text := self._read(content))), "")
         if not task:
             return {"texts": [NO_TASK]}
         try:
-            program = self._search(task).program(asked["attempt"])
+            program = self._open_search(task).read_program(body["attempt"])
         except OpsmithError as error:
             return {"problem": str(error)}
-        return {"exhausted": True} if program is None else {"texts": [fenced(program)]}
+        except Exception as error:
+            return answer_fault(error)
+        return {"exhausted": True} if program is None else {"texts": [fence_program(program)]}
 
-    def _task(self, content: str) -> str:
+    def _read_task_text(self, content: str) -> str:
         """The text of the task that a message asks for; "": for none."""
         return read_prompt([Message("user", content)], self._target).task
 
-    def _search(self, text: str) -> _Search:
+    def _open_search(self, text: str) -> _Search:
         if text not in self._searches:
             self._searches[text] = _Search(self._programs(self._target.read_task(text, "prompt")))
             if len(self._searches) > SEARCHES_KEPT:
@@ -78,7 +80,7 @@ def main(target: str) -> None:
     """Answer requests until stdin ends."""
     searcher = Searcher(get_target(target))
     for line in sys.stdin:
-        print(json.dumps(searcher.answer(json.loads(line))), flush=True)
+        print(json.dumps(searcher.answer_request(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which chat models are there, and how is one made from its name?
+"""The chat models that there are, and how one is made from its name.
 
 A further provider is one line in `FAMILIES`, and a module if it speaks a protocol of its own. SDKs are imported when a
 model is made, never before. Addresses come from the table or from --base-url, never from an SDK's own variables, so
@@ -14,18 +14,18 @@ from urllib.parse import urlsplit
 from opsmith.errors import UsageError
 from opsmith.models import ChatModel
 from opsmith.models.batch import BatchModel
-from opsmith.models.keys import read_key, redact
-from opsmith.models.limits import Limits
+from opsmith.models.keys import read_key, redact_secrets
+from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import Endpoint
-from opsmith.settings import Settings
+from opsmith.settings import Provider, Settings
 from opsmith.targets import Target
 
 NO_KEY = "none"  # what a server of the user's own is sent when there is no key: the SDKs insist on one
 
 
 @dataclass(frozen=True)
-class Server:
+class ProviderServer:
     """Where a provider serves its models and what opens its door."""
 
     url: str
@@ -38,21 +38,21 @@ class Order:
     """What a model is made from."""
 
     settings: Settings
-    rest: str  # the model's name after the family's prefix
-    server: Server | None = None
+    model: str  # the model's name after the family's prefix
+    server: ProviderServer | None = None
     target: Target | None = None
     retry: Retry | None = None
 
 
 @dataclass(frozen=True)
 class Family:
-    """All models whose names begin alike. `rest` says what follows the prefix; "" when the prefix is the whole name."""
+    """All models whose names begin alike. `suffix` says what follows the prefix; "": the prefix is the whole name."""
 
-    rest: str
+    suffix: str
     what: str
     make: Callable[[Order], ChatModel]
-    server: Server | None = None  # None: no server, no key
-    batches: bool = False  # it has a batch API that `desks` speaks
+    server: ProviderServer | None = None  # None: no server, no key
+    batches: bool = False  # it has a batch API that `batch_apis` speaks
     spreads: bool = False  # it computes each reply from the request alone, so that many machines may share the work
     completions: bool = False  # one request may ask for several completions
 
@@ -68,24 +68,24 @@ class ModelInfo:
 
 
 def get_model(settings: Settings, target: Target | None = None, retry: Retry | None = None) -> ChatModel:
-    """The model that `settings.model` names; the embedded one needs the `target`. Raises UsageError."""
-    prefix, family = family_of(settings)
-    return family.make(Order(settings, settings.model.removeprefix(prefix), family.server, target, retry))
+    """The model that `settings.provider.model` names; the embedded one needs the `target`. Raises UsageError."""
+    prefix, family = check_family(settings.provider)
+    return family.make(Order(settings, settings.provider.model.removeprefix(prefix), family.server, target, retry))
 
 
-def family_of(settings: Settings) -> tuple[str, Family]:
-    """The family of the settings' model, which can do what they ask for, and its prefix. Raises UsageError."""
-    prefix, family = find_family(settings.model)
-    if settings.completions > 1 and not family.completions:
-        offer = ", ".join(name + other.rest for name, other in FAMILIES.items() if other.completions)
+def check_family(provider: Provider) -> tuple[str, Family]:
+    """The family of that model, which can do what they ask for, and its prefix. Raises UsageError."""
+    prefix, family = find_family(provider.model)
+    if provider.completions > 1 and not family.completions:
+        offer = ", ".join(name + able.suffix for name, able in FAMILIES.items() if able.completions)
         raise UsageError(
-            f"--completions: given {settings.completions} with model {settings.model!r}, whose requests bring one "
+            f"--completions: given {provider.completions} with model {provider.model!r}, whose requests bring one "
             f"completion each; expected {offer}; try: leave it out"
         )
-    if settings.batch and not family.batches:
-        speak = " and ".join(name + other.rest for name, other in FAMILIES.items() if other.batches)
+    if provider.batch and not family.batches:
+        speak = " and ".join(name + able.suffix for name, able in FAMILIES.items() if able.batches)
         raise UsageError(
-            f"--batch: given with model {settings.model!r}, of which no batch API is known; expected {speak}; "
+            f"--batch: given with model {provider.model!r}, of which no batch API is known; expected {speak}; "
             f"try: leave it out"
         )
     return prefix, family
@@ -94,153 +94,155 @@ def family_of(settings: Settings) -> tuple[str, Family]:
 def find_family(name: str) -> tuple[str, Family]:
     """The family of a model's name, and its prefix. Raises UsageError."""
     for prefix, family in FAMILIES.items():
-        if name.startswith(prefix) and bool(name.removeprefix(prefix)) == bool(family.rest):
+        if name.startswith(prefix) and bool(name.removeprefix(prefix)) == bool(family.suffix):
             return prefix, family
-    known = ", ".join(info.pattern for info in list_models())
-    raise UsageError(f"model {name!r}: no such model; known: {known}")
+    patterns = ", ".join(info.pattern for info in list_models())
+    raise UsageError(f"model {name!r}: no such model; known: {patterns}")
 
 
 def list_models() -> tuple[ModelInfo, ...]:
     """What can be named, for `opsmith models` and for the message about an unknown name."""
-    return tuple(_info(prefix, family) for prefix, family in FAMILIES.items())
+    return tuple(_describe_family(prefix, family) for prefix, family in FAMILIES.items())
 
 
-def _info(prefix: str, family: Family) -> ModelInfo:
+def _describe_family(prefix: str, family: Family) -> ModelInfo:
     variable = family.server.variable if family.server else None
-    return ModelInfo(prefix + family.rest, family.what, variable, _present(variable) if variable else None)
+    return ModelInfo(prefix + family.suffix, family.what, variable, _has_key(variable) if variable else None)
 
 
-def _present(variable: str) -> bool:
+def _has_key(variable: str) -> bool:
     try:
         return read_key(variable) is not None
     except UsageError:  # there is one, and it is malformed: said when it is used
         return True
 
 
-def _openai(order: Order) -> ChatModel:
-    from opsmith.models.desks import OpenAIDesk  # noqa: PLC0415 - as above
+def _make_openai(order: Order) -> ChatModel:
+    from opsmith.models.batch_apis import OpenAIBatchApi  # noqa: PLC0415 - as above
     from opsmith.models.openai import OpenAIModel  # noqa: PLC0415 - an extra, and slow to import
 
-    model = OpenAIModel(_endpoint(order), _retry(order))
-    return BatchModel(OpenAIDesk(model)) if order.settings.batch else model
+    model = OpenAIModel(_make_endpoint(order), _make_retry(order))
+    return BatchModel(OpenAIBatchApi(model)) if order.settings.provider.batch else model
 
 
-def _anthropic(order: Order) -> ChatModel:
+def _make_anthropic(order: Order) -> ChatModel:
     from opsmith.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra, and slow to import
-    from opsmith.models.desks import AnthropicDesk  # noqa: PLC0415 - as above
+    from opsmith.models.batch_apis import AnthropicBatchApi  # noqa: PLC0415 - as above
 
-    model = AnthropicModel(_endpoint(order), _retry(order))
-    return BatchModel(AnthropicDesk(model)) if order.settings.batch else model
+    model = AnthropicModel(_make_endpoint(order), _make_retry(order))
+    return BatchModel(AnthropicBatchApi(model)) if order.settings.provider.batch else model
 
 
-def _embedded(order: Order) -> ChatModel:
+def _make_embedded(order: Order) -> ChatModel:
     from opsmith.models.embedded import EmbeddedModel  # noqa: PLC0415 - the other models do without it
 
-    _refuse_base_url(order.settings)
+    _refuse_base_url(order.settings.provider)
     if order.target is None:
         raise UsageError(
             "model 'embedded': given no target; expected the language to sample; try: get_model(s, target)"
         )
-    return EmbeddedModel(order.target, order.settings.noise, order.settings.workers)
+    return EmbeddedModel(order.target, order.settings.method.noise, order.settings.place.workers)
 
 
-def _search(order: Order) -> ChatModel:
+def _make_search(order: Order) -> ChatModel:
     from opsmith.models.search import SearchModel  # noqa: PLC0415 - the other models do without it
 
     settings = order.settings
-    _refuse_base_url(settings)
-    if settings.repair:
+    _refuse_base_url(settings.provider)
+    if settings.method.repair:
         raise UsageError("--repair: given with model 'search', which reads no errors; expected 0; try: leave it out")
     if order.target is None:
         raise UsageError("model 'search': given no target; expected the language to search; try: get_model(s, target)")
     return SearchModel(order.target)
 
 
-def _replay(order: Order) -> ChatModel:
+def _make_replay(order: Order) -> ChatModel:
     from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
 
-    _refuse_base_url(order.settings)
-    return ReplayModel(order.rest)
+    _refuse_base_url(order.settings.provider)
+    return ReplayModel(order.model)
 
 
-def _refuse_base_url(settings: Settings) -> None:
-    if settings.base_url is not None:
+def _refuse_base_url(provider: Provider) -> None:
+    if provider.base_url is not None:
         raise UsageError(
-            f"--base-url: given with model {settings.model!r}, which asks no server; expected a model on a server; "
+            f"--base-url: given with model {provider.model!r}, which asks no server; expected a model on a server; "
             f"try: --model openai/NAME"
         )
 
 
-def _endpoint(order: Order) -> Endpoint:
+def _make_endpoint(order: Order) -> Endpoint:
     """Where the model is: at its provider, or at --base-url, where a key is sent if there is one."""
     assert order.server is not None
-    settings, server = order.settings, order.server
-    url = server.url if settings.base_url is None else _checked_url(settings.base_url)
+    provider, server = order.settings.provider, order.server
+    url = server.url if provider.base_url is None else _check_url(provider.base_url)
     own = url.rstrip("/") != server.url
     key = read_key(server.variable)
     if key is None and not own:
         raise UsageError(
-            f"model {settings.model!r}: given no key; expected {server.variable} in the environment or in .env; "
+            f"model {provider.model!r}: given no key; expected {server.variable} in the environment or in .env; "
             f"try: export {server.variable}=..., or --base-url for a server of your own, or --model embedded"
         )
-    limits = Limits(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
-    return Endpoint(settings.model, order.rest, url, key or NO_KEY, None if own else server.prices, limits)
+    limits = RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
+    return Endpoint(provider.model, order.model, url, key or NO_KEY, None if own else server.prices, limits)
 
 
-def _retry(order: Order) -> Retry:
-    settings = order.settings
-    return order.retry or Retry(timeout_s=settings.request_timeout, deadline_s=settings.request_deadline)
+def _make_retry(order: Order) -> Retry:
+    provider = order.settings.provider
+    return order.retry or Retry(timeout_s=provider.request_timeout, deadline_s=provider.request_deadline)
 
 
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     """A base URL that a request can be sent to. A password or query in it, which may hold a key, would be shown."""
     try:
-        parts = urlsplit(url)
-        fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        address = urlsplit(url)
+        fits = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
     except ValueError:  # a port that is no number, a broken IPv6 address
         fits = False
     if "@" in url:
         raise UsageError("--base-url: given a user or password; expected an address; try: the key in its variable")
-    if fits and (parts.query or parts.fragment):
+    if fits and (address.query or address.fragment):
         raise UsageError(
             "--base-url: given more than host and path; expected no `?` or `#`; try: the key in its variable"
         )
     if not fits:
         raise UsageError(
-            f"--base-url: given {redact(url)!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
+            f"--base-url: given {redact_secrets(url)!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
         )
     return url
 
 
 FAMILIES: dict[str, Family] = {
     "embedded": Family(
-        "", "the program sampler of the target language: offline, free, no language model", _embedded, spreads=True
+        "", "the program sampler of the target language: offline, free, no language model", _make_embedded, spreads=True
     ),
-    "search": Family("", "best-first search over the target's typed moves: offline, free, no language model", _search),
+    "search": Family(
+        "", "best-first search over the target's typed moves: offline, free, no language model", _make_search
+    ),
     "openai/": Family(
         "NAME",
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",
-        _openai,
-        Server("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
+        _make_openai,
+        ProviderServer("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
         batches=True,
         completions=True,
     ),
     "anthropic/": Family(
         "NAME",
         "Anthropic, or with --base-url a server of its protocol",
-        _anthropic,
-        Server("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
+        _make_anthropic,
+        ProviderServer("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
         batches=True,
     ),
     "deepseek/": Family(
-        "NAME", "DeepSeek", _openai, Server("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek")
+        "NAME", "DeepSeek", _make_openai, ProviderServer("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek")
     ),
     "together/": Family(
         "NAME",
         "Together AI",
-        _openai,
-        Server("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
+        _make_openai,
+        ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
     ),
-    "replay:": Family("FILE", "replies recorded before, from a JSONL file", _replay, completions=True),
+    "replay:": Family("FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True),
 }

@@ -1,11 +1,11 @@
-"""How many tokens fit a model? Prompt and completion together; None: not known, so nothing is left out of a prompt.
+"""How many tokens fit each model, prompt and completion together; None: not known, so that nothing is left out.
 
 Where the price list of `genai-prices` knows a window it is used, except for the models named here.
 """
 
 from __future__ import annotations
 
-from opsmith.models.price import listed
+from opsmith.models.price import find_listed
 
 # 2026-02, providers' model pages; the longest prefix wins
 WINDOWS = {
@@ -31,12 +31,12 @@ WINDOWS = {
 }
 
 
-def context_window(provider: str | None, model: str) -> int | None:
+def find_context_window(provider: str | None, model: str) -> int | None:
     """The window of `model` in tokens; `provider` None: a server of the user's own, which may serve anything."""
     if provider is None:
         return None
-    known = [name for name in WINDOWS if model == name or model.startswith(f"{name}-")]
-    if known:
-        return WINDOWS[max(known, key=len)]
-    window = getattr(listed(provider, model), "context_window", None)
+    prefixes = [name for name in WINDOWS if model == name or model.startswith(f"{name}-")]
+    if prefixes:
+        return WINDOWS[max(prefixes, key=len)]
+    window = getattr(find_listed(provider, model), "context_window", None)
     return window if isinstance(window, int) and window > 0 else None

@@ -13,6 +13,7 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from typing import Any
 
+from opsmith.environment import worker_environment
 from opsmith.errors import ProviderError
 
 LONGEST_LINE = 2**26  # bytes of one answer
@@ -28,20 +29,20 @@ class Workers:
         self._idle: list[Process] = []
         self._all: list[Process] = []
 
-    async def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+    async def ask_worker(self, body: dict[str, Any]) -> dict[str, Any]:
         """A worker's answer. Where one dies, a new one is asked, once: an answer depends on nothing but the question.
 
         Raises ProviderError when that one dies as well, or none can be started.
         """
         async with self._free:
-            process = self._idle.pop() if self._idle else await self._start()
+            process = self._idle.pop() if self._idle else await self._start_process()
             try:
-                found = await self._exchange(process, asked)
+                answer = await self._exchange_lines(process, body)
             except ProviderError:
-                process = await self._start()
-                found = await self._exchange(process, asked)
+                process = await self._start_process()
+                answer = await self._exchange_lines(process, body)
             self._idle.append(process)  # a worker that was cancelled in mid-answer is never used again
-            return found
+            return answer
 
     async def close(self) -> None:
         """End the workers."""
@@ -53,15 +54,14 @@ class Workers:
             await process.wait()
         self._all, self._idle = [], []
 
-    async def _start(self) -> Process:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    async def _start_process(self) -> Process:
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=DEVNULL,
-                env=environment,
+                env=worker_environment() | {"OMP_NUM_THREADS": "1"},
                 limit=LONGEST_LINE,
                 start_new_session=True,
             )
@@ -70,13 +70,13 @@ class Workers:
         self._all.append(process)
         return process
 
-    async def _exchange(self, process: Process, asked: dict[str, Any]) -> dict[str, Any]:
+    async def _exchange_lines(self, process: Process, body: dict[str, Any]) -> dict[str, Any]:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.write(json.dumps(body).encode() + b"\n")
             await process.stdin.drain()
-            found: dict[str, Any] = json.loads(await process.stdout.readline())
+            answer: dict[str, Any] = json.loads(await process.stdout.readline())
         except (OSError, ValueError) as error:
             raise ProviderError(f"model {self._model!r}: a worker process died; try again", retryable=True) from error
-        return found
+        return answer

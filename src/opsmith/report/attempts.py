@@ -1,4 +1,4 @@
-"""What was tried at one task? Its samples grouped by isomorphic program, each group with one sample in full.
+"""What was tried at one task. Its samples grouped by isomorphic program, each group with one sample in full.
 
 Bounded on large stores: so many different programs are read and compared at most, so many groups shown; how many are
 left out is counted. Programs are drawn where their language can draw them; nothing of a program is executed here.
@@ -10,16 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from opsmith.benchmarks import SUITES, read_task_file, task_files
 from opsmith.records import Candidate, Outcome, Stage, Task, Usage, content_hash
-from opsmith.report.differences import Difference, difference, most_similar
-from opsmith.report.drawing import draw
+from opsmith.report.differences import Difference, find_difference, most_similar
+from opsmith.report.drawing import draw_dataflow
 from opsmith.report.views import TaskRow
 from opsmith.store import Store
 from opsmith.store import attempts as stored
-from opsmith.store.queries import CandidateRow, Kept, SampleDetail
+from opsmith.store.queries import CandidateRow, KeptExperience, SampleDetail
+from opsmith.suites import SUITES, read_task_file, task_files
 from opsmith.targets import get_target
-from opsmith.targets.drawn import Drawn
+from opsmith.targets.capabilities import canonical_form, explain_message
+from opsmith.targets.protocols import Drawn
 
 GROUPS = 12  # shown of a task
 PROGRAMS = 500  # of a task that are compared: the most frequent
@@ -93,7 +94,7 @@ class TaskView:
     samples_left: int  # their samples
     uncompared: int  # samples of rare programs, beyond those that are compared
     unjudged: tuple[tuple[str, int], ...]  # what left samples without a verdict, and how often
-    kept: str | None  # the program that was kept, or given
+    solution: str | None  # the program that was kept, or given
     own: str | None  # the bundled task's own program
 
 
@@ -102,38 +103,38 @@ class _Group:
     programs: tuple[stored.Attempt, ...]
 
     @property
-    def samples(self) -> int:
+    def sample_count(self) -> int:
         return sum(program.count for program in self.programs)
 
 
 def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, programs: int = PROGRAMS) -> TaskView:
     """A task of a run with its attempts; `run` is a whole id, `row` one of its view's; `programs`: how many at most."""
-    task = next(task for task in store.tasks(run) if task.id == row.id)
-    kept = _kept(store, run, task)
-    found = _groups(store, run, task, kept, programs)
-    shown = _chosen(found, kept, limit)
-    ends = stored.stages(store, run, task.id)
-    compared = sum(group.samples for group in found)
-    stages = sorted(ends, key=lambda end: (end[1] is not Outcome.PASSED, -end[0].value, end[1]))
+    task = next(task for task in store.read_tasks(run) if task.id == row.id)
+    solution = _find_solution(store, run, task)
+    groups = _group_attempts(store, run, task, solution, programs)
+    chosen = _choose_groups(groups, solution, limit)
+    ends = stored.count_stages(store, run, task.id)
+    compared = sum(group.sample_count for group in groups)
+    stages = sorted(ends, key=lambda end: (end[1] is not Outcome.PASSED, -end[0].rank, end[1]))
     return TaskView(
         row=row,
         text=task.prompt_text,
         stages=tuple((label_of(stage, outcome), ends[stage, outcome]) for stage, outcome in stages),
-        groups=tuple(_shown(store, task, shown, kept)),
-        groups_left=len(found) - len(shown),
-        samples_left=compared - sum(group.samples for group in shown),
+        groups=tuple(_view_groups(store, task, chosen, solution)),
+        groups_left=len(groups) - len(chosen),
+        samples_left=compared - sum(group.sample_count for group in chosen),
         uncompared=sum(ends.values()) - compared,
-        unjudged=tuple(stored.failures(store, run, task.id)),
-        kept=kept.experience.source if kept else None,
+        unjudged=tuple(stored.count_failures(store, run, task.id)),
+        solution=solution.experience.source if solution else None,
         own=own_program(task),
     )
 
 
 def sample_view(store: Store, run: str, name: str) -> SampleView:
     """One sample with drawings, and differences against the kept and the bundled program. Raises UsageError."""
-    detail = store.sample(run, name)
-    task = next(task for task in store.tasks(run) if task.id == detail.row.task)
-    return _sample(task, detail, _references(task, _kept(store, run, task)))
+    detail = store.find_sample(run, name)
+    task = next(task for task in store.read_tasks(run) if task.id == detail.row.task)
+    return _view_sample(task, detail, _reference_programs(task, _find_solution(store, run, task)))
 
 
 def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
@@ -145,11 +146,11 @@ def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
 
 def own_program(task: Task) -> str | None:
     """The program in the file of a bundled task, if the task is exactly that one."""
-    return _bundled(task.id, task.digest)
+    return _read_bundled(task.id, task.digest)
 
 
 @lru_cache(maxsize=256)
-def _bundled(name: str, digest: str) -> str | None:
+def _read_bundled(name: str, digest: str) -> str | None:
     for path in (path for suite in SUITES for path in task_files(suite)):
         if path.stem == name:
             task = read_task_file(path)
@@ -157,139 +158,149 @@ def _bundled(name: str, digest: str) -> str | None:
     return None
 
 
-def _kept(store: Store, run: str, task: Task) -> Kept | None:
-    return next((kept for kept in store.experiences(run) if kept.experience.task.digest == task.digest), None)
+def _find_solution(store: Store, run: str, task: Task) -> KeptExperience | None:
+    return next(
+        (solution for solution in store.read_experiences(run) if solution.experience.task.digest == task.digest), None
+    )
 
 
-def _chosen(groups: Sequence[_Group], kept: Kept | None, limit: int) -> list[_Group]:
+def _choose_groups(groups: Sequence[_Group], solution: KeptExperience | None, limit: int) -> list[_Group]:
     """The kept solution's group, then the largest right and refused ones: half of each, where there are as many."""
     right = [group for group in groups if group.programs[0].outcome is Outcome.PASSED]
-    right.sort(key=lambda group: not _holds(group, kept))
+    right.sort(key=lambda group: not _holds_solution(group, solution))
     refused = [group for group in groups if group.programs[0].outcome is not Outcome.PASSED]
     room = max(limit - len(refused), (limit + 1) // 2)
     return [*right[:room], *refused[: limit - len(right[:room])]]
 
 
-def _groups(store: Store, run: str, task: Task, kept: Kept | None, limit: int) -> list[_Group]:
+def _group_attempts(store: Store, run: str, task: Task, solution: KeptExperience | None, limit: int) -> list[_Group]:
     """Right ones first, then the largest; ties in the order of the store."""
-    first = Candidate(kept.experience.source).id if kept is not None else None
-    programs = stored.attempts(store, run, task.id, limit, first)
-    bodies = stored.texts(store, [program.program for program in programs])
+    first = Candidate(solution.experience.source).id if solution is not None else None
+    programs = stored.list_attempts(store, run, task.id, limit, first)
+    bodies = store.read_texts(program.program for program in programs)
     groups: dict[tuple[str, str], list[stored.Attempt]] = {}
     for program in programs:
         text = bodies.get(program.program, "")
-        key = (_canonical(task.target, text), label_of(program.stage, program.outcome))
+        key = (_canonical_text(task.target, text), label_of(program.stage, program.outcome))
         groups.setdefault(key, []).append(program)
-    found = [_Group(tuple(programs)) for programs in groups.values()]
-    return sorted(found, key=lambda group: (group.programs[0].outcome is not Outcome.PASSED, -group.samples))
+    isomorphic = [_Group(tuple(programs)) for programs in groups.values()]
+    return sorted(isomorphic, key=lambda group: (group.programs[0].outcome is not Outcome.PASSED, -group.sample_count))
 
 
 @lru_cache(maxsize=20_000)
-def _canonical(target: str, source: str) -> str:
+def _canonical_text(target: str, source: str) -> str:
     try:
-        return get_target(target).canonical(source)
+        return canonical_form(get_target(target), source)
     except Exception:  # a text that is no program, or a target that is not here
         return source
 
 
-def _holds(group: _Group, kept: Kept | None) -> bool:
-    return kept is not None and Candidate(kept.experience.source).id in {program.program for program in group.programs}
+def _holds_solution(group: _Group, solution: KeptExperience | None) -> bool:
+    return solution is not None and Candidate(solution.experience.source).id in {
+        program.program for program in group.programs
+    }
 
 
-def _shown(store: Store, task: Task, groups: Sequence[_Group], kept: Kept | None) -> Iterable[AttemptGroup]:
-    chosen = [_representative(group, kept) for group in groups]
-    details = stored.details(store, chosen)
-    sources = {f"attempt {at}": _source(details[sample]) for at, sample in enumerate(chosen, 1)}
-    references = _references(task, kept)
-    for at, (group, sample) in enumerate(zip(groups, chosen, strict=True), 1):
+def _view_groups(
+    store: Store, task: Task, groups: Sequence[_Group], solution: KeptExperience | None
+) -> Iterable[AttemptGroup]:
+    chosen = [_choose_sample(group, solution) for group in groups]
+    details = store.read_details(chosen)
+    sources = {f"attempt {number}": _counted_program(details[sample]) for number, sample in enumerate(chosen, 1)}
+    references = _reference_programs(task, solution)
+    for number, (group, sample) in enumerate(zip(groups, chosen, strict=True), 1):
         first = group.programs[0]
-        others = {name: text for name, text in sources.items() if name != f"attempt {at}" and text}
+        neighbours = {name: text for name, text in sources.items() if name != f"attempt {number}" and text}
         yield AttemptGroup(
-            number=at,
-            samples=group.samples,
+            number=number,
+            samples=group.sample_count,
             programs=len(group.programs),
             label=label_of(first.stage, first.outcome),
             passed=first.outcome is Outcome.PASSED,
             first_round=min(program.round for program in group.programs),
-            is_kept=_holds(group, kept),
-            sample=_sample(task, details[sample], references, others),
+            is_kept=_holds_solution(group, solution),
+            sample=_view_sample(task, details[sample], references, neighbours),
         )
 
 
-def _representative(group: _Group, kept: Kept | None) -> str:
+def _choose_sample(group: _Group, solution: KeptExperience | None) -> str:
     """The sample that the kept program came from; else the first of the group's most frequent program."""
-    if kept is not None and kept.sample is not None and _holds(group, kept):
-        return kept.sample
+    if solution is not None and solution.sample is not None and _holds_solution(group, solution):
+        return solution.sample
     return group.programs[0].sample
 
 
-def _references(task: Task, kept: Kept | None) -> dict[str, str]:
+def _reference_programs(task: Task, solution: KeptExperience | None) -> dict[str, str]:
     """What an attempt is compared with, by name."""
     own = own_program(task)
-    found = {"the kept solution": kept.experience.source} if kept is not None else {}
-    return found | ({"the task's own program": own} if own is not None and own not in found.values() else {})
+    references = {"the kept solution": solution.experience.source} if solution is not None else {}
+    return references | ({"the task's own program": own} if own is not None and own not in references.values() else {})
 
 
-def _source(detail: SampleDetail) -> str:
+def _counted_program(detail: SampleDetail) -> str:
     """The program that a sample counts by."""
-    return next((found.source or "" for found in detail.candidates if found.final), "")
+    return next((candidate.source or "" for candidate in detail.candidates if candidate.final), "")
 
 
-def _sample(
-    task: Task, detail: SampleDetail, references: Mapping[str, str], others: Mapping[str, str] | None = None
+def _view_sample(
+    task: Task, detail: SampleDetail, references: Mapping[str, str], neighbours: Mapping[str, str] | None = None
 ) -> SampleView:
     row = detail.row
     compared = dict(references)
-    near = most_similar(_source(detail), others or {})
-    if near is not None and others is not None and others[near] not in references.values():
-        compared[f"{near}, the most similar one"] = others[near]
-    proposals = {Candidate(found.source).id: found.source for found in detail.candidates if found.source is not None}
-    candidates = tuple(_candidate(task, found, compared, proposals) for found in detail.candidates)
-    calls = tuple(_calls(detail))
+    near = most_similar(_counted_program(detail), neighbours or {})
+    if near is not None and neighbours is not None and neighbours[near] not in references.values():
+        compared[f"{near}, the most similar one"] = neighbours[near]
+    proposals = {
+        Candidate(candidate.source).id: candidate.source
+        for candidate in detail.candidates
+        if candidate.source is not None
+    }
+    candidates = tuple(_view_candidate(task, candidate, compared, proposals) for candidate in detail.candidates)
+    calls = tuple(_view_calls(detail))
     place = (row.id, row.task, row.round, row.temperature, row.number)
     passed = row.outcome is Outcome.PASSED
     return SampleView(*place, label_of(row.stage, row.outcome), passed, candidates, calls, detail.failures)
 
 
-def _candidate(
-    task: Task, found: CandidateRow, compared: Mapping[str, str], proposals: Mapping[str, str]
+def _view_candidate(
+    task: Task, candidate: CandidateRow, compared: Mapping[str, str], proposals: Mapping[str, str]
 ) -> CandidateView:
-    verdict, source = found.verdict, found.source
-    against = dict(compared) if found.final else {}
-    if found.parent is not None and found.parent in proposals:
-        against = {"what it was rewritten from": proposals[found.parent], **against}
-    differences = [difference(source or "", other, name) for name, other in against.items() if source]
+    verdict, source = candidate.verdict, candidate.source
+    against = dict(compared) if candidate.final else {}
+    if candidate.parent is not None and candidate.parent in proposals:
+        against = {"what it was rewritten from": proposals[candidate.parent], **against}
+    differences = [find_difference(source or "", program, name) for name, program in against.items() if source]
     return CandidateView(
-        agent=found.agent,
+        agent=candidate.agent,
         source=source,
         label=label_of(verdict.stage, verdict.outcome),
         passed=verdict.passed,
-        message=verdict.message,
+        message=explain_message(task, verdict.message),
         warnings=verdict.warnings,
         max_abs_error=verdict.max_abs_error,
         trials=verdict.trials,
         verifier=verdict.verifier,
-        final=found.final,
-        differences=tuple(found for found in differences if found is not None),
+        final=candidate.final,
+        differences=tuple(candidate for candidate in differences if candidate is not None),
         drawing=drawing_of(task, source) if source else None,
     )
 
 
-def _calls(detail: SampleDetail) -> Iterable[CallView]:
+def _view_calls(detail: SampleDetail) -> Iterable[CallView]:
     for call in detail.calls:
         messages = tuple((message.role, message.content) for message in call.messages)
-        name = content_hash(*(part for message in messages for part in message))
+        name = content_hash(*(text for message in messages for text in message))
         finish = (*call.reply.finish, *[""] * len(call.reply.texts))
         replies = tuple(zip(call.reply.texts, finish, strict=False))
-        told = (call.reply.model, call.reply.usage, call.seed, call.max_tokens)
-        yield CallView(call.agent, name, messages, replies, *told)
+        facts = (call.reply.model, call.reply.usage, call.seed, call.max_tokens)
+        yield CallView(call.agent, name, messages, replies, *facts)
 
 
 def drawing_of(task: Task, source: str) -> str | None:
     """The program as an SVG; None where it has no graph, or its language is not here or draws nothing."""
     try:
         target = get_target(task.target)
-        flow = target.dataflow(task, source) if isinstance(target, Drawn) else None
+        flow = target.build_dataflow(task, source) if isinstance(target, Drawn) else None
     except Exception:  # a target of others: a page without a drawing is better than none
         return None
-    return None if flow is None else draw(flow, f"Dataflow of a program for {task.id}")
+    return None if flow is None else draw_dataflow(flow, f"Dataflow of a program for {task.id}")

@@ -1,18 +1,19 @@
-"""How is the audit of a task file shown? A row per file, then every finding that is not fine; or JSON."""
+"""How the audit of a task file is shown. A row per file, then every finding that is not fine; or JSON."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rich.table import Table
 
-from opsmith.records import to_json
-from opsmith.report.tables import table
-from opsmith.targets.audited import CHECKS, Finding, State
-from opsmith.verification.audited_files import Audit
+from opsmith.judging.audited_files import Audit
+from opsmith.records import printable, to_json
+from opsmith.report.tables import make_table
+from opsmith.targets.audit import CHECKS, Finding, State
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
@@ -21,17 +22,17 @@ def audit_json(audit: Audit) -> dict[str, Any]:
 
 
 def audits_table(audits: Sequence[Audit]) -> Table:
-    made = table("task", "state", *CHECKS)
+    rows = make_table("task", "state", *CHECKS)
     for audit in audits:
-        made.add_row(audit.task, audit.state.value, *(_cell(audit, check) for check in CHECKS))
+        rows.add_row(audit.task, audit.state.value, *(_describe_state(audit, check) for check in CHECKS))
     counts = Counter(audit.state.value for audit in audits)
     files = "task file" if len(audits) == 1 else "task files"
-    made.caption = f"{len(audits)} {files}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
-    made.caption_justify = "left"
-    return made
+    rows.caption = f"{len(audits)} {files}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+    rows.caption_justify = "left"
+    return rows
 
 
-def _cell(audit: Audit, check: str) -> str:
+def _describe_state(audit: Audit, check: str) -> str:
     """What the check did, or that it went wrong."""
     findings = [finding for finding in audit.findings if finding.check == check]
     faulty = sum(finding.state is State.FAULTY for finding in findings)
@@ -42,16 +43,24 @@ def _cell(audit: Audit, check: str) -> str:
 
 
 def findings_text(audits: Sequence[Audit]) -> Iterator[str]:
-    """Every finding that is not fine, faults last: they stand where the reader is."""
-    for state in (State.NOTE, State.UNCHECKED, State.FAULTY):
-        for audit in audits:
-            yield from (_block(audit.task, finding) for finding in audit.of(state))
+    """Every finding that is not fine, by task: its faults first, then what could not be checked, then notes."""
+    for audit in audits:
+        for state in (State.FAULTY, State.UNCHECKED, State.NOTE):
+            yield from _finding_blocks(audit.task, audit.findings_of(state))
 
 
-def _block(task: str, finding: Finding) -> str:
-    rows = [f"{task}: {finding.check}: {finding.state}"]
+def _finding_blocks(task: str, findings: Sequence[Finding]) -> Iterator[str]:
+    """One block for findings that say the same of several checks."""
+    together: dict[Finding, list[str]] = {}
+    for finding in findings:
+        together.setdefault(replace(finding, check=""), []).append(finding.check)
+    yield from (_indent_block(task, ", ".join(dict.fromkeys(checks)), finding) for finding, checks in together.items())
+
+
+def _indent_block(task: str, checks: str, finding: Finding) -> str:
+    rows = [f"{printable(task)}: {checks}: {finding.state}"]
     for label, text in (("tried", finding.tried), ("found", finding.found), ("try", finding.remedy)):
         if text:
-            first, *rest = text.strip().split("\n")
-            rows += [f"  {label + ':':<7}{first}", *(textwrap.indent(line, " " * 9) for line in rest)]
+            first, *following = text.strip().split("\n")
+            rows += [f"  {label + ':':<7}{first}", *(textwrap.indent(line, " " * 9) for line in following)]
     return "\n".join(rows)

@@ -1,17 +1,18 @@
-"""How are two runs shown side by side? Tables and lines for a terminal, from `opsmith.report.paired`."""
+"""Runs side by side: tables and lines for a terminal, from `opsmith.report.paired`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.table import Table
 
-from opsmith.learn.intervals import Estimate
 from opsmith.records import printable
-from opsmith.report.pages import sentence
+from opsmith.report.by_target import ProblemRow, describe_task, have_several_targets, name_columns
+from opsmith.report.pages import list_names
 from opsmith.report.paired import Comparison
-from opsmith.report.tables import cost, duration, table
-from opsmith.report.views import RunView, TaskRow
+from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.report.views import RunView
+from opsmith.results.intervals import Estimate
 
 _FIGURES: dict[str, Callable[[RunView], str]] = {
     "model": lambda run: run.model + ("" if run.is_language_model else " (not a language model)"),
@@ -21,51 +22,57 @@ _FIGURES: dict[str, Callable[[RunView], str]] = {
     "samples": lambda run: f"{run.judged:,}",
     "input tokens": lambda run: f"{run.usage.input_tokens:,}",
     "output tokens": lambda run: f"{run.usage.output_tokens:,}",
-    "cost": lambda run: cost(run.usage),
-    "time": lambda run: duration(run.seconds),
+    "cost": lambda run: format_cost(run.usage),
+    "time": lambda run: format_duration(run.seconds),
     "ended": lambda run: run.end + ("" if run.finished else " (not finished)"),
 }
 
 
-def runs_side_by_side(found: Comparison) -> Table:
-    made = table("", found.one.id, found.other.id, right=(found.one.id, found.other.id))
-    for name, shown in _FIGURES.items():
-        made.add_row(name, shown(found.one), shown(found.other))
-    return made
+def runs_side_by_side(views: Sequence[RunView]) -> Table:
+    """A column per run; their targets are told where they differ."""
+    runs = [view.id for view in views]
+    rows = make_table("", *runs, right=runs)
+    if have_several_targets(views):
+        rows.add_row("target", *(printable(view.target) for view in views))
+    for name, format_figure in _FIGURES.items():
+        rows.add_row(name, *map(format_figure, views))
+    return rows
 
 
-def differing_tasks(found: Comparison) -> Table:
+def problems_by_target(views: Sequence[RunView], problems: Sequence[ProblemRow]) -> Table:
+    """A row per problem and a column per run."""
+    rows = make_table("problem", *map(printable, name_columns(views)))
+    for problem in problems:
+        rows.add_row(printable(problem.task), *map(describe_task, problem.cells))
+    return rows
+
+
+def differing_tasks(comparison: Comparison) -> Table:
     """The tasks that one run solved and the other did not."""
-    made = table("task", found.one.id, found.other.id)
-    for pair in found.pairs:
+    rows = make_table("task", comparison.first.id, comparison.second.id)
+    for pair in comparison.pairs:
         if pair.differs:
-            made.add_row(printable(pair.task), _task(pair.one), _task(pair.other))
-    return made
+            rows.add_row(printable(pair.task), describe_task(pair.first), describe_task(pair.second))
+    return rows
 
 
-def comparison_lines(found: Comparison) -> Iterator[str]:
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """What the numbers say, and what stands in the way of comparing them."""
-    counts = f"both {found.both}, only the first {found.only_one}, only the second {found.only_other}"
-    yield f"solved  {counts}, of {len(found.pairs)} tasks; exact McNemar test: p = {found.p_value:.3g}"
-    yield f"pass@1  first less second, in the first round: {_signed(found.first_round)}"
-    yield f"pass@1  first less second, in the round of each solution: {_signed(found.solving_round)}"
-    for name, one, other in found.settings:
-        yield f"differs {name}: {one} | {other}"
-    if found.unpaired:
-        names = printable(sentence(found.unpaired))
-        yield f"left out {len(found.unpaired)} tasks that are not in both runs alike: {names}"
-    for run in (found.one, found.other):
+    counts = f"both {comparison.both}, only the first {comparison.only_one}, only the second {comparison.only_other}"
+    yield f"solved  {counts}, of {len(comparison.pairs)} tasks; exact McNemar test: p = {comparison.p_value:.3g}"
+    yield f"pass@1  first less second, in the first round: {_format_signed(comparison.first_round)}"
+    yield f"pass@1  first less second, in the round of each solution: {_format_signed(comparison.solving_round)}"
+    for name, first, second in comparison.settings:
+        yield printable(f"differs {name}: {first} | {second}")
+    if comparison.unpaired:
+        names = printable(list_names(comparison.unpaired))
+        yield f"left out {len(comparison.unpaired)} tasks that are not in both runs alike: {names}"
+    for run in (comparison.first, comparison.second):
         if not run.is_language_model:
-            yield f"note    {run.id}: {run.warning}"
+            yield printable(f"note    {run.id}: {run.warning}")
 
 
-def _task(row: TaskRow) -> str:
-    if row.state == "solved":
-        return f"round {row.round}, rate {row.rate:.3f}"
-    return f"{row.state}, {row.right} right of {row.judged}" if row.judged else row.state
-
-
-def _signed(found: Estimate | None) -> str:
-    if found is None:
+def _format_signed(estimate: Estimate | None) -> str:
+    if estimate is None:
         return "no samples in both"
-    return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}] over {found.tasks} tasks"
+    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}] over {estimate.tasks} tasks"

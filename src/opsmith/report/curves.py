@@ -1,4 +1,4 @@
-"""Which figures show what runs did? From views: learning, pass@k, tokens and cost, of one run or of several.
+"""The figures that show what runs did. From views: learning, pass@k, tokens and cost, of one run or of several.
 
 The x axis of the learning curve is what was read by the model, over all rounds so far: the paper's is one prompt's.
 """
@@ -24,35 +24,44 @@ class Figure:
 def figures_of(runs: Sequence[RunView]) -> list[Figure]:
     """The figures of a run, or of several in one: each run is a series. Without data a figure is left out."""
     samplers = dict.fromkeys(run.model for run in runs if not run.is_language_model)
-    found = [figure for figure in _figures(runs) if figure.spec["data"]["values"]]
-    return [_marked(figure, f"not a language model: {', '.join(samplers)}") for figure in found] if samplers else found
+    figures = [figure for figure in _list_figures(runs) if figure.spec["data"]["values"]]
+    return (
+        [_mark_figure(figure, f"not a language model: {', '.join(samplers)}") for figure in figures]
+        if samplers
+        else figures
+    )
 
 
-def _marked(figure: Figure, words: str) -> Figure:
+def _mark_figure(figure: Figure, words: str) -> Figure:
     """The figure with what its results are not, in its title too: pictures travel without their captions."""
     title = {"text": figure.title, "subtitle": words}
     return replace(figure, caption=f"{figure.caption} N{words[1:]}.", spec={**figure.spec, "title": title})
 
 
-def _figures(runs: Sequence[RunView]) -> Iterator[Figure]:
+def _list_figures(runs: Sequence[RunView]) -> Iterator[Figure]:
     several = len(runs) > 1
     series = "run" if several else None
-    yield _learning(runs, series)
+    yield _learning_curve(runs, series)
     yield _pass_at_k(runs, several)
     yield _per_round(runs, series, "tokens", "Input tokens per round", "input tokens", "Billed in each round.")
     if any(row.spent.usage.cost_usd for run in runs for row in run.rounds):
         yield _per_round(runs, series, "cost", "Cost per round", "USD", "Billed in each round, by the prices known.")
 
 
-def _learning(runs: Sequence[RunView], series: str | None) -> Figure:
+def _learning_curve(runs: Sequence[RunView], series: str | None) -> Figure:
     points = [
-        {"run": run.name, "tokens": row.input_tokens, "solved": row.cumulative, "level": _level(row.level, series)}
+        {
+            "run": run.name,
+            "tokens": row.input_tokens,
+            "solved": row.cumulative,
+            "level": _label_level(row.level, series),
+        }
         for run in runs
         for row in run.rounds
         if row.ended
     ]
-    most = max((run.overall.tasks for run in runs), default=1)
-    caption = f"Tasks solved of {most}, over the input tokens of all rounds so far; one point per round, in order. "
+    largest = max((run.overall.tasks for run in runs), default=1)
+    caption = f"Tasks solved of {largest}, over the input tokens of all rounds so far; one point per round, in order. "
     caption += "" if series else "Labels: which examples were shown (H hard, M medium, E easy)."
     spec = line_chart(
         points,
@@ -63,17 +72,21 @@ def _learning(runs: Sequence[RunView], series: str | None) -> Figure:
         title="Learning curve",
         x_title="input tokens so far",
         y_title="tasks solved",
-        y_domain=(0, max(most, 1)),
+        y_domain=(0, max(largest, 1)),
     )
     return Figure("learning", "Learning curve", caption, spec)
 
 
-def _level(level: str, series: str | None) -> str:
+def _label_level(level: str, series: str | None) -> str:
     return "" if level == "none" or series is not None else level
 
 
 def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
-    points = [_point(found, run.name if several else found.series) for run in runs for found in _shown(run, several)]
+    points = [
+        _point_record(point, run.name if several else point.series)
+        for run in runs
+        for point in _shown_points(run, several)
+    ]
     caption = "The chance that k samples of a task hold a right one, mean over the tasks; bands: 95 % bootstrap over "
     caption += "samples. After learning, each solved task counts by the round that solved it."
     spec = line_chart(
@@ -91,15 +104,15 @@ def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
     return Figure("pass_at_k", "pass@k", caption, spec)
 
 
-def _shown(run: RunView, several: bool) -> Sequence[PassAt]:
+def _shown_points(run: RunView, several: bool) -> Sequence[PassAt]:
     """Both series of one run; of several runs each one's last."""
     last = run.pass_at_k[-1].series if run.pass_at_k else ""
-    return [found for found in run.pass_at_k if not several or found.series == last]
+    return [point for point in run.pass_at_k if not several or point.series == last]
 
 
-def _point(found: PassAt, series: str) -> dict[str, Any]:
-    value = found.estimate
-    return {"series": series, "k": found.k, "pass@k": value.value, "low": value.low, "high": value.high}
+def _point_record(point: PassAt, series: str) -> dict[str, Any]:
+    value = point.estimate
+    return {"series": series, "k": point.k, "pass@k": value.value, "low": value.low, "high": value.high}
 
 
 def _per_round(runs: Sequence[RunView], series: str | None, column: str, title: str, unit: str, caption: str) -> Figure:

@@ -1,4 +1,4 @@
-"""What differs between two programs, line by line? Plain records, for pages."""
+"""What differs between two programs, line by line. Plain records, for pages."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Difference:
     lines: tuple[Line, ...]
 
 
-def difference(source: str, other: str, against: str) -> Difference | None:
+def find_difference(source: str, changed: str, against: str) -> Difference | None:
     """None where the programs are the same text, but for blanks at the edges."""
-    one, two = other.strip().splitlines(), source.strip().splitlines()
-    if one == two:
+    before, after = changed.strip().splitlines(), source.strip().splitlines()
+    if before == after:
         return None
-    lines = islice(unified_diff(one, two, n=3, lineterm=""), 2, MAX_LINES)  # after the two lines with file names
-    return Difference(against, tuple(map(_line, dropwhile(_begins_at_once, lines))))
+    lines = islice(unified_diff(before, after, n=3, lineterm=""), 2, MAX_LINES)  # after the two lines with file names
+    return Difference(against, tuple(map(_read_line, dropwhile(_begins_at_once, lines))))
 
 
 def _begins_at_once(line: str) -> bool:
@@ -38,21 +38,21 @@ def _begins_at_once(line: str) -> bool:
     return line.startswith(("@@ -1,", "@@ -1 ", "@@ -0,0 "))
 
 
-def _line(line: str) -> Line:
+def _read_line(line: str) -> Line:
     return Line("@", "") if line[:1] == "@" else Line(line[:1], line[1:])
 
 
-def most_similar(source: str, others: Mapping[str, str]) -> str | None:
+def most_similar(source: str, programs: Mapping[str, str]) -> str | None:
     """The name of the program that shares the largest part of its lines with `source`; the first of several."""
-    own = _lines(source)
+    own = _distinct_lines(source)
 
     def shared(name: str) -> float:
-        lines = _lines(others[name])
+        lines = _distinct_lines(programs[name])
         return len(own & lines) / max(len(own | lines), 1)
 
-    return max(others, key=shared, default=None)
+    return max(programs, key=shared, default=None)
 
 
-def _lines(source: str) -> set[str]:
+def _distinct_lines(source: str) -> set[str]:
     lines: Iterable[str] = (line.strip() for line in source.splitlines())
     return {line for line in lines if line}

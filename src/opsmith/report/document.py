@@ -1,4 +1,4 @@
-"""How do one or several runs become one HTML file? Everything in it, nothing asked of any host, no script."""
+"""One or several runs as one HTML file. Everything in it, nothing asked of any host, no script."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from importlib import metadata
 
 from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, TaskView, task_view
+from opsmith.report.by_target import align_problems, have_several_targets, name_columns
 from opsmith.report.curves import figures_of
-from opsmith.report.figures import svg
-from opsmith.report.pages import Anchors, agent, render
-from opsmith.report.views import RunView, TaskRow, run_view
+from opsmith.report.figures import render_svg
+from opsmith.report.pages import Anchors, name_agent, render_page
+from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -55,63 +56,61 @@ class Prompts:
     prompts: tuple[ShownPrompt, ...]
 
 
-def document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> str:
+def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> str:
     """The HTML of these runs (whole ids), with at most so many groups of attempts of each task."""
     reports = [_run_report(store, run, groups) for run in runs]
     views = [report.view for report in reports]
     title = f"Report of run {runs[0]}" if len(runs) == 1 else f"Report of {len(runs)} runs"
-    return render(
+    return render_page(
         "report.html",
         title=title,
         policy=POLICY,
         runs=reports,
-        figures=pictures(views) if len(runs) > 1 else (),
-        side_by_side=_side_by_side(reports),
-        prompts=_prompts(reports),
+        figures=draw_pictures(views) if len(runs) > 1 else (),
+        columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
+        side_by_side=align_problems(store, views) if len(runs) > 1 else (),
+        prompts=_gather_prompts(reports),
         links=Anchors(),
         version=metadata.version("opsmith"),
     )
 
 
-def pictures(views: Sequence[RunView]) -> tuple[Picture, ...]:
+def draw_pictures(views: Sequence[RunView]) -> tuple[Picture, ...]:
     """The figures of these runs, drawn for a page."""
-    return tuple(Picture(found.title, found.caption, svg(found.spec)) for found in figures_of(views))
+    return tuple(Picture(figure.title, figure.caption, render_svg(figure.spec)) for figure in figures_of(views))
 
 
 def _run_report(store: Store, run: str, groups: int) -> RunReport:
     view = run_view(store, run)
     tasks = tuple(task_view(store, view.id, row, groups) for row in view.tasks)
-    return RunReport(view, pictures([view]), tasks)
+    return RunReport(view, draw_pictures([view]), tasks)
 
 
-def _side_by_side(reports: Sequence[RunReport]) -> list[tuple[str, list[tuple[RunReport, TaskRow | None]]]]:
-    """Every task with its row in each run."""
-    rows = [{row.id: row for row in report.view.tasks} for report in reports]
-    names = dict.fromkeys(name for found in rows for name in found)
-    return [(name, [(report, found.get(name)) for report, found in zip(reports, rows, strict=True)]) for name in names]
-
-
-def _prompts(reports: Sequence[RunReport]) -> Prompts:
+def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:
     """Each prompt of the samples shown, once; messages that several of them hold, apart."""
-    found = {name: (title, messages) for name, title, messages in _used(reports)}
-    uses = Counter(content_hash(*message) for _, messages in found.values() for message in set(messages))
+    by_name = {name: (title, messages) for name, title, messages in _shown_prompts(reports)}
+    uses = Counter(content_hash(*message) for _, messages in by_name.values() for message in set(messages))
     prompts = [
-        ShownPrompt(name, title, tuple(_message(message, uses) for message in messages))
-        for name, (title, messages) in found.items()
+        ShownPrompt(name, title, tuple(_name_message(message, uses) for message in messages))
+        for name, (title, messages) in by_name.items()
     ]
-    shared = {part.name: part for prompt in prompts for part in prompt.messages if part.uses > 1}
+    shared = {shown.name: shown for prompt in prompts for shown in prompt.messages if shown.uses > 1}
     return Prompts(tuple(shared.values()), tuple(prompts))
 
 
-def _message(message: tuple[str, str], uses: Counter[str]) -> ShownMessage:
+def _name_message(message: tuple[str, str], uses: Counter[str]) -> ShownMessage:
     name = content_hash(*message)
     return ShownMessage(name, *message, uses[name])
 
 
-def _used(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
+def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
     """(name, title, messages) of every request shown."""
     for report in reports:
         where = f" of {report.view.id}" if len(reports) > 1 else ""
         for sample in (group.sample for task in report.tasks for group in task.groups):
             for call in sample.calls:
-                yield call.prompt, f"{sample.task}, round {sample.round}{where}: {agent(call.agent)}", call.messages
+                yield (
+                    call.prompt,
+                    f"{sample.task}, round {sample.round}{where}: {name_agent(call.agent)}",
+                    call.messages,
+                )

@@ -1,4 +1,4 @@
-"""How do numbers become figures? Vega-Lite specifications as plain data, and their pictures as SVG and PNG.
+"""Figures of numbers. Vega-Lite specifications as plain data, and their pictures as SVG and PNG.
 
 A specification names no colours of text and axes: the theme does. `page` draws those in the colour of the text around
 the figure, on nothing, so that it fits a light and a dark page; `paper` draws them black on white. Series differ by
@@ -50,25 +50,25 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     not finite is left out; with `log_x` so is one whose x is not positive.
     """
     columns = {"x": x, "y": y, "series": series, "low": low, "high": high, "label": label, "mark": mark}
-    rows = _rows(points, columns, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
+    rows = _rename_columns(points, columns, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
     scale = {"type": "log", "nice": False} if log_x else {"zero": False, "nice": False, "padding": 12}
     across = {"field": "x", "type": "quantitative", "title": x_title or x, "scale": scale}
     across["axis"] = {"tickCount": 6, "format": "~s"}
-    base = {"x": across, **_series(rows, series)}
-    layers = [_layer("line", {**base, "y": _up(y_title or y, y_domain)}, strokeWidth=2)]
+    base = {"x": across, **_dash_channel(rows, series)}
+    layers = [_make_layer("line", {**base, "y": _vertical_axis(y_title or y, y_domain)}, strokeWidth=2)]
     if low is not None and high is not None:
-        band = {"x": across, "y": _up(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
-        layers.insert(0, _layer("area", {**band, **_colour(rows, series)}, opacity=0.18))
-    dots = {**base, "y": _up(y_title or y, y_domain)}
+        band = {"x": across, "y": _vertical_axis(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
+        layers.insert(0, _make_layer("area", {**band, **_colour_channel(rows, series)}, opacity=0.18))
+    dots = {**base, "y": _vertical_axis(y_title or y, y_domain)}
     if mark is not None:
         dots["fillOpacity"] = {"condition": {"test": "datum.mark", "value": 1}, "value": 0}
     style = {"filled": True} if mark is None else {"filled": False, "strokeWidth": 1.6}
     points_of = _without_dash(dots, series, rows, fill=mark is not None)
-    layers.append(_layer("point", points_of, size=44, opacity=1, **style))
+    layers.append(_make_layer("point", points_of, size=44, opacity=1, **style))
     if label is not None:
-        text = {"x": across, "y": _up(y_title or y, y_domain), "text": {"field": "label", "type": "nominal"}}
-        layers.append(_layer("text", text, dy=-10, fontSize=10))
-    return _spec(rows, layers, title, width, height)
+        text = {"x": across, "y": _vertical_axis(y_title or y, y_domain), "text": {"field": "label", "type": "nominal"}}
+        layers.append(_make_layer("text", text, dy=-10, fontSize=10))
+    return _make_spec(rows, layers, title, width, height)
 
 
 def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
@@ -87,61 +87,70 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
     height: int = 250,
 ) -> Spec:
     """Bars side by side, in the order of the rows; `low` and `high` draw an interval on each. None: no bar."""
-    found = _rows(rows, {"x": x, "y": y, "series": series, "low": low, "high": high})
-    order = list(dict.fromkeys(row["x"] for row in found))
+    points = _rename_columns(rows, {"x": x, "y": y, "series": series, "low": low, "high": high})
+    order = list(dict.fromkeys(row["x"] for row in points))
     longest = max((len(str(name)) for name in order), default=0) * len(order)
     angle = {"labelAngle": 0 if longest * 7 < width else -40}
     across = {"field": "x", "type": "nominal", "title": x_title or x, "sort": order, "axis": angle}
     place: dict[str, Any] = {"x": across}
     if series is not None:
-        place["xOffset"] = {"field": "series", "type": "nominal", "sort": _names(found)}
-    bars = {**place, "y": _up(y_title or y, y_domain), **_colour(found, series)}
-    layers = [_layer("bar", bars)]
+        place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
+    bars = {**place, "y": _vertical_axis(y_title or y, y_domain), **_colour_channel(points, series)}
+    layers = [_make_layer("bar", bars)]
     if low is not None and high is not None:
-        spans = {**place, "y": _up(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
-        layers.append(_layer("rule", spans, strokeWidth=1.4))
-    return _spec(found, layers, title, width, height)
+        spans = {**place, "y": _vertical_axis(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
+        layers.append(_make_layer("rule", spans, strokeWidth=1.4))
+    return _make_spec(points, layers, title, width, height)
 
 
-def svg(spec: Spec, theme: Theme = "page") -> str:
+def render_svg(spec: Spec, theme: Theme = "page") -> str:
     """The figure as one `<svg>` element with its title and description."""
     import vl_convert  # noqa: PLC0415  (takes 0.4 s)
 
-    text: str = vl_convert.vegalite_to_svg(json.dumps(_themed(spec, theme)), vl_version=VEGA_LITE)
-    return _named(text, spec)
+    text: str = vl_convert.vegalite_to_svg(json.dumps(_apply_theme(spec, theme)), vl_version=VEGA_LITE)
+    return _name_picture(text, spec)
 
 
-def png(spec: Spec, scale: float = 2.0) -> bytes:
+def render_png(spec: Spec, scale: float = 2.0) -> bytes:
     """The figure on white, as large as a paper needs it."""
     import vl_convert  # noqa: PLC0415  (takes 0.4 s)
 
-    data: bytes = vl_convert.vegalite_to_png(json.dumps(_themed(spec, "paper")), vl_version=VEGA_LITE, scale=scale)
+    data: bytes = vl_convert.vegalite_to_png(json.dumps(_apply_theme(spec, "paper")), vl_version=VEGA_LITE, scale=scale)
     return data
 
 
-def _spec(rows: list[dict[str, Any]], layers: list[Spec], title: str, width: int, height: int) -> Spec:
+def _make_spec(rows: list[dict[str, Any]], layers: list[Spec], title: str, width: int, height: int) -> Spec:
     if not rows:
         layers = [{"mark": {"type": "text", "text": "no data"}, "data": {"values": [{}]}}]
-    made: Spec = {"$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json", "data": {"values": rows}}
-    return {**made, "width": width, "height": height, "title": title, "description": _words(rows), "layer": layers}
+    spec: Spec = {"$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json", "data": {"values": rows}}
+    return {
+        **spec,
+        "width": width,
+        "height": height,
+        "title": title,
+        "description": _describe_points(rows),
+        "layer": layers,
+    }
 
 
-def _layer(kind: str, encoding: Mapping[str, Any], **style: Any) -> Spec:
+def _make_layer(kind: str, encoding: Mapping[str, Any], **style: Any) -> Spec:
     return {"mark": {"type": kind, **style}, "encoding": dict(encoding)}
 
 
-def _up(title: str, domain: tuple[float, float] | None, field: str = "y") -> Spec:
+def _vertical_axis(title: str, domain: tuple[float, float] | None, field: str = "y") -> Spec:
     scale = {"domain": list(domain)} if domain is not None else {}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 5}}
 
 
-def _rows(given: Iterable[Mapping[str, Any]], columns: Mapping[str, str | None], keep: Any = None) -> list[Spec]:
+def _rename_columns(
+    records: Iterable[Mapping[str, Any]], columns: Mapping[str, str | None], keep: Any = None
+) -> list[Spec]:
     """The columns under names of ours: a name from outside may hold what Vega-Lite reads as a path."""
-    rows = [{name: _plain(row.get(column)) for name, column in columns.items() if column} for row in given]
+    rows = [{name: _plain_value(row.get(column)) for name, column in columns.items() if column} for row in records]
     return [row for row in rows if _is_number(row["y"]) and (keep is None or keep(row))]
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -149,42 +158,42 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _names(rows: Iterable[Spec]) -> list[str]:
+def _series_names(rows: Iterable[Spec]) -> list[str]:
     return list(dict.fromkeys(str(row["series"]) for row in rows))
 
 
-def _channel(rows: Sequence[Spec], values: Sequence[Any]) -> Spec:
-    names = _names(rows)
-    several = [values[at % len(values)] for at in range(len(names))]
+def _series_channel(rows: Sequence[Spec], values: Sequence[Any]) -> Spec:
+    names = _series_names(rows)
+    several = [values[index % len(values)] for index in range(len(names))]
     return {"field": "series", "type": "nominal", "title": None, "scale": {"domain": names, "range": several}}
 
 
-def _colour(rows: Sequence[Spec], series: str | None) -> Spec:
-    return {"color": {"value": PALETTE[0]} if series is None else _channel(rows, PALETTE)}
+def _colour_channel(rows: Sequence[Spec], series: str | None) -> Spec:
+    return {"color": {"value": PALETTE[0]} if series is None else _series_channel(rows, PALETTE)}
 
 
-def _series(rows: Sequence[Spec], series: str | None) -> Spec:
-    dash = {} if series is None else {"strokeDash": _channel(rows, _DASHES)}
-    return {**_colour(rows, series), **dash}
+def _dash_channel(rows: Sequence[Spec], series: str | None) -> Spec:
+    dash = {} if series is None else {"strokeDash": _series_channel(rows, _DASHES)}
+    return {**_colour_channel(rows, series), **dash}
 
 
 def _without_dash(encoding: Spec, series: str | None, rows: Sequence[Spec], fill: bool) -> Spec:
     """The encoding of points: shapes where lines have dashes, and a colour for what fills them."""
-    kept = {name: value for name, value in encoding.items() if name != "strokeDash"}
-    shape = {} if series is None else {"shape": _channel(rows, _SHAPES)}
-    return {**kept, **shape, **({"fill": kept["color"]} if fill else {})}
+    solid = {name: value for name, value in encoding.items() if name != "strokeDash"}
+    shape = {} if series is None else {"shape": _series_channel(rows, _SHAPES)}
+    return {**solid, **shape, **({"fill": solid["color"]} if fill else {})}
 
 
-def _words(rows: Sequence[Spec]) -> str:
+def _describe_points(rows: Sequence[Spec]) -> str:
     """What a reader who does not see the figure is told: how much it shows, and the range of its values."""
     if not rows:
         return "no data"
     values = [row["y"] for row in rows]
-    lines = f" in {len(_names(rows))} series ({', '.join(_names(rows))})" if "series" in rows[0] else ""
+    lines = f" in {len(_series_names(rows))} series ({', '.join(_series_names(rows))})" if "series" in rows[0] else ""
     return f"{len(rows)} values{lines}, from {min(values):.4g} to {max(values):.4g}"
 
 
-def _themed(spec: Spec, theme: Theme) -> Spec:
+def _apply_theme(spec: Spec, theme: Theme) -> Spec:
     ink, background = ("currentColor", None) if theme == "page" else ("#000000", "#ffffff")
     named = {"labelFont": _FONT, "titleFont": _FONT, "labelColor": ink, "titleColor": ink}
     axis = {**named, "gridColor": ink, "gridOpacity": 0.13, "domainColor": ink, "tickColor": ink}
@@ -208,10 +217,10 @@ def _themed(spec: Spec, theme: Theme) -> Spec:
     return {**spec, "background": background, "config": config}
 
 
-def _named(text: str, spec: Spec) -> str:
+def _name_picture(text: str, spec: Spec) -> str:
     """The picture with what a screen reader says of it."""
     title = spec["title"] if isinstance(spec["title"], str) else f"{spec['title']['text']}, {spec['title']['subtitle']}"
     name, words = html.escape(title or "figure"), html.escape(spec["description"])
-    head, _, rest = text.partition(">")
-    rest = re.sub(r"<g [^<>]*>", lambda tag: _ROLES.sub("", tag[0]), rest)
-    return f'{head} role="img" aria-label="{name}: {words}"><title>{name}</title><desc>{words}</desc>{rest}'
+    head, _, body = text.partition(">")
+    body = re.sub(r"<g [^<>]*>", lambda tag: _ROLES.sub("", tag[0]), body)
+    return f'{head} role="img" aria-label="{name}: {words}"><title>{name}</title><desc>{words}</desc>{body}'

@@ -1,4 +1,4 @@
-"""Which files are a report, and where do they lie? One per format, written whole or not at all; figures in a folder."""
+"""The files of a report, and where they lie. One per format, written whole or not at all; figures in a folder."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from opsmith.errors import UsageError
 from opsmith.report.attempts import GROUPS
 from opsmith.report.curves import figures_of
-from opsmith.report.document import document
-from opsmith.report.figures import png, svg
-from opsmith.report.markdown import markdown
+from opsmith.report.document import write_document
+from opsmith.report.figures import render_png, render_svg
+from opsmith.report.markdown import write_markdown
 from opsmith.report.rows import to_csv, write_csv, write_parquet
 from opsmith.report.views import run_view
 from opsmith.store import Store
 from opsmith.store.database import file_name
 
-TEXTS: dict[str, Callable[[Store, Sequence[str]], str]] = {"html": document, "md": markdown, "csv": to_csv}
+TEXTS: dict[str, Callable[[Store, Sequence[str]], str]] = {"html": write_document, "md": write_markdown, "csv": to_csv}
 PICTURES = ("svg", "png")
 FORMATS = (*TEXTS, "parquet", *PICTURES)
 
@@ -26,41 +26,43 @@ def text_of(store: Store, runs: Sequence[str], kind: str, groups: int = GROUPS) 
     """A format that is text. Raises UsageError for one that is not."""
     if kind not in TEXTS:
         raise UsageError(f"--format {kind}: given stdout; expected a file, since it is no text; try: -o FILE")
-    return document(store, runs, groups) if kind == "html" else TEXTS[kind](store, runs)
+    return write_document(store, runs, groups) if kind == "html" else TEXTS[kind](store, runs)
 
 
-def write(store: Store, runs: Sequence[str], kind: str, where: Path | None = None, groups: int = GROUPS) -> list[Path]:
+def write_report(
+    store: Store, runs: Sequence[str], kind: str, where: Path | None = None, groups: int = GROUPS
+) -> list[Path]:
     """Write one format of the report of these runs (whole ids); the paths written.
 
     `where`: the file, for figures the folder; by default beside the store, under `reports`.
     """
     path = where or default_path(store, runs, kind)
     if kind in PICTURES:
-        return list(_figures(store, runs, kind, path))
+        return list(_write_figures(store, runs, kind, path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
+    draft = path.with_name(f"{path.name}.part")
     if kind == "parquet":
-        write_parquet(store, runs, part)
+        write_parquet(store, runs, draft)
     elif kind == "csv":
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
+        with draft.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
             write_csv(store, runs, out)
     else:
-        part.write_text(text_of(store, runs, kind, groups), encoding="utf-8", errors="backslashreplace")
-    os.replace(part, path)
+        draft.write_text(text_of(store, runs, kind, groups), encoding="utf-8", errors="backslashreplace")
+    os.replace(draft, path)
     return [path]
 
 
 def default_path(store: Store, runs: Sequence[str], kind: str) -> Path:
     """`reports/RUN.html` beside the store; figures in a folder of their own."""
-    more = f"-and-{len(runs) - 1}-more" if len(runs) > 1 else ""
-    name = f"{file_name(runs[0])}{more}" + ("-figures" if kind in PICTURES else f".{kind}")
+    suffix = f"-and-{len(runs) - 1}-more" if len(runs) > 1 else ""
+    name = f"{file_name(runs[0])}{suffix}" + ("-figures" if kind in PICTURES else f".{kind}")
     return store.folder / "reports" / name
 
 
-def _figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -> Iterator[Path]:
+def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -> Iterator[Path]:
     """For papers: black on white."""
     folder.mkdir(parents=True, exist_ok=True)
     for figure in figures_of([run_view(store, run) for run in runs]):
         path = folder / f"{figure.name}.{kind}"
-        path.write_bytes(svg(figure.spec, "paper").encode() if kind == "svg" else png(figure.spec))
+        path.write_bytes(render_svg(figure.spec, "paper").encode() if kind == "svg" else render_png(figure.spec))
         yield path

@@ -1,4 +1,4 @@
-"""Where does each box of a layered graph stand? Sugiyama's method on sizes alone: ranks, order, coordinates.
+"""Where each box of a layered graph stands. Sugiyama's method on sizes alone: ranks, order, coordinates.
 
 A box stands below all boxes that it depends on (longest path); an edge becomes a chain of points, one per rank that it
 crosses, the first of which is as large as the edge's label. So nothing that is placed can overlap: within a rank all
@@ -46,31 +46,31 @@ class Layout:
 
 
 @dataclass(eq=False)
-class _Part:
+class _Node:
     """A box, or the place where an edge crosses a rank."""
 
     rank: int
     size: Size
     x: float = 0.0
-    above: list[_Part] = field(default_factory=list)
-    below: list[_Part] = field(default_factory=list)
+    above: list[_Node] = field(default_factory=list)
+    below: list[_Node] = field(default_factory=list)
 
 
-def layered(boxes: Mapping[str, Size], edges: Sequence[tuple[str, str, Size]]) -> Layout:
+def lay_out(boxes: Mapping[str, Size], edges: Sequence[tuple[str, str, Size]]) -> Layout:
     """Boxes by name in an order in which every edge (source, target, size of its label) leads to a later one."""
-    rank = _ranks(list(boxes), [(source, target) for source, target, _ in edges])
-    parts = {name: _Part(2 * rank[name], size) for name, size in boxes.items()}
-    chains = [_chain(parts[source], parts[target], size) for source, target, size in edges]
-    ranks = _by_rank([*parts.values(), *(part for chain in chains for part in chain)])
-    _order(ranks)
-    _spread(ranks)
-    return _placed(parts, chains, ranks)
+    rank = _rank_boxes(list(boxes), [(source, target) for source, target, _ in edges])
+    boxed = {name: _Node(2 * rank[name], size) for name, size in boxes.items()}
+    chains = [_chain_edge(boxed[source], boxed[target], size) for source, target, size in edges]
+    ranks = _by_rank([*boxed.values(), *(part_of_edge for chain in chains for part_of_edge in chain)])
+    _order_ranks(ranks)
+    _spread_ranks(ranks)
+    return _place_all(boxed, chains, ranks)
 
 
-def _ranks(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
+def _rank_boxes(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, int]:
     """Longest paths from the top; what nothing leads to then stands right above what it leads to."""
     rank = dict.fromkeys(names, 0)
-    place = {name: at for at, name in enumerate(names)}
+    place = {name: index for index, name in enumerate(names)}
     for source, target in sorted(edges, key=lambda edge: place[edge[0]]):
         rank[target] = max(rank[target], rank[source] + 1)
     targets = {target for _, target in edges}
@@ -81,9 +81,9 @@ def _ranks(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> dict[str, 
     return rank
 
 
-def _chain(source: _Part, target: _Part, label: Size) -> list[_Part]:
+def _chain_edge(source: _Node, target: _Node, label: Size) -> list[_Node]:
     """The parts between two boxes, linked from the one to the other."""
-    chain = [_Part(rank, (0.0, 0.0)) for rank in range(source.rank + 1, target.rank)]
+    chain = [_Node(rank, (0.0, 0.0)) for rank in range(source.rank + 1, target.rank)]
     chain[0].size = label
     for upper, lower in zip([source, *chain], [*chain, target], strict=True):
         upper.below.append(lower)
@@ -91,84 +91,88 @@ def _chain(source: _Part, target: _Part, label: Size) -> list[_Part]:
     return chain
 
 
-def _by_rank(parts: Sequence[_Part]) -> list[list[_Part]]:
-    ranks: list[list[_Part]] = [[] for _ in range(max((part.rank for part in parts), default=-1) + 1)]
-    for part in parts:
-        ranks[part.rank].append(part)
+def _by_rank(nodes: Sequence[_Node]) -> list[list[_Node]]:
+    ranks: list[list[_Node]] = [[] for _ in range(max((node.rank for node in nodes), default=-1) + 1)]
+    for node in nodes:
+        ranks[node.rank].append(node)
     return ranks
 
 
-def _order(ranks: list[list[_Part]]) -> None:
+def _order_ranks(ranks: list[list[_Node]]) -> None:
     """Sort each rank by the barycentre of its neighbours, down and up, and keep the order with the fewest crossings."""
-    best, fewest = [list(rank) for rank in ranks], _crossings(ranks)
+    best, fewest = [list(rank) for rank in ranks], _count_crossings(ranks)
     for sweep in range(_SWEEPS):
         for fixed, rank in pairwise(ranks if sweep % 2 == 0 else ranks[::-1]):
-            _sort(rank, fixed, down=sweep % 2 == 0)
-        crossings = _crossings(ranks)
+            _sort_rank(rank, fixed, down=sweep % 2 == 0)
+        crossings = _count_crossings(ranks)
         if crossings < fewest:
             best, fewest = [list(rank) for rank in ranks], crossings
     ranks[:] = best
 
 
-def _sort(rank: list[_Part], fixed: Sequence[_Part], down: bool) -> None:
+def _sort_rank(rank: list[_Node], fixed: Sequence[_Node], down: bool) -> None:
     """Sort by where the neighbours stand in the rank that is not moved; parts without any stay where they are."""
-    at = {part: float(place) for place, part in enumerate(fixed)}
+    position = {node: float(place) for place, node in enumerate(fixed)}
     keys = {}
-    for place, part in enumerate(rank):
-        near = part.above if down else part.below
-        keys[part] = sum(at[other] for other in near) / len(near) if near else float(place)
-    rank.sort(key=lambda part: keys[part])
+    for place, node in enumerate(rank):
+        near = node.above if down else node.below
+        keys[node] = sum(position[neighbour] for neighbour in near) / len(near) if near else float(place)
+    rank.sort(key=lambda node: keys[node])
 
 
-def _crossings(ranks: list[list[_Part]]) -> int:
+def _count_crossings(ranks: list[list[_Node]]) -> int:
     count = 0
     for upper, lower in pairwise(ranks):
-        at = {part: place for place, part in enumerate(lower)}
-        ends = [at[other] for part in upper for other in sorted(part.below, key=lambda other: at[other])]
-        count += sum(one > other for place, one in enumerate(ends) for other in ends[place + 1 :])
+        position = {node: place for place, node in enumerate(lower)}
+        ends = [
+            position[neighbour]
+            for node in upper
+            for neighbour in sorted(node.below, key=lambda neighbour: position[neighbour])
+        ]
+        count += sum(left > neighbour for place, left in enumerate(ends) for neighbour in ends[place + 1 :])
     return count
 
 
-def _spread(ranks: list[list[_Part]]) -> None:
+def _spread_ranks(ranks: list[list[_Node]]) -> None:
     """Coordinates: each part as near to the mean of its neighbours as the order and the distances allow."""
     for rank in ranks:
-        _settle(rank, [0.0] * len(rank))
+        _settle_rank(rank, [0.0] * len(rank))
     for sweep in range(2 * _SWEEPS):
         for rank in ranks if sweep % 2 == 0 else ranks[::-1]:
-            near = [(part.above if sweep % 2 == 0 else part.below) or [part] for part in rank]
+            near = [(node.above if sweep % 2 == 0 else node.below) or [node] for node in rank]
             if sweep >= _SWEEPS:
-                near = [[*part.above, *part.below] or [part] for part in rank]
-            _settle(rank, [sum(other.x for other in others) / len(others) for others in near])
+                near = [[*node.above, *node.below] or [node] for node in rank]
+            _settle_rank(rank, [sum(neighbour.x for neighbour in neighbours) / len(neighbours) for neighbours in near])
 
 
-def _settle(rank: list[_Part], wanted: Sequence[float]) -> None:
-    """The places nearest to `wanted` (least squares) that keep order and distance: pool adjacent violators."""
+def _settle_rank(rank: list[_Node], targets: Sequence[float]) -> None:
+    """The places nearest to `targets` (least squares) that keep order and distance: pool adjacent violators."""
     offsets = [0.0]
-    for left, right in pairwise(rank):
-        offsets.append(offsets[-1] + (left.size[0] + right.size[0]) / 2 + GAP)
+    for former, right in pairwise(rank):
+        offsets.append(offsets[-1] + (former.size[0] + right.size[0]) / 2 + GAP)
     pools: list[tuple[float, int]] = []  # mean of wanted - offset, parts
-    for want, offset in zip(wanted, offsets, strict=False):
+    for want, offset in zip(targets, offsets, strict=False):
         pools.append((want - offset, 1))
         while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
-            (one, few), (other, more) = pools[-2:]
-            pools[-2:] = [((one * few + other * more) / (few + more), few + more)]
+            (upper, few), (lower, many) = pools[-2:]
+            pools[-2:] = [((upper * few + lower * many) / (few + many), few + many)]
     places = [mean for mean, count in pools for _ in range(count)]
-    for part, place, offset in zip(rank, places, offsets, strict=False):
-        part.x = place + offset
+    for node, place, offset in zip(rank, places, offsets, strict=False):
+        node.x = place + offset
 
 
-def _placed(parts: Mapping[str, _Part], chains: Sequence[Sequence[_Part]], ranks: Sequence[list[_Part]]) -> Layout:
-    left = min((part.x - part.size[0] / 2 for rank in ranks for part in rank), default=0.0)
-    right = max((part.x + part.size[0] / 2 for rank in ranks for part in rank), default=0.0)
-    heights = [max((part.size[1] for part in rank), default=0.0) for rank in ranks]
+def _place_all(boxed: Mapping[str, _Node], chains: Sequence[Sequence[_Node]], ranks: Sequence[list[_Node]]) -> Layout:
+    edge = min((node.x - node.size[0] / 2 for rank in ranks for node in rank), default=0.0)
+    right = max((node.x + node.size[0] / 2 for rank in ranks for node in rank), default=0.0)
+    heights = [max((node.size[1] for node in rank), default=0.0) for rank in ranks]
     middles, bottom = [], 0.0
     for height in heights:
         middles.append(bottom + height / 2)
         bottom += height + DROP
 
-    def placed(part: _Part) -> Placed:
-        return Placed(part.x - left, middles[part.rank], *part.size, heights[part.rank])
+    def place_node(node: _Node) -> Placed:
+        return Placed(node.x - edge, middles[node.rank], *node.size, heights[node.rank])
 
-    boxes = {name: placed(part) for name, part in parts.items()}
-    edges = [tuple(placed(part) for part in chain) for chain in chains]
-    return Layout(boxes, edges, right - left, max(bottom - DROP, 0.0))
+    boxes = {name: place_node(node) for name, node in boxed.items()}
+    edges = [tuple(place_node(node) for node in chain) for chain in chains]
+    return Layout(boxes, edges, right - edge, max(bottom - DROP, 0.0))

@@ -1,6 +1,6 @@
-"""What is happening? A run's progress on a terminal while it runs, or as plain lines where there is no terminal.
+"""What is happening. A run's progress on a terminal while it runs, or as plain lines where there is no terminal.
 
-with watch(console) as on_event:
+with watch_run(console) as on_event:
     improve(tasks, model, settings, on_event=on_event)
 """
 
@@ -18,8 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from opsmith.learn import events
-from opsmith.records import Usage
-from opsmith.report.tables import cost, duration, table
+from opsmith.records import Usage, printable
+from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.results.counting import id_stem
 
 
 @dataclass
@@ -33,16 +34,16 @@ class TaskState:
 
 
 @dataclass
-class Board:
+class RunProgress:
     """All that the display shows, told by events."""
 
     run: str = ""
     model: str = ""
     tasks: dict[str, TaskState] = field(default_factory=dict)
     round: int = -1
-    shown: str = ""  # the demonstrations of the round, in words
+    examples: str = ""  # the demonstrations of the round, in words
     planned: int = 0  # samples of the round
-    done: int = 0
+    answered: int = 0
     spent: Usage = field(default_factory=Usage)
     began: float = field(default_factory=time.monotonic)
 
@@ -50,18 +51,18 @@ class Board:
     def solved(self) -> int:
         return sum(state.solved_in is not None for state in self.tasks.values())
 
-    def tell(self, event: events.Event) -> None:
+    def show_event(self, event: events.Event) -> None:
         match event:
             case events.RunStarted():
                 self.run, self.model, self.began = event.run, event.model, time.monotonic()
                 self.tasks = {task: TaskState() for task in event.tasks}
-                for task in event.given:
+                for task in event.solved_before:
                     if task in self.tasks:
                         self.tasks[task].solved_in = -1
             case events.RoundStarted():
                 self._start_round(event)
             case events.SampleJudged():
-                self._judged(event)
+                self._count_sample(event)
             case events.TaskSolved():
                 state = self.tasks[event.experience.task.id]
                 state.solved_in, state.rate = event.experience.round, event.experience.success_rate
@@ -70,13 +71,13 @@ class Board:
 
     def _start_round(self, event: events.RoundStarted) -> None:
         info = event.round
-        self.round, self.planned, self.done = info.number, info.planned, event.done
-        self.shown = demonstrations(info.level, len(info.demonstrations))
+        self.round, self.planned, self.answered = info.number, info.planned, event.judged_before
+        self.examples = describe_demonstrations(info.level, len(info.demonstrations))
         for task in info.attempted:
             self.tasks[task].right = self.tasks[task].judged = 0
 
-    def _judged(self, event: events.SampleJudged) -> None:
-        self.done += 1
+    def _count_sample(self, event: events.SampleJudged) -> None:
+        self.answered += 1
         self.spent = event.spent
         if event.verdict is not None:
             state = self.tasks[event.key.task]
@@ -85,82 +86,101 @@ class Board:
 
 
 @contextlib.contextmanager
-def watch(console: Console) -> Iterator[events.OnEvent]:
+def watch_run(console: Console) -> Iterator[events.OnEvent]:
     """A function to be told of events. The display lives as long as the context."""
-    board = Board()
+    board = RunProgress()
     if not console.is_terminal:
         yield lambda event: _print_line(console, board, event)
         return
-    with Live(console=console, refresh_per_second=4, get_renderable=lambda: render(board), transient=True) as live:
+    with Live(
+        console=console, refresh_per_second=4, get_renderable=lambda: render_board(board), transient=True
+    ) as live:
 
         def tell(event: events.Event) -> None:
-            board.tell(event)
-            if isinstance(event, (events.RoundEnded, events.Warned)):  # these stay above the display
-                live.console.print(line(board, event), markup=False, highlight=False)
+            board.show_event(event)
+            if isinstance(event, (events.RoundEnded, events.Warned, events.Stopping)):  # these stay above the display
+                live.console.print(format_event(board, event), markup=False, highlight=False)
 
         yield tell
 
 
-def _print_line(console: Console, board: Board, event: events.Event) -> None:
-    board.tell(event)
-    text = line(board, event)
+def _print_line(console: Console, board: RunProgress, event: events.Event) -> None:
+    board.show_event(event)
+    text = format_event(board, event)
     if text is not None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def line(board: Board, event: events.Event) -> str | None:
+def format_event(board: RunProgress, event: events.Event) -> str | None:
     """The event as one line of a log; None for those that happen too often."""
     match event:
         case events.RunStarted():
             verb = "goes on" if event.resumed else "starts"
-            return f"run {event.run} {verb}: {len(event.tasks)} tasks, model {event.model}"
+            return printable(f"run {event.run} {verb}: {len(event.tasks)} tasks, model {event.model}")
         case events.RoundStarted(round=info):
-            return f"round {info.number}: {board.shown}; {len(info.attempted)} tasks, {info.planned} samples"
+            return f"round {info.number}: {board.examples}; {len(info.attempted)} tasks, {info.planned} samples"
         case events.TaskSolved(experience=found):
             flag = " (equals an example of its prompt)" if event.contaminated else ""
-            return f"  solved {found.task.id}: rate {found.success_rate:.3f}{flag}"
+            return printable(f"  solved {found.task.id}: rate {found.success_rate:.3f}{flag}")
         case events.RoundEnded(round=info):
-            left = f", {event.unjudged} samples unjudged" if event.unjudged else ""
-            clock = duration(time.monotonic() - board.began)
+            unjudged = f", {event.unjudged} samples unjudged" if event.unjudged else ""
+            clock = format_duration(time.monotonic() - board.began)
             new = f"{len(event.solved)} new, {board.solved} of {len(board.tasks)} solved"
-            return f"round {info.number}: {new}{left}, {clock}"
-        case events.Warned():
-            return f"warning: {event.message}"
+            return f"round {info.number}: {new}{unjudged}, {clock}"
+        case events.Warned() | events.Stopping():
+            return f"warning: {event.message}" if isinstance(event, events.Warned) else describe_stop(event)
     return None
 
 
-def demonstrations(level: str, count: int) -> str:
+def describe_stop(event: events.Stopping) -> str:
+    """What a run that was told to stop still waits for.
+
+    >>> describe_stop(events.Stopping(16, 1, 20.0, False))
+    'stopping: waiting for 16 requests in flight and 1 verdict, 20 s at most; Ctrl-C again ends at once'
+    """
+    if not event.requests and not event.verdicts:
+        return "stopping: nothing is under way"
+    where = "that lie in batches (the same command finds them again)" if event.in_batches else "in flight"
+    waiting = f"{_count_noun(event.requests, 'request')} {where} and {_count_noun(event.verdicts, 'verdict')}"
+    return f"stopping: waiting for {waiting}, {event.seconds:g} s at most; Ctrl-C again ends at once"
+
+
+def _count_noun(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def describe_demonstrations(level: str, count: int) -> str:
     return "no demonstrations" if count == 0 else f"{count} demonstrations ({level})"
 
 
-def render(board: Board) -> RenderableType:
+def render_board(board: RunProgress) -> RenderableType:
     """The whole display: a headline, the round's bar, and the tasks by group."""
     tokens = board.spent.input_tokens + board.spent.output_tokens
-    clock = duration(time.monotonic() - board.began)
-    head = f"run {board.run}  {board.model}  {tokens:,} tokens  {cost(board.spent)}  {clock}"
+    clock = format_duration(time.monotonic() - board.began)
+    head = f"run {board.run}  {board.model}  {tokens:,} tokens  {format_cost(board.spent)}  {clock}"
     bars = Table.grid(padding=(0, 1))
-    for name, done, of, note in (
+    for name, count, of, note in (
         ("solved", board.solved, len(board.tasks), ""),
-        (f"round {max(board.round, 0)}", board.done, board.planned, board.shown),
+        (f"round {max(board.round, 0)}", board.answered, board.planned, board.examples),
     ):
-        bars.add_row(name, ProgressBar(of or 1, done, width=40), f"{done}/{of}", note)
-    return Group(Text(head), bars, _tasks(board))
+        bars.add_row(name, ProgressBar(of or 1, count, width=40), f"{count}/{of}", note)
+    return Group(Text(printable(head)), bars, _tasks_table(board))
 
 
-def _tasks(board: Board) -> Table:
+def _tasks_table(board: RunProgress) -> Table:
     """One row per group of ids with a common stem, so that the 26 tasks fit a small terminal."""
-    made = table("group", "tasks (round solved and rate, or right/judged in this round)")
+    rows = make_table("group", "tasks (round solved and rate, or right/judged in this round)")
     groups: dict[str, list[Text]] = {}
     for task, state in board.tasks.items():
-        stem, _, _ = task.rpartition("_")
-        groups.setdefault(stem or task, []).append(_cell(task, state))
+        groups.setdefault(id_stem(task), []).append(_task_text(task, state))
     for group, cells in groups.items():
-        made.add_row(group, Text("   ").join(cells))
-    return made
+        rows.add_row(group, Text("   ").join(cells))
+    return rows
 
 
-def _cell(task: str, state: TaskState) -> Text:
+def _task_text(task: str, state: TaskState) -> Text:
+    name = printable(task)
     if state.solved_in is None:
-        return Text(f"{task} {state.right}/{state.judged}", style="green" if state.right else "")
+        return Text(f"{name} {state.right}/{state.judged}", style="green" if state.right else "")
     when = "given" if state.solved_in < 0 else f"r{state.solved_in} {state.rate:.2f}"
-    return Text(f"{task} {when}", style="bold green")
+    return Text(f"{name} {when}", style="bold green")

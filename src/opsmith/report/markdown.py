@@ -1,4 +1,4 @@
-"""How does a run look in Markdown? For an issue, a log or a README: tables with intervals, and each kept program.
+"""A run in Markdown. For an issue, a log or a README: tables with intervals, and each kept program.
 
 Texts from outside are escaped, so that none of them is read as markup.
 """
@@ -9,30 +9,33 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from opsmith.records import printable
-from opsmith.report.pages import interval, moment, number, share
-from opsmith.report.tables import cost, duration
+from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
+from opsmith.report.pages import format_interval, format_moment, format_number, format_share
+from opsmith.report.tables import format_cost, format_duration
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
 from opsmith.store import Store
-from opsmith.store.queries import Kept
+from opsmith.store.queries import KeptExperience
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 
 
-def markdown(store: Store, runs: Sequence[str]) -> str:
+def write_markdown(store: Store, runs: Sequence[str]) -> str:
     """The runs (whole ids) one after another; several begin with a table of all."""
     views = [run_view(store, run) for run in runs]
-    lines = list(_all(views)) if len(views) > 1 else []
+    lines = list(_write_all(views)) if len(views) > 1 else []
+    if have_several_targets(views):
+        lines += _by_target(store, views)
     for view in views:
-        lines += _run(view, store.experiences(view.id))
+        lines += _write_run(view, store.read_experiences(view.id))
     return "\n".join(lines).rstrip() + "\n"
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """A text on one line that Markdown shows as it is."""
     return _MARKUP.sub(r"\\\1", printable(" ".join(text.split())))
 
 
-def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def markdown_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table whose cells are Markdown already; all columns but the first are numbers, to the right."""
     yield f"| {' | '.join(names)} |"
     yield f"|---|{'--:|' * (len(names) - 1)}"
@@ -40,23 +43,35 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def fenced(text: str) -> Iterator[str]:
+def fence_text(text: str) -> Iterator[str]:
     """A block of code; its fence is longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from (fence, printable(text.strip("\n"), keep="\n\t"), fence, "")
 
 
-def _all(views: Sequence[RunView]) -> Iterator[str]:
+def _write_all(views: Sequence[RunView]) -> Iterator[str]:
     yield from ("# All runs", "")
     names = ("run", "model", "solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
-    yield from table(names, [(f"`{view.id}`", _model(view), *_figures(view)) for view in views])
+    yield from markdown_table(names, [(f"`{view.id}`", _name_model(view), *_figure_cells(view)) for view in views])
 
 
-def _figures(view: RunView) -> tuple[str, ...]:
+def _by_target(store: Store, views: Sequence[RunView]) -> Iterator[str]:
+    yield from ("## Problems by target", "")
+    rows = [(escape_markup(row.task), *map(describe_task, row.cells)) for row in align_problems(store, views)]
+    yield from markdown_table(("problem", *map(escape_markup, name_columns(views))), rows)
+
+
+def _figure_cells(view: RunView) -> tuple[str, ...]:
     best = view.overall
-    counts = (number(len(view.rounds)), number(view.judged), number(view.usage.input_tokens))
-    return (f"{best.solved}/{best.tasks}", _pass_at_1(best), *counts, cost(view.usage), duration(view.seconds))
+    counts = (format_number(len(view.rounds)), format_number(view.judged), format_number(view.usage.input_tokens))
+    return (
+        f"{best.solved}/{best.tasks}",
+        _pass_at_1(best),
+        *counts,
+        format_cost(view.usage),
+        format_duration(view.seconds),
+    )
 
 
 _BY_GROUP = (
@@ -66,38 +81,41 @@ _BY_GROUP = (
 _TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and temperatures."
 
 
-def _run(view: RunView, kept: Iterable[Kept]) -> Iterator[str]:
+def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[str]:
     yield from (f"# Run `{view.id}`", "")
-    yield f"Model {_model(view)}, target {escaped(view.target)}, seed {view.seed}, begun {moment(view.started)}."
-    yield from ((f"**Not a language model:** {escaped(view.warning)}.",) if view.warning else ())
-    yield from ("", "", f"Ended: {escaped(view.end)}" + ("." if view.finished else " (not finished)."), "")
+    begun = format_moment(view.started)
+    yield f"Model {_name_model(view)}, target {escape_markup(view.target)}, seed {view.seed}, begun {begun}."
+    yield from ((f"**Not a language model:** {escape_markup(view.warning)}.",) if view.warning else ())
+    yield from ("", "", f"Ended: {escape_markup(view.end)}" + ("." if view.finished else " (not finished)."), "")
     names = ("solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
-    yield from table(names, [_figures(view)])
+    yield from markdown_table(names, [_figure_cells(view)])
     yield from ("## By group", "", _BY_GROUP, "")
-    yield from table(("group", "solved", "pass@1", "pass@n", "n"), map(_group, (*view.groups, view.overall)))
+    yield from markdown_table(
+        ("group", "solved", "pass@1", "pass@n", "n"), map(_group_cells, (*view.groups, view.overall))
+    )
     yield from ("## Rounds", "")
-    yield from table(_ROUND, map(_round, view.rounds))
+    yield from markdown_table(_ROUND, map(_round_cells, view.rounds))
     yield from ("## pass@k", "")
-    points = [(found.series, str(found.k), interval(found.estimate)) for found in view.pass_at_k]
-    yield from table(("series", "k", "pass@k"), points)
+    points = [(point.series, str(point.k), format_interval(point.estimate)) for point in view.pass_at_k]
+    yield from markdown_table(("series", "k", "pass@k"), points)
     yield from ("## Tasks", "", _TASKS, "")
-    yield from table(("task", "state", "round", "rate", "right", "judged"), map(_task, view.tasks))
+    yield from markdown_table(("task", "state", "round", "rate", "right", "judged"), map(_task_cells, view.tasks))
     yield from ("## Kept programs", "")
-    for item in kept:
-        yield from (f"### {escaped(item.experience.task.id)}", "", *fenced(item.experience.source))
+    for solution in solutions:
+        yield from (f"### {escape_markup(solution.experience.task.id)}", "", *fence_text(solution.experience.source))
 
 
-def _model(view: RunView) -> str:
-    return escaped(view.model) + ("" if view.is_language_model else " (not a language model)")
+def _name_model(view: RunView) -> str:
+    return escape_markup(view.model) + ("" if view.is_language_model else " (not a language model)")
 
 
 def _pass_at_1(row: GroupRow) -> str:
-    return interval(row.pass_at_1) if row.pass_at_1 is not None else share(row.value_at_1)
+    return format_interval(row.pass_at_1) if row.pass_at_1 is not None else format_share(row.value_at_1)
 
 
-def _group(row: GroupRow) -> tuple[str, ...]:
+def _group_cells(row: GroupRow) -> tuple[str, ...]:
     solved = f"{row.solved}/{row.tasks}"
-    return escaped(row.group), solved, _pass_at_1(row), interval(row.pass_at_n), str(row.n or "–")
+    return escape_markup(row.group), solved, _pass_at_1(row), format_interval(row.pass_at_n), str(row.n or "–")
 
 
 _ROUND = (
@@ -105,13 +123,13 @@ _ROUND = (
 )  # fmt: skip
 
 
-def _round(row: RoundRow) -> tuple[str, ...]:
+def _round_cells(row: RoundRow) -> tuple[str, ...]:
     counts = (row.attempted, row.spent.judged, row.spent.right, len(row.solved), row.cumulative)
     tokens = (row.spent.usage.input_tokens, row.spent.usage.output_tokens)
-    shown = (str(row.number), row.level, str(len(row.demonstrations)))
-    return (*shown, *map(number, counts), *map(number, tokens), cost(row.spent.usage))
+    head = (str(row.number), row.level, str(len(row.demonstrations)))
+    return (*head, *map(format_number, counts), *map(format_number, tokens), format_cost(row.spent.usage))
 
 
-def _task(row: TaskRow) -> tuple[str, ...]:
-    solved = ("–", "–") if row.round is None else (str(row.round), share(row.rate))
-    return escaped(row.id), row.state, *solved, number(row.right), number(row.judged)
+def _task_cells(row: TaskRow) -> tuple[str, ...]:
+    solved = ("–", "–") if row.round is None else (str(row.round), format_share(row.rate))
+    return escape_markup(row.id), row.state, *solved, format_number(row.right), format_number(row.judged)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from opsmith.errors import UsageError
-from opsmith.learn.result import group_of
 from opsmith.records import Outcome
+from opsmith.results.counting import group_of
 from opsmith.store import Store
 from opsmith.store.attempts import rows_of_run
 
@@ -28,17 +28,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
     """By run, round, task, temperature and number. None: there is no verdict, no program, or no known price."""
     for run in runs:
-        info, groups = store.info(run), {task.id: group_of(task) for task in store.tasks(run)}
-        rounds = {found.number: found for found, _ in store.rounds(run)}
+        info, groups = store.read_info(run), {task.id: group_of(task) for task in store.read_tasks(run)}
+        rounds = {info_of_round.number: info_of_round for info_of_round, _ in store.read_rounds(run)}
         for row in rows_of_run(store, run):
-            found = rounds[row["round"]]
+            info_of_round = rounds[row["round"]]
             yield {
                 "run": run,
                 "model": info.model if info else "",
                 "is_language_model": bool(info and info.is_language_model),
                 "group": groups.get(row["task"], ""),
-                "level": found.level,
-                "demonstrations": len(found.demonstrations),
+                "level": info_of_round.level,
+                "demonstrations": len(info_of_round.demonstrations),
                 "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
                 **row,
             }
@@ -56,7 +56,7 @@ def write_csv(store: Store, runs: Sequence[str], out: IO[str]) -> None:
     names = [name for name in COLUMNS if name != "program"]
     writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _harmless(row[name]) for name in names} for row in sample_rows(store, runs))
+    writer.writerows({name: _escape_formula(row[name]) for name in names} for row in sample_rows(store, runs))
 
 
 def write_parquet(store: Store, runs: Sequence[str], path: Path) -> None:
@@ -69,11 +69,11 @@ def write_parquet(store: Store, runs: Sequence[str], path: Path) -> None:
         raise UsageError(message) from error
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     schema = arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
-    found = sample_rows(store, runs)
+    rows = sample_rows(store, runs)
     with parquet.ParquetWriter(path, schema) as out:
-        while some := list(itertools.islice(found, GROUP)):
+        while some := list(itertools.islice(rows, GROUP)):
             out.write_table(arrow.Table.from_pylist(some, schema=schema))
 
 
-def _harmless(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

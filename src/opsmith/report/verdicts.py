@@ -1,11 +1,11 @@
-"""How is a verdict shown? As one JSON object for scripts, as a line and the findings for people."""
+"""How a verdict is shown. As one JSON object for scripts, as a line and the findings for people."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from opsmith.records import Verdict, to_json
+from opsmith.records import Verdict, printable, to_json
 
 
 def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
@@ -22,13 +22,14 @@ def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
         "message": verdict.message,
         "max_abs_error": error if error is not None and math.isfinite(error) else None,
         "trials": verdict.trials,
-        "seconds": round(verdict.seconds, 6),
+        "seconds": round(verdict.judging_seconds, 6),
     }
 
 
-def verdict_text(task: str, verdict: Verdict) -> str:
-    """`bmm_0: passed: 12 trials`, or the stage and every finding under it."""
+def verdict_text(task: str, verdict: Verdict, message: str) -> str:
+    """`bmm_0: passed: 12 trials`, or the stage and every finding under it; `message`: the verdict's, explained."""
+    name = printable(task)
     if verdict.passed:
-        return f"{task}: {verdict.message}"
+        return f"{name}: {message}"
     blame = "" if verdict.charged_to.value == "candidate" else f" (charged to: {verdict.charged_to})"
-    return f"{task}: {verdict.outcome} at {verdict.stage.name}{blame}\n{verdict.message}"
+    return f"{name}: {verdict.outcome} at {verdict.stage.name}{blame}\n{message}"

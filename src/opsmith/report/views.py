@@ -1,4 +1,4 @@
-"""What does a page show of a whole run? The store's answers as plain records: nothing here knows of HTML.
+"""What a page shows of a whole run. The store's answers as plain records: nothing here knows of HTML.
 
 All numbers that are estimates carry their interval. `run_view` reads counts only, never programs or prompts, so that
 it stays usable on large stores; one task's attempts are read by `opsmith.report.attempts`.
@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from opsmith.learn.intervals import Counts, Estimate, estimate
-from opsmith.learn.metrics import Score
-from opsmith.learn.result import RunResult, TaskResult, result_of
 from opsmith.records import Usage, printable
 from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
+from opsmith.results.counting import Count, count_best, deciding_tallies
+from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
+from opsmith.results.metrics import GroupScore
+from opsmith.results.result import RunResult, TaskResult, result_of
 from opsmith.store import Store
-from opsmith.store.attempts import Spent, spent_by_round
+from opsmith.store.attempts import RoundSpending, spent_by_round
 from opsmith.store.queries import RunSummary, Tally
 from opsmith.store.rows import RoundInfo
 
@@ -69,7 +70,7 @@ class RoundRow:
     demonstrations: tuple[str, ...]
     attempted: int
     planned: int
-    spent: Spent
+    spent: RoundSpending
     solved: tuple[str, ...]
     cumulative: int
     ended: bool
@@ -103,7 +104,7 @@ class RunView:
     groups: tuple[GroupRow, ...]
     rounds: tuple[RoundRow, ...]
     tasks: tuple[TaskRow, ...]
-    given: tuple[str, ...]
+    solved_before: tuple[str, ...]
     usage: Usage
     guardian_usage: Usage
     guardian: Mapping[str, int]  # candidates by what it did to them; empty without one
@@ -128,19 +129,19 @@ class RunView:
 
 def run_view(store: Store, run: str) -> RunView:
     """Everything about a run but its samples. Raises UsageError for one that does not exist."""
-    summary = store.summary(store.find_run(run))
+    summary = store.summarise_run(store.find_run(run))
     run = summary.info.id
-    result, tallies, rounds = result_of(store, run), store.tallies(run), store.rounds(run)
+    result, tallies, rounds = result_of(store, run), store.read_tallies(run), store.read_rounds(run)
     spent = spent_by_round(store, run, tallies)
-    counts, first = solving_counts(result, tallies), _best(tallies, dict.fromkeys(result.per_task, 0))
-    rows = _rounds(rounds, spent)
+    counts, first = solving_counts(result, tallies), _best_counts(result, tallies, last=0)
+    rows = _view_rounds(rounds, spent)
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
     info = summary.info
     return RunView(
         id=run,
         model=info.model,
         is_language_model=info.is_language_model,
-        warning=_warning(summary),
+        warning=_warn_of_model(summary),
         target=info.target,
         seed=info.seed,
         started=summary.started,
@@ -149,20 +150,20 @@ def run_view(store: Store, run: str) -> RunView:
         seconds=summary.seconds,
         settings=tuple((name, json.dumps(value, ensure_ascii=False)) for name, value in info.settings.items()),
         versions=tuple((name, str(value)) for name, value in info.versions.items()),
-        overall=_group("all", list(result.per_task), result.overall, counts),
-        groups=tuple(_group(name, groups[name], score, counts) for name, score in result.groups.items()),
+        overall=_view_group("all", list(result.per_task), result.overall, counts),
+        groups=tuple(_view_group(name, groups[name], score, counts) for name, score in result.groups.items()),
         rounds=rows,
-        tasks=tuple(_tasks(result, tallies, [row.number for row in rows])),
-        given=result.given,
+        tasks=tuple(_view_tasks(result, tallies, [row.number for row in rows])),
+        solved_before=result.solved_before,
         usage=result.usage,
         guardian_usage=result.guardian_usage,
         guardian=result.guardian if sum(result.guardian.values()) else {},
         input_tokens=result.input_tokens,
-        samples=sum(found.samples for found in spent.values()),
-        judged=sum(found.judged for found in spent.values()),
+        samples=sum(spending.samples for spending in spent.values()),
+        judged=sum(spending.judged for spending in spent.values()),
         pass_at_k=(
-            *_curve("round 0", list(first.values())),
-            *_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
+            *_estimate_curve("round 0", list(first.values())),
+            *_estimate_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
         ),
         solving=counts,
         first=first,
@@ -174,77 +175,71 @@ def solving_counts(result: RunResult, tallies: Iterable[Tally]) -> dict[str, tup
 
     An unsolved task counts as wrong. A task without judged samples is left out.
     """
-    tallies = list(tallies)
-    last = {tally.task: tally.round for tally in tallies}  # they come by round
-    solved = {name: task.round for name, task in result.per_task.items() if task.round is not None}
-    found = _best(tallies, {name: solved.get(name, last[name]) for name in result.per_task if name in last})
-    return {name: (judged, right if name in solved else 0) for name, (judged, right) in found.items()}
+    best = _best_counts(result, tallies)
+    return {name: (samples, right if result.per_task[name].solved else 0) for name, (samples, right) in best.items()}
 
 
-def _best(tallies: Iterable[Tally], rounds: Mapping[str, int]) -> dict[str, tuple[int, int]]:
-    """(judged, right) of each task in its round, at the temperature with the largest share."""
-    best: dict[str, tuple[int, int]] = {}
-    for tally in tallies:
-        if rounds.get(tally.task) == tally.round:
-            n, c = best.get(tally.task, (1, -1))
-            if tally.right * n > c * tally.judged:
-                best[tally.task] = (tally.judged, tally.right)
-    return best
+def _best_counts(result: RunResult, tallies: Iterable[Tally], last: int | None = None) -> dict[str, Count]:
+    """By task of the run's own: in the round that decided on it, none after `last`, at its best temperature."""
+    deciding = deciding_tallies(tallies, last)
+    return {name: count_best(deciding[name]) for name in deciding if name in result.per_task}
 
 
-def _curve(series: str, counts: Counts) -> list[PassAt]:
+def _estimate_curve(series: str, counts: Counts) -> list[PassAt]:
     """pass@1, 2, 4 ... up to as many samples as every task has."""
-    most = min((n for n, _ in counts), default=0)
-    ks = sorted({2**power for power in range(12) if 2**power <= most} | ({most} if most else set()))
-    found = [(k, estimate(counts, k)) for k in ks]
-    return [PassAt(series, k, value) for k, value in found if value is not None]
+    largest = min((n for n, _ in counts), default=0)
+    ks = sorted({2**power for power in range(12) if 2**power <= largest} | ({largest} if largest else set()))
+    estimates = [(k, estimate_pass_at_k(counts, k)) for k in ks]
+    return [PassAt(series, k, value) for k, value in estimates if value is not None]
 
 
-def _group(name: str, tasks: Sequence[str], score: Score, counts: Mapping[str, tuple[int, int]]) -> GroupRow:
+def _view_group(name: str, tasks: Sequence[str], score: GroupScore, counts: Mapping[str, tuple[int, int]]) -> GroupRow:
     own = [counts[task] for task in tasks if task in counts]
     if len(own) < len(tasks) or not own:
         return GroupRow(name, score.tasks, score.solved, score.pass_at_1, None, None, 0)
-    n = min(judged for judged, _ in own)
-    return GroupRow(name, score.tasks, score.solved, score.pass_at_1, estimate(own, 1), estimate(own, n), n)
+    n = min(samples for samples, _ in own)
+    return GroupRow(
+        name, score.tasks, score.solved, score.pass_at_1, estimate_pass_at_k(own, 1), estimate_pass_at_k(own, n), n
+    )
 
 
-def _rounds(
-    rounds: Sequence[tuple[RoundInfo, tuple[str, ...] | None]], spent: Mapping[int, Spent]
+def _view_rounds(
+    rounds: Sequence[tuple[RoundInfo, tuple[str, ...] | None]], spent: Mapping[int, RoundSpending]
 ) -> tuple[RoundRow, ...]:
     rows, cumulative, tokens = [], 0, 0
     for info, solved in rounds:
-        found = spent.get(info.number, Spent(0, 0, 0, Usage()))
+        spending = spent.get(info.number, RoundSpending(0, 0, 0, Usage()))
         cumulative += len(solved or ())
-        tokens += found.usage.input_tokens
-        shown = tuple(task for task, _ in info.demonstrations)
-        counts = (len(info.attempted), info.planned, found, solved or (), cumulative, solved is not None, tokens)
-        rows.append(RoundRow(info.number, info.cycle, info.level, shown, *counts))
+        tokens += spending.usage.input_tokens
+        demonstrations = tuple(task for task, _ in info.demonstrations)
+        counts = (len(info.attempted), info.planned, spending, solved or (), cumulative, solved is not None, tokens)
+        rows.append(RoundRow(info.number, info.cycle, info.level, demonstrations, *counts))
     return tuple(rows)
 
 
-def _tasks(result: RunResult, tallies: Iterable[Tally], numbers: Sequence[int]) -> Iterable[TaskRow]:
+def _view_tasks(result: RunResult, tallies: Iterable[Tally], numbers: Sequence[int]) -> Iterable[TaskRow]:
     counts: dict[tuple[str, int], tuple[int, int]] = {}
     for tally in tallies:
-        right, judged = counts.get((tally.task, tally.round), (0, 0))
-        counts[tally.task, tally.round] = (right + tally.right, judged + tally.judged)
+        right, samples = counts.get((tally.task, tally.round), (0, 0))
+        counts[tally.task, tally.round] = (right + tally.right, samples + tally.judged)
     for task in result.per_task.values():
-        yield _task(task, [counts.get((task.task, number)) for number in numbers], numbers)
-    for name in result.given:
+        yield _view_task(task, [counts.get((task.task, number)) for number in numbers], numbers)
+    for name in result.solved_before:
         yield TaskRow(name, "", "given", None, 0.0, 0, 0, None, False, (None,) * len(numbers))
 
 
-def _task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbers: Sequence[int]) -> TaskRow:
+def _view_task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbers: Sequence[int]) -> TaskRow:
     cells = tuple(
         cell and Cell(*cell, solved=task.round == number) for cell, number in zip(counts, numbers, strict=True)
     )
-    judged = sum(cell.judged for cell in cells if cell)
-    state = "solved" if task.solved else "unsolved" if judged else "untried"
+    samples = sum(cell.judged for cell in cells if cell)
+    state = "solved" if task.solved else "unsolved" if samples else "untried"
     right = sum(cell.right for cell in cells if cell)
-    figures = (task.round, task.success_rate, right, judged, task.input_tokens, task.contaminated)
+    figures = (task.round, task.success_rate, right, samples, task.input_tokens, task.contaminated)
     return TaskRow(task.task, task.group, state, *figures, cells)
 
 
-def _warning(summary: RunSummary) -> str:
+def _warn_of_model(summary: RunSummary) -> str:
     info = summary.info
     if info.is_language_model:
         return ""

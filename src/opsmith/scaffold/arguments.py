@@ -49,15 +49,15 @@ class Arguments:
 
 def read_arguments(function: Function, shapes: Sequence[str], values: Sequence[str], example: Path | None) -> Arguments:
     """What the options say, over an example file, over annotations. Raises UsageError for what is missing or wrong."""
-    stated = dict(_value(text) for text in values)
-    tensors = {tensor.name: tensor for tensor in _annotated(function)}
-    for name, found in _examples(example).items() if example is not None else ():
-        if isinstance(found, TensorArgument):
-            tensors[name] = found
+    stated = dict(_read_value(text) for text in values)
+    tensors = {tensor.name: tensor for tensor in _read_annotations(function)}
+    for name, value in _read_examples(example).items() if example is not None else ():
+        if isinstance(value, TensorArgument):
+            tensors[name] = value
         else:
-            stated.setdefault(name, found)
+            stated.setdefault(name, value)
     tensors |= {tensor.name: tensor for tensor in map(parse_shape, shapes)}
-    return _ordered(function, tensors, stated)
+    return _order_arguments(function, tensors, stated)
 
 
 def parse_shape(text: str) -> TensorArgument:
@@ -66,20 +66,20 @@ def parse_shape(text: str) -> TensorArgument:
     >>> parse_shape("idx=N,8:int64:0:9")
     TensorArgument(name='idx', axes=('N', 8), dtype='int64', low=0, high=9)
     """
-    name, equals, rest = text.partition("=")
-    sizes, *more = rest.split(":")
-    if not equals or not name.strip().isidentifier() or len(more) not in {0, 1, 3}:
+    name, equals, spec = text.partition("=")
+    sizes, *bounds = spec.split(":")
+    if not equals or not name.strip().isidentifier() or len(bounds) not in {0, 1, 3}:
         raise UsageError(f"--shape {text}: expected {FORM}")
-    dtype = TORCH.get(more[0], more[0]) if more else "fp32"
+    dtype = TORCH.get(bounds[0], bounds[0]) if bounds else "fp32"
     if dtype not in TYPES:
-        raise UsageError(f"--shape {text}: given type {more[0]!r}; expected one of {', '.join(TYPES)}")
-    argument = TensorArgument(name.strip(), _axes(sizes, f"--shape {text}"), dtype)
-    if len(more) == 3:
-        return _bounded(argument, more[1], more[2], text)
+        raise UsageError(f"--shape {text}: given type {bounds[0]!r}; expected one of {', '.join(TYPES)}")
+    argument = TensorArgument(name.strip(), _read_axes(sizes, f"--shape {text}"), dtype)
+    if len(bounds) == 3:
+        return _set_bounds(argument, bounds[1], bounds[2], text)
     return argument
 
 
-def _axes(text: str, where: str) -> tuple[int | str, ...]:
+def _read_axes(text: str, where: str) -> tuple[int | str, ...]:
     words = [word.strip() for word in text.split(",")]
     if words == [""]:
         raise UsageError(f"{where}: given no sizes; expected {FORM}; try: --value for a number, 1 for one element")
@@ -89,7 +89,7 @@ def _axes(text: str, where: str) -> tuple[int | str, ...]:
     return tuple(int(word) if word.isdigit() else word for word in words)
 
 
-def _bounded(argument: TensorArgument, low: str, high: str, text: str) -> TensorArgument:
+def _set_bounds(argument: TensorArgument, low: str, high: str, text: str) -> TensorArgument:
     if not argument.is_whole or not re.fullmatch(r"-?\d+", low) or not re.fullmatch(r"-?\d+", high):
         raise UsageError(f"--shape {text}: expected whole numbers LEAST:LARGEST after int32 or int64")
     if int(low) > int(high):
@@ -97,7 +97,7 @@ def _bounded(argument: TensorArgument, low: str, high: str, text: str) -> Tensor
     return replace(argument, low=int(low), high=int(high))
 
 
-def _value(text: str) -> tuple[str, Any]:
+def _read_value(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
         if equals and name.strip().isidentifier():
@@ -107,7 +107,7 @@ def _value(text: str) -> tuple[str, Any]:
     raise UsageError(f"--value {text}: expected NAME=VALUE with a Python literal, such as dim=-1 or mode='mean'")
 
 
-def _annotated(function: Function) -> Iterable[TensorArgument]:
+def _read_annotations(function: Function) -> Iterable[TensorArgument]:
     """Tensors whose parameter is annotated with axes: `x: "N, D"`, `x: "N:int64"` or `x: Annotated[Tensor, "N, D"]`."""
     for name, parameter in (function.parameters or {}).items():
         annotation = parameter.annotation
@@ -117,7 +117,7 @@ def _annotated(function: Function) -> Iterable[TensorArgument]:
                 yield parse_shape(f"{name}={text}")
 
 
-def _examples(file: Path) -> Mapping[str, Any]:
+def _read_examples(file: Path) -> Mapping[str, Any]:
     """What an example file holds by name: `torch.save({"x": x}, FILE)`, or `numpy.savez(FILE, x=x)`."""
     import numpy  # noqa: PLC0415
     import torch  # noqa: PLC0415
@@ -125,33 +125,36 @@ def _examples(file: Path) -> Mapping[str, Any]:
     try:
         if file.suffix == ".npz":
             with numpy.load(file, allow_pickle=False) as arrays:
-                found = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+                values = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
         else:
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            values = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch, pickle, zip and numpy each have their own
         raise UsageError(f"{file}: cannot be read ({type(error).__name__}); expected {_EXAMPLE}") from error
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        raise UsageError(f"{file}: given a {type(found).__name__}; expected {_EXAMPLE}")
-    return {name: _like(name, value) if isinstance(value, torch.Tensor) else value for name, value in found.items()}
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise UsageError(f"{file}: given a {type(values).__name__}; expected {_EXAMPLE}")
+    return {
+        name: _describe_tensor(name, value) if isinstance(value, torch.Tensor) else value
+        for name, value in values.items()
+    }
 
 
 _EXAMPLE = "the function's arguments by name: torch.save({'x': x}, 'example.pt') or numpy.savez('example.npz', x=x)"
 
 
-def _like(name: str, tensor: Any) -> TensorArgument:
+def _describe_tensor(name: str, tensor: Any) -> TensorArgument:
     dtype = str(tensor.dtype).removeprefix("torch.")
     argument = TensorArgument(name, tuple(tensor.shape), TORCH.get(dtype, dtype))
     if argument.dtype not in TYPES:
         raise UsageError(f"{name}: given a tensor of {dtype}; expected one of {', '.join(TYPES)}")
     if tensor.dim() == 0 or tensor.numel() == 0:
-        given = f"shape {tuple(tensor.shape)}"
-        raise UsageError(f"{name}: given a tensor of {given}; expected at least one axis, and sizes of at least 1")
+        shape = f"shape {tuple(tensor.shape)}"
+        raise UsageError(f"{name}: given a tensor of {shape}; expected at least one axis, and sizes of at least 1")
     if not argument.is_whole:
         return argument
     return replace(argument, low=int(tensor.min()), high=int(tensor.max()))
 
 
-def _ordered(function: Function, tensors: Mapping[str, TensorArgument], values: Mapping[str, Any]) -> Arguments:
+def _order_arguments(function: Function, tensors: Mapping[str, TensorArgument], values: Mapping[str, Any]) -> Arguments:
     """Everything in the order of the parameters; each that has no default must be given, and no other may be."""
     if both := sorted({*tensors} & {*values}):
         raise UsageError(f"{both[0]}: given a shape and a value; expected one of them")
@@ -170,11 +173,11 @@ def _ordered(function: Function, tensors: Mapping[str, TensorArgument], values: 
         if name not in {**tensors, **values} and parameter.default is parameter.empty and parameter.kind not in variable
     ]
     if missing or not tensors:
-        wanted = missing or [name for name in kinds if name not in values]
-        options = " ".join(f"--shape {name}=4,8" for name in wanted)
+        missing_names = missing or [name for name in kinds if name not in values]
+        options = " ".join(f"--shape {name}=4,8" for name in missing_names)
         raise UsageError(
-            f"{function.name}: given no shape of {', '.join(wanted) or 'any tensor'}; expected one for each tensor; "
-            f"try: {options} (or --value {(wanted or ['x'])[0]}=0.5 for a number)"
+            f"{function.name}: given no shape of {', '.join(missing_names) or 'any tensor'}; "
+            f"expected one for each tensor; try: {options} (or --value {(missing_names or ['x'])[0]}=0.5 for a number)"
         )
     order = [name for name in kinds if name in tensors] + [name for name in tensors if name not in kinds]
     return Arguments(tuple(tensors[name] for name in order), values)

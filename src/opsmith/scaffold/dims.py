@@ -29,7 +29,7 @@ Shapes = list[tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Dim:
+class DraftDim:
     """A dim of the draft: a symbol, a multiple of one, or a number."""
 
     symbol: str  # "": a number
@@ -47,7 +47,7 @@ class Dim:
         """The symbol's size in the example."""
         return self.size // self.factor
 
-    def at(self, sizes: Mapping[str, int]) -> int:
+    def size_at(self, sizes: Mapping[str, int]) -> int:
         return self.factor * sizes[self.symbol] if self.symbol else self.size
 
 
@@ -55,7 +55,7 @@ class Dim:
 class Naming:
     """The dims of every tensor's axes, outermost first, and what its reader should know about them."""
 
-    axes: list[list[Dim]]
+    axes: list[list[DraftDim]]
     given: frozenset[str] = frozenset()  # symbols that the user named
     notes: list[str] = field(default_factory=list)
 
@@ -67,51 +67,51 @@ class Naming:
     def example(self) -> dict[str, int]:
         return {dim.symbol: dim.example for axes in self.axes for dim in axes if dim.symbol}
 
-    def shapes(self, sizes: Mapping[str, int]) -> Shapes:
-        return [tuple(dim.at(sizes) for dim in axes) for axes in self.axes]
+    def shapes_at(self, sizes: Mapping[str, int]) -> Shapes:
+        return [tuple(dim.size_at(sizes) for dim in axes) for axes in self.axes]
 
-    def replaced(self, old: Dim, new: Dim) -> None:
+    def replace_dim(self, old: DraftDim, new: DraftDim) -> None:
         self.axes = [[new if dim == old else dim for dim in axes] for axes in self.axes]
 
 
-def name_axes(arguments: Arguments, taken: frozenset[str] = frozenset()) -> Naming:
+def name_axes(arguments: Arguments, reserved: frozenset[str] = frozenset()) -> Naming:
     """A dim for every axis: equal example sizes share one, 1 is a number. `taken`: names that are no symbols."""
     stated = frozenset(axis for tensor in arguments.tensors for axis in tensor.axes if isinstance(axis, str))
-    if clash := sorted(stated & taken):
+    if clash := sorted(stated & reserved):
         raise UsageError(f"dim {clash[0]}: the function's text has something of this name; try: another letter")
-    free = [letter for letter in LETTERS if letter not in stated | taken | {"D", "E"}]
+    free = [letter for letter in LETTERS if letter not in stated | reserved | {"D", "E"}]
     names: dict[int, str] = {}
     for tensor in arguments.tensors:
-        for at, axis in enumerate(tensor.axes):
+        for axis_number, axis in enumerate(tensor.axes):
             if isinstance(axis, int) and axis != 1 and axis not in names:
-                is_row = at == len(tensor.axes) - 1 > 0 and "D" not in {*stated, *names.values(), *taken}
-                names[axis] = "D" if is_row else _next(free)
-    sizes = _sizes(stated, set(names))
-    axes = [[_dim(axis, names, sizes) for axis in tensor.axes] for tensor in arguments.tensors]
+                is_row = axis_number == len(tensor.axes) - 1 > 0 and "D" not in {*stated, *names.values(), *reserved}
+                names[axis] = "D" if is_row else _take_letter(free)
+    sizes = _choose_sizes(stated, set(names))
+    axes = [[_make_dim(axis, names, sizes) for axis in tensor.axes] for tensor in arguments.tensors]
     return Naming(axes, stated)
 
 
-def _next(free: list[str]) -> str:
+def _take_letter(free: list[str]) -> str:
     if not free:
         raise UsageError("shapes: given more different sizes than letters; expected at most 24 dims")
     return free.pop(0)
 
 
-def _sizes(stated: frozenset[str], used: set[int]) -> dict[str, int]:
+def _choose_sizes(stated: frozenset[str], used: set[int]) -> dict[str, int]:
     """Sizes of the dims that were given by name: the usual ones, else small ones that differ."""
     free = (size for size in (3, 11, 13, 6, 19, 23, 4, 29, 31, *range(37, 99)) if size not in used)
     return {name: DEFAULT_SIZES.get(name) or next(free) for name in sorted(stated)}
 
 
-def _dim(axis: int | str, names: Mapping[int, str], sizes: Mapping[str, int]) -> Dim:
+def _make_dim(axis: int | str, names: Mapping[int, str], sizes: Mapping[str, int]) -> DraftDim:
     if isinstance(axis, str):
-        return Dim(axis, sizes[axis])
-    return Dim("" if axis == 1 else names[axis], axis)
+        return DraftDim(axis, sizes[axis])
+    return DraftDim("" if axis == 1 else names[axis], axis)
 
 
-def settle(naming: Naming, call: Call, arguments: Arguments) -> None:
+def settle_dims(naming: Naming, call: Call, arguments: Arguments) -> None:
     """Dims that must have their size become numbers, or multiples; axes that need not be equal are noted."""
-    for settled in (_settle, _settle_small):
+    for settled in (_settle_size, _settle_small):
         for dim in list(dict.fromkeys(dim for axes in naming.axes for dim in axes if dim.symbol)):
             settled(naming, call, dim)
     for symbol in naming.symbols:
@@ -119,30 +119,30 @@ def settle(naming: Naming, call: Call, arguments: Arguments) -> None:
             _note_apart(naming, call, arguments, symbol)
 
 
-def _settle(naming: Naming, call: Call, dim: Dim) -> None:
+def _settle_size(naming: Naming, call: Call, dim: DraftDim) -> None:
     """Does the function take another size here, any or only multiples of something?"""
-    example, other = naming.example, [prime for prime in PRIMES if prime != dim.size][:3]
-    if any(_runs(call, naming.shapes({**example, dim.symbol: size})) for size in other):
+    example, primes = naming.example, [prime for prime in PRIMES if prime != dim.size][:3]
+    if any(_can_call(call, naming.shapes_at({**example, dim.symbol: size})) for size in primes):
         return
     for factor in FACTORS:
         if dim.size % factor == 0 and all(
-            _runs(call, naming.shapes({**example, dim.symbol: factor * prime})) for prime in other
+            _can_call(call, naming.shapes_at({**example, dim.symbol: factor * prime})) for prime in primes
         ):
-            naming.replaced(dim, replace(dim, factor=factor))
+            naming.replace_dim(dim, replace(dim, factor=factor))
             naming.notes.append(
                 f"{dim.symbol}: the function takes multiples of {factor} only, so the dim is {factor}*{dim.symbol}"
             )
             return
-    naming.replaced(dim, Dim("", dim.size))
+    naming.replace_dim(dim, DraftDim("", dim.size))
     naming.notes.append(f"{dim.size}: the function takes this size only, so the dim is the number {dim.size}")
 
 
-def _settle_small(naming: Naming, call: Call, dim: Dim) -> None:
+def _settle_small(naming: Naming, call: Call, dim: DraftDim) -> None:
     """Does it run where the built-in shape sets make this dim small? An index may point outside, for one."""
     small = SMALLEST.get(dim.symbol)
-    if small is None or _runs(call, naming.shapes({**naming.example, dim.symbol: small})):
+    if small is None or _can_call(call, naming.shapes_at({**naming.example, dim.symbol: small})):
         return
-    naming.replaced(dim, Dim("", dim.size))
+    naming.replace_dim(dim, DraftDim("", dim.size))
     naming.notes.append(
         f"{dim.size}: the function fails where the built-in shape sets make {dim.text} = {dim.factor * small}, so the "
         f"dim is the number {dim.size}"
@@ -156,13 +156,16 @@ def _note_apart(naming: Naming, call: Call, arguments: Arguments, symbol: str) -
         naming.notes.append(f"{symbol}: {len(places)} axes share this dim; whether they must was not tried")
     if not 1 < len(places) <= MOST_AXES:
         return
-    parts = next((parts for parts in _partitions(len(places)) if _runs(call, _apart(naming, places, parts))), None)
-    if parts is None or max(parts) == 0:
+    groups = next(
+        (groups for groups in _list_partitions(len(places)) if _can_call(call, _set_apart(naming, places, groups))),
+        None,
+    )
+    if groups is None or max(groups) == 0:
         return
     size = naming.axes[places[0][0]][places[0][1]].size
     where = ", ".join(f"{arguments.tensors[t].name} axis {a}" for t, a in places)
     names = [symbol, *(letter for letter in LETTERS if letter not in naming.symbols)]
-    renamed = {place: names[part] for place, part in zip(places, parts, strict=True)}
+    renamed = {place: names[group] for place, group in zip(places, groups, strict=True)}
     options = " ".join(
         f"--shape {arguments.tensors[t].name}=" + ",".join(renamed.get((t, a), dim.text) for a, dim in enumerate(axes))
         for t, axes in enumerate(naming.axes)
@@ -174,70 +177,75 @@ def _note_apart(naming: Naming, call: Call, arguments: Arguments, symbol: str) -
     )
 
 
-def _partitions(count: int) -> list[tuple[int, ...]]:
+def _list_partitions(count: int) -> list[tuple[int, ...]]:
     """Every way to put things into parts, as the part of each; most parts first.
 
     >>> _partitions(2)
     [(0, 1), (0, 0)]
     """
-    found: list[tuple[int, ...]] = [()]
+    partitions: list[tuple[int, ...]] = [()]
     for _ in range(count):
-        found = [(*parts, part) for parts in found for part in range(max(parts, default=-1) + 2)]
-    return sorted(found, key=lambda parts: -max(parts))
+        partitions = [(*groups, group) for groups in partitions for group in range(max(groups, default=-1) + 2)]
+    return sorted(partitions, key=lambda groups: -max(groups))
 
 
-def _apart(naming: Naming, places: Sequence[tuple[int, int]], parts: Sequence[int]) -> Shapes:
+def _set_apart(naming: Naming, places: Sequence[tuple[int, int]], groups: Sequence[int]) -> Shapes:
     """Shapes at which each part has a size of its own; the others keep the example's."""
     used = set(naming.example.values())
     factor = naming.axes[places[0][0]][places[0][1]].factor
     sizes = [factor * prime for prime in PRIMES if prime not in used]
-    shapes = [list(shape) for shape in naming.shapes(naming.example)]
-    for (t, a), part in zip(places, parts, strict=True):
-        shapes[t][a] = sizes[part]
+    shapes = [list(shape) for shape in naming.shapes_at(naming.example)]
+    for (t, a), group in zip(places, groups, strict=True):
+        shapes[t][a] = sizes[group]
     return [tuple(shape) for shape in shapes]
 
 
 def output_dims(naming: Naming, call: Call) -> list[list[str]]:
     """The dims of every result, outermost first. Raises UsageError for a size that is no product or quotient."""
-    example = call(naming.shapes(naming.example))
-    seen = [(naming.example, example.shapes), *_probes(naming, call, [len(shape) for shape in example.shapes])]
-    if len(seen) == 1 and naming.symbols:
+    example = call(naming.shapes_at(naming.example))
+    samples = [
+        (naming.example, example.shapes),
+        *_draw_probes(naming, call, [len(shape) for shape in example.shapes]),
+    ]
+    if len(samples) == 1 and naming.symbols:
         naming.notes.append("the function ran at the example's sizes only: the dims of the outputs are a guess")
     return [
         [
-            _expression([(sizes, shapes[at][axis]) for sizes, shapes in seen], f"output {at}, axis {axis}")
+            _find_expression(
+                [(sizes, shapes[number][axis]) for sizes, shapes in samples], f"output {number}, axis {axis}"
+            )
             for axis in range(len(shape))
         ]
-        for at, shape in enumerate(example.shapes)
+        for number, shape in enumerate(example.shapes)
     ]
 
 
-def _probes(
+def _draw_probes(
     naming: Naming, call: Call, ranks: Sequence[int]
 ) -> Iterator[tuple[dict[str, int], tuple[tuple[int, ...], ...]]]:
     """Sizes that differ from each other, and the shapes of the results there."""
-    symbols, found = naming.symbols, 0
+    symbols, count = naming.symbols, 0
     for factor, shift in ((1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (4, 0)):
-        sizes = {name: factor * PRIMES[(at + shift) % len(PRIMES)] for at, name in enumerate(symbols)}
-        if not symbols or found == PROBES:
+        sizes = {name: factor * PRIMES[(number + shift) % len(PRIMES)] for number, name in enumerate(symbols)}
+        if not symbols or count == PROBES:
             return
         try:
-            shapes = _called(call, naming.shapes(sizes)).shapes
+            shapes = _call_function(call, naming.shapes_at(sizes)).shapes
         except CallError:
             continue
         if [len(shape) for shape in shapes] == list(ranks):
-            found += 1
+            count += 1
             yield sizes, shapes
 
 
-def _expression(seen: Sequence[tuple[Mapping[str, int], int]], where: str) -> str:
+def _find_expression(samples: Sequence[tuple[Mapping[str, int], int]], where: str) -> str:
     """The first dim that has these sizes everywhere."""
-    symbols = list(seen[0][0])
-    for text, value in _candidates(symbols, seen[0][1]):
-        if all(value(sizes) == size for sizes, size in seen):
+    symbols = list(samples[0][0])
+    for text, value in _list_expressions(symbols, samples[0][1]):
+        if all(value(sizes) == size for sizes, size in samples):
             return text
     sizes = "; ".join(
-        f"{size} at {', '.join(f'{name} = {at}' for name, at in sizes.items())}" for sizes, size in seen[:3]
+        f"{size} at {', '.join(f'{name} = {at}' for name, at in sizes.items())}" for sizes, size in samples[:3]
     )
     raise UsageError(
         f"{where}: its size is {sizes}; expected a product or quotient of dims: a task file has no sums and "
@@ -245,7 +253,7 @@ def _expression(seen: Sequence[tuple[Mapping[str, int], int]], where: str) -> st
     )
 
 
-def _candidates(
+def _list_expressions(
     symbols: Sequence[str], constant: int
 ) -> Iterator[tuple[str, Callable[[Mapping[str, int]], int | float]]]:
     """Dims by how plain they are: a symbol, a number, products, then multiples and parts of those."""
@@ -264,15 +272,15 @@ def _candidates(
             )
 
 
-def _runs(call: Call, shapes: Shapes) -> bool:
+def _can_call(call: Call, shapes: Shapes) -> bool:
     try:
-        _called(call, shapes)
+        _call_function(call, shapes)
     except CallError:
         return False
     return True
 
 
-def _called(call: Call, shapes: Shapes) -> Result:
+def _call_function(call: Call, shapes: Shapes) -> Result:
     if any(math.prod(shape) > MOST_ELEMENTS for shape in shapes):
         raise CallError("larger than what is probed with")
     return call(shapes)

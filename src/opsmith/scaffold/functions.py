@@ -30,28 +30,39 @@ class Function:
     path: str  # how it is called where `torch` is imported; "": its text has to be carried
     parameters: Mapping[str, inspect.Parameter] | None  # None: PyTorch's own, which do not say
 
+    @property
+    def file(self) -> str:
+        """The file that its text stands in; "" for one of PyTorch's own."""
+        return "" if self.path else self.undecorated().__code__.co_filename
+
+    def label(self, line: int | None = None) -> str:
+        """Its name after file and line, those of its `def` unless another is given: `ops.py, line 3: row_softmax`."""
+        if self.path:
+            return self.name
+        return f"{Path(self.file).name}, line {line or self.undecorated().__code__.co_firstlineno}: {self.name}"
+
     def undecorated(self) -> FunctionType:
         """The function itself, without what decorates it."""
-        found = inspect.unwrap(self.call)
-        assert isinstance(found, FunctionType)
-        return found
+        function = inspect.unwrap(self.call)
+        assert isinstance(function, FunctionType)
+        return function
 
 
-def find_function(given: str) -> Function:
+def find_function(full_name: str) -> Function:
     """The function that a name means. Raises UsageError when there is none, or its text could not stand alone."""
-    place, _, name = given.rpartition(":")
+    place, _, name = full_name.rpartition(":")
     if not place or not name:
-        raise UsageError(f"{given}: expected module:function or file.py:function, such as my_ops.py:row_softmax")
-    module = _module(place)
-    found = _attribute(module, name, given)
-    library = (getattr(found, "__module__", None) or module.__name__).partition(".")[0]
-    if library == "torch" and callable(found) and not isinstance(found, type):
-        return Function(name.rpartition(".")[2], found, f"{module.__name__}.{name}", _parameters(found))
-    _refuse_others(found, given)
-    return Function(found.__name__, found, "", _parameters(found))
+        raise UsageError(f"{full_name}: expected module:function or file.py:function, such as my_ops.py:row_softmax")
+    module = _import_module(place)
+    function = _find_attribute(module, name, full_name)
+    library = (getattr(function, "__module__", None) or module.__name__).partition(".")[0]
+    if library == "torch" and callable(function) and not isinstance(function, type):
+        return Function(name.rpartition(".")[2], function, f"{module.__name__}.{name}", _read_parameters(function))
+    _refuse_others(function, full_name)
+    return Function(function.__name__, function, "", _read_parameters(function))
 
 
-def _module(place: str) -> ModuleType:
+def _import_module(place: str) -> ModuleType:
     """The module of a name or a file, imported as Python does: beside the file, or from the current folder."""
     path = Path(place)
     is_file = path.suffix == ".py"
@@ -60,16 +71,16 @@ def _module(place: str) -> ModuleType:
     folder = str(path.resolve().parent if is_file else Path.cwd())
     sys.path.insert(0, folder)
     try:
-        return _executed(path) if is_file else importlib.import_module(place)
+        return _execute_file(path) if is_file else importlib.import_module(place)
     except (Exception, SystemExit) as error:
         raise UsageError(
-            f"{place}: importing it raised {_said(error)}; expected a module that can be imported"
+            f"{place}: importing it raised {_describe_error(error)}; expected a module that can be imported"
         ) from error
     finally:
         sys.path.remove(folder)
 
 
-def _executed(path: Path) -> ModuleType:
+def _execute_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -79,20 +90,20 @@ def _executed(path: Path) -> ModuleType:
     return module
 
 
-def _attribute(module: ModuleType, name: str, given: str) -> Any:
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
+def _find_attribute(module: ModuleType, name: str, full_name: str) -> Any:
+    owner: Any = module
+    for attribute in name.split("."):
+        if not hasattr(owner, attribute):
             own = [key for key, value in vars(module).items() if isinstance(value, FunctionType) and key[0] != "_"]
             there = ", ".join(own[:8]) or "none"
-            raise UsageError(f"{given}: {module.__name__} has no {name}; its functions: {there}")
-        found = getattr(found, part)
-    return found
+            raise UsageError(f"{full_name}: {module.__name__} has no {name}; its functions: {there}")
+        owner = getattr(owner, attribute)
+    return owner
 
 
-def _refuse_others(found: Any, given: str) -> None:
+def _refuse_others(function: Any, full_name: str) -> None:
     """A text can be carried only of a plain function: no class, no method, no lambda, no closure."""
-    code = inspect.unwrap(found) if callable(found) else found
+    code = inspect.unwrap(function) if callable(function) else function
     problem = ""
     if isinstance(code, BuiltinFunctionType | BuiltinMethodType) or not isinstance(code, FunctionType):
         problem = f"a {type(code).__name__}"
@@ -104,16 +115,16 @@ def _refuse_others(found: Any, given: str) -> None:
         problem = "a generator or coroutine"
     if problem:
         remedy = "def f(x, weight): ... with every tensor as an argument"
-        raise UsageError(f"{given}: given {problem}; expected a function of tensors, made by def; try: {remedy}")
+        raise UsageError(f"{full_name}: given {problem}; expected a function of tensors, made by def; try: {remedy}")
 
 
-def _parameters(found: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
+def _read_parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
     try:
-        return inspect.signature(found).parameters
+        return inspect.signature(function).parameters
     except (ValueError, TypeError):
         return None
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     message = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import math
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.errors import UsageError
 from opsmith.scaffold.arguments import TORCH, TYPES, Arguments, TensorArgument
 from opsmith.scaffold.functions import Function
+from opsmith.scaffold.operations import Operation, record_operations
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,15 +49,15 @@ class Probe:
         """The result on tensors of these shapes. Raises CallError."""
         for argument, shape in zip(self.arguments.tensors, shapes, strict=True):
             if math.prod(shape) > MOST_ELEMENTS:
-                given = f"{argument.name}: given shape {tuple(shape)}, {math.prod(shape):,} elements"
-                raise CallError(f"{given}; expected an example of at most {MOST_ELEMENTS:,}; try: smaller sizes")
-        with quiet(seed):
-            return self.results(self.draw(shapes))
+                size = f"{argument.name}: given shape {tuple(shape)}, {math.prod(shape):,} elements"
+                raise CallError(f"{size}; expected an example of at most {MOST_ELEMENTS:,}; try: smaller sizes")
+        with be_quiet(seed):
+            return self.call_on(self.draw_tensors(shapes))
 
-    def draw(self, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+    def draw_tensors(self, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
         """Data like a task file's, from torch's generator as it stands."""
         return [
-            _drawn(argument, shape, self.generators.get(argument.name, "torch.randn"))
+            _draw_tensor(argument, shape, self.generators.get(argument.name, "torch.randn"))
             for argument, shape in zip(self.arguments.tensors, shapes, strict=True)
         ]
 
@@ -63,30 +65,32 @@ class Probe:
         """Raises CallError when a shape depends on data, or a second call on the same data gives other values."""
         import torch  # noqa: PLC0415
 
-        found = [self(shapes, seed) for seed in range(4)]
-        for other in found[1:]:
-            if other.shapes != found[0].shapes:
-                sizes = f"{found[0].shapes[0]} and {other.shapes[0]}" if len(other.shapes) == 1 else "other shapes"
+        results = [self(shapes, seed) for seed in range(4)]
+        for result in results[1:]:
+            if result.shapes != results[0].shapes:
+                sizes = f"{results[0].shapes[0]} and {result.shapes[0]}" if len(result.shapes) == 1 else "other shapes"
                 raise CallError(
-                    f"{self.function.name}: other data gives other shapes ({sizes}); expected shapes that depend on "
+                    f"{self.function.label()}: other data gives other shapes ({sizes}); expected shapes that depend on "
                     "sizes only; try: return all elements with a mask"
                 )
-        with quiet(0):
-            tensors = self.draw(shapes)
+        with be_quiet(0):
+            tensors = self.draw_tensors(shapes)
             torch.manual_seed(1)
-            first, again = self.results([x.clone() for x in tensors]), self.results([x.clone() for x in tensors])
-        if not all(map(_equal, first.values, again.values)):
+            first, again = self.call_on([x.clone() for x in tensors]), self.call_on([x.clone() for x in tensors])
+        if not all(map(_are_equal, first.values, again.values)):
+            random = next((operation for operation in self.record_operations_of(shapes) if operation.is_random), None)
+            label = self.function.label(random.line if random else None) + (f", {random.name}" if random else "")
             raise CallError(
-                f"{self.function.name}: a second call on the same data gives other values; expected a function of its "
-                "arguments; try: make random numbers an argument"
+                f"{label}: a second call on the same data gives other values; expected a function of its arguments; "
+                "try: make random numbers an argument"
             )
 
-    def results(self, tensors: Sequence[Tensor]) -> Result:
+    def call_on(self, tensors: Sequence[Tensor]) -> Result:
         """The result on these tensors. Raises CallError."""
-        found = self._called(tensors)
+        returned = self._call_function(tensors)
         import torch  # noqa: PLC0415
 
-        values = (found,) if isinstance(found, torch.Tensor) else found
+        values = (returned,) if isinstance(returned, torch.Tensor) else returned
         if not isinstance(values, tuple | list) or not values or not all(isinstance(x, torch.Tensor) for x in values):
             inside = (
                 f" of {', '.join(sorted({type(x).__name__ for x in values}))}"
@@ -94,27 +98,37 @@ class Probe:
                 else ""
             )
             raise CallError(
-                f"{self.function.name}: returned a {type(found).__name__}{inside}; expected a tensor, or a tuple of "
-                "tensors"
+                f"{self.function.label()}: returned a {type(returned).__name__}{inside}; expected a tensor, or a tuple "
+                "of tensors; try: return the tensors themselves"
             )
         dtypes = tuple(_type_name(value) for value in values)
         for dtype, value in zip(dtypes, values, strict=True):
             if dtype not in TYPES:
-                raise CallError(f"{self.function.name}: returned {value.dtype}; expected one of {', '.join(TYPES)}")
+                raise CallError(
+                    f"{self.function.label()}: returned {value.dtype}; expected one of {', '.join(TYPES)}; "
+                    "try: convert the result, such as .float(), or return its real and imaginary parts"
+                )
             if value.numel() == 0:
                 raise CallError(
-                    f"{self.function.name}: returned a tensor of shape {tuple(value.shape)}; expected elements"
+                    f"{self.function.label()}: returned a tensor of shape {tuple(value.shape)}; expected elements; "
+                    "try: larger sizes in --shape"
                 )
-        return Result(tuple(tuple(x.shape) for x in values), dtypes, tuple(values), isinstance(found, torch.Tensor))
+        return Result(tuple(tuple(x.shape) for x in values), dtypes, tuple(values), isinstance(returned, torch.Tensor))
 
-    def _remedy(self) -> str:
+    def record_operations_of(self, shapes: Sequence[Sequence[int]]) -> tuple[Operation, ...]:
+        """What PyTorch dispatches meanwhile, without the drawing of the data. Raises CallError."""
+        with be_quiet(0):
+            tensors = self.draw_tensors(shapes)
+            return record_operations(lambda: self._call_function(tensors), self.function.file)
+
+    def _suggest_remedy(self) -> str:
         unsaid = [argument for argument in self.arguments.tensors if argument.is_whole and argument.low is None]
         if not unsaid:
             return "other shapes or types, or --value for numbers"
         axes = ",".join(map(str, unsaid[0].axes))
         return f"--shape {unsaid[0].name}={axes}:{unsaid[0].dtype}:0:1, which says from where to where it goes"
 
-    def _called(self, tensors: Sequence[Tensor]) -> Any:
+    def _call_function(self, tensors: Sequence[Tensor]) -> Any:
         named = dict(zip((argument.name for argument in self.arguments.tensors), tensors, strict=True))
         positional, keywords = call_form(self.function, self.arguments)
         values = {**named, **self.arguments.values}
@@ -125,26 +139,33 @@ class Probe:
         except (Exception, SystemExit) as error:
             shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in named.items())
             message = str(error).strip().partition("\n")[0]
+            label = self.function.label(_line_of(error, self.function.file))
             raise CallError(
-                f"{self.function.name}: raised {type(error).__name__}: {message}; given {shapes}; expected arguments "
-                f"that it takes; try: {self._remedy()}"
+                f"{label}: raised {type(error).__name__}: {message}; given {shapes}; expected arguments that it takes; "
+                f"try: {self._suggest_remedy()}"
             ) from error
+
+
+def _line_of(error: BaseException, file: str) -> int | None:
+    """The innermost line of a file that an exception came through."""
+    lines = [step.lineno for step in traceback.extract_tb(error.__traceback__) if step.filename == file]
+    return lines[-1] if lines else None
 
 
 def call_form(function: Function, arguments: Arguments) -> tuple[list[str], list[str]]:
     """Which arguments are given by place, in order, and which by name."""
-    given = [*(tensor.name for tensor in arguments.tensors), *arguments.values]
+    names = [*(tensor.name for tensor in arguments.tensors), *arguments.values]
     if function.parameters is None:
         tensors = [tensor.name for tensor in arguments.tensors]
         return tensors, list(arguments.values)
     positional: list[str] = []
     for name, parameter in function.parameters.items():
-        if name not in given or parameter.kind not in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD}:
+        if name not in names or parameter.kind not in {parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD}:
             break
         if name in arguments.values and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             break  # values read better by name
         positional.append(name)
-    return positional, [name for name in given if name not in positional]
+    return positional, [name for name in names if name not in positional]
 
 
 def data_generator(argument: TensorArgument, floats: str = "torch.randn") -> str:
@@ -152,7 +173,7 @@ def data_generator(argument: TensorArgument, floats: str = "torch.randn") -> str
     return "binary" if argument.dtype == "bool" else "randint" if argument.is_whole else floats
 
 
-def bounds(argument: TensorArgument) -> tuple[int, int]:
+def find_bounds(argument: TensorArgument) -> tuple[int, int]:
     """From where to where whole numbers are drawn."""
     return (0 if argument.low is None else argument.low, LARGEST if argument.high is None else argument.high)
 
@@ -161,17 +182,17 @@ def has_nan(result: Result) -> bool:
     return any(value.is_floating_point() and bool(value.isnan().any()) for value in result.values)
 
 
-def _drawn(argument: TensorArgument, shape: Sequence[int], floats: str) -> Tensor:
+def _draw_tensor(argument: TensorArgument, shape: Sequence[int], floats: str) -> Tensor:
     import torch  # noqa: PLC0415
 
     dtype = torch_type(argument.dtype)
     if argument.dtype == "bool":
         return torch.bernoulli(torch.full(tuple(shape), 0.5)).to(dtype)
     if argument.is_whole:
-        low, high = bounds(argument)
+        low, high = find_bounds(argument)
         return torch.randint(low, high + 1, tuple(shape)).to(dtype)
-    made: Callable[..., Tensor] = torch.rand if floats == "torch.rand" else torch.randn
-    return made(tuple(shape)).to(dtype)
+    generator: Callable[..., Tensor] = torch.rand if floats == "torch.rand" else torch.randn
+    return generator(tuple(shape)).to(dtype)
 
 
 def torch_type(dtype: str) -> Any:
@@ -185,14 +206,16 @@ def _type_name(tensor: Tensor) -> str:
     return TORCH.get(name, name)
 
 
-def _equal(one: Tensor, other: Tensor) -> bool:
+def _are_equal(first: Tensor, second: Tensor) -> bool:
     import torch  # noqa: PLC0415
 
-    return torch.equal(one, other) or (one.is_floating_point() and torch.equal(one.nan_to_num(), other.nan_to_num()))
+    return torch.equal(first, second) or (
+        first.is_floating_point() and torch.equal(first.nan_to_num(), second.nan_to_num())
+    )
 
 
 @contextmanager
-def quiet(seed: int) -> Iterator[None]:
+def be_quiet(seed: int) -> Iterator[None]:
     """Without gradients and the function's own printing, and with torch's random state as it was afterwards."""
     import torch  # noqa: PLC0415
 

@@ -28,52 +28,55 @@ class Name:
     package: str
 
 
-def init(folder: Path, name: str | None = None) -> tuple[Path, ...]:
+def write_project(folder: Path, name: str | None = None) -> tuple[Path, ...]:
     """Write a new project into `folder`, which must be empty or not there yet: the files written.
 
     Errors  UsageError when something is there already, or the name is none for a package; nothing is written then
     """
     named = name_of(name if name is not None else folder.resolve().name)
     _refuse_content(folder)
-    texts = {folder / path: text for path, text in rendered(named)}
+    texts = {folder / path: text for path, text in render_project(named)}
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return tuple(texts)
 
 
-def name_of(given: str) -> Name:
+def name_of(text: str) -> Name:
     """The names that a text gives. Raises UsageError when it is none, or that of something that can be imported.
 
     >>> name_of("My-ops")
     Name(project='My-ops', package='my_ops')
     """
-    package = re.sub(r"[-_.]+", "_", given.lower())
-    if not re.fullmatch(r"[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?", given, re.ASCII) or keyword.iskeyword(package):
+    package = re.sub(r"[-_.]+", "_", text.lower())
+    if not re.fullmatch(r"[A-Za-z]([A-Za-z0-9._-]*[A-Za-z0-9])?", text, re.ASCII) or keyword.iskeyword(package):
         raise UsageError(
-            f"project name {given!r}: expected letters, digits, . _ and -, beginning with a letter, and no word of "
+            f"project name {text!r}: expected letters, digits, . _ and -, beginning with a letter, and no word of "
             "Python's; try: --name NAME"
         )
     if find_spec(package) is not None:
-        raise UsageError(f"project name {given!r}: a package {package} is there already; try: --name another_name")
-    return Name(given, package)
+        raise UsageError(f"project name {text!r}: a package {package} is there already; try: --name another_name")
+    return Name(text, package)
 
 
-def rendered(name: Name) -> Iterator[tuple[PurePosixPath, str]]:
+def render_project(name: Name) -> Iterator[tuple[PurePosixPath, str]]:
     """Every file of the project: its path in the folder, and its text."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  (only this command needs it)
 
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    for path, template in _templates(files("opsmith.scaffold").joinpath("project"), PurePosixPath()):
+    for path, template in _find_templates(files("opsmith.scaffold").joinpath("project"), PurePosixPath()):
         text = environment.from_string(template.read_text(encoding="utf-8"))
-        parts = [name.package if part == "package" else RENAMED.get(part, part) for part in path.parts]
-        yield PurePosixPath(*parts), text.render(name=name.project, package=name.package)
+        folders = [
+            name.package if folder_name == "package" else RENAMED.get(folder_name, folder_name)
+            for folder_name in path.parts
+        ]
+        yield PurePosixPath(*folders), text.render(name=name.project, package=name.package)
 
 
-def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
+def _find_templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            yield from _templates(entry, path / entry.name)
+            yield from _find_templates(entry, path / entry.name)
         elif entry.name.endswith(SUFFIX):
             yield path / entry.name.removesuffix(SUFFIX), entry
 
@@ -81,6 +84,8 @@ def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PureP
 def _refuse_content(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: this is a file; expected a folder that is empty or not there yet")
-    if folder.is_dir() and (found := sorted(entry.name for entry in folder.iterdir())):
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        raise UsageError(f"{folder}: it holds {found[0]}{more}; expected an empty folder; try: another name for it")
+    if folder.is_dir() and (names := sorted(entry.name for entry in folder.iterdir())):
+        remainder = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        raise UsageError(
+            f"{folder}: it holds {names[0]}{remainder}; expected an empty folder; try: another name for it"
+        )

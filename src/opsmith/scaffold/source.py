@@ -12,6 +12,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -21,10 +22,10 @@ from opsmith.scaffold.functions import LIBRARIES
 LONGEST_CONSTANT = 200  # characters; a longer one is data
 
 
-def standalone(function: FunctionType) -> str:
+def write_standalone(function: FunctionType) -> str:
     """Imports, constants and helpers, then the function. Raises UsageError for what no text can carry."""
     carried = _Carried()
-    carried.function(function)
+    carried.carry_function(function)
     head = [*carried.imports, *carried.constants]
     return "\n".join([*head, *([""] if head else []), *carried.functions])
 
@@ -38,18 +39,19 @@ class _Carried:
         self.functions: list[str] = []
         self._known: dict[str, Any] = {}
 
-    def function(self, function: FunctionType) -> None:
+    def carry_function(self, function: FunctionType) -> None:
         """Its text, after all that it reads."""
         self._known[function.__name__] = function
-        text, defaults = _bare(function)
+        text, defaults = _strip_function(function)
         for name in dict.fromkeys([*_globals_read(function.__code__), *defaults]):
             if name in function.__globals__:
-                self._name(name, function.__globals__[name], function.__name__)
+                self._carry_name(name, function.__globals__[name], _name_place(function))
             elif not hasattr(builtins, name):
-                raise UsageError(f"{function.__name__}: it reads {name}, which its module does not have")
+                given = f"{_name_place(function)}: it reads {name}, which its module does not have"
+                raise UsageError(f"{given}; try: define it at the top of the module, or make it an argument")
         self.functions.append(text + "\n")
 
-    def _name(self, name: str, value: Any, reader: str) -> None:
+    def _carry_name(self, name: str, value: Any, reader: str) -> None:
         if name in self._known:
             if self._known[name] is not value:
                 raise UsageError(f"{reader}: two different things are named {name}; try: rename one of them")
@@ -59,20 +61,25 @@ class _Carried:
         if isinstance(value, ModuleType):
             self.imports += _module_import(name, value, reader)
         elif isinstance(value, FunctionType) and library not in LIBRARIES:
-            self._helper(name, value)
+            self._carry_helper(name, value)
         elif callable(value) and library in LIBRARIES and hasattr(value, "__name__"):
             self.imports.append(_import_from(name, value))
         else:
-            self.constants.append(f"{name} = {_constant(name, value, reader)}")
+            self.constants.append(f"{name} = {_write_constant(name, value, reader)}")
 
-    def _helper(self, name: str, value: FunctionType) -> None:
+    def _carry_helper(self, name: str, value: FunctionType) -> None:
         if value.__closure__ or value.__name__ == "<lambda>":
             raise UsageError(f"{name}: a lambda or closure; expected a function made by def at the top of a module")
         if value.__name__ != name and value.__name__ in self._known:
             raise UsageError(f"{name}: two different things are named {value.__name__}; try: rename one of them")
-        self.function(value)
+        self.carry_function(value)
         if value.__name__ != name:
             self.functions.append(f"{name} = {value.__name__}")
+
+
+def _name_place(function: FunctionType) -> str:
+    code = function.__code__
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}: {function.__name__}"
 
 
 def _globals_read(code: CodeType) -> Iterator[str]:
@@ -80,12 +87,12 @@ def _globals_read(code: CodeType) -> Iterator[str]:
     for step in dis.get_instructions(code):
         if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
             yield str(step.argval)
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _globals_read(part)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals_read(constant)
 
 
-def _bare(function: FunctionType) -> tuple[str, list[str]]:
+def _strip_function(function: FunctionType) -> tuple[str, list[str]]:
     """A function's text without decorators and annotations, and the names that its defaults read."""
     try:
         text = textwrap.dedent(inspect.getsource(function))
@@ -94,29 +101,29 @@ def _bare(function: FunctionType) -> tuple[str, list[str]]:
     node = ast.parse(text).body[0]
     assert isinstance(node, ast.FunctionDef)
     data = text.encode()
-    starts = [0, *(at + 1 for at, byte in enumerate(data) if byte == ord("\n"))]
-    for begin, end in sorted(_annotations(node, data, starts), reverse=True):
+    starts = [0, *(index + 1 for index, byte in enumerate(data) if byte == ord("\n"))]
+    for begin, end in sorted(_find_annotations(node, data, starts), reverse=True):
         data = data[:begin] + data[end:]
     rows = data.decode().splitlines()[node.lineno - 1 :]
     defaults = [default for default in [*node.args.defaults, *node.args.kw_defaults] if default is not None]
-    names = [found.id for default in defaults for found in ast.walk(default) if isinstance(found, ast.Name)]
+    names = [leaf.id for default in defaults for leaf in ast.walk(default) if isinstance(leaf, ast.Name)]
     return "\n".join(row.rstrip() for row in rows), names
 
 
-def _annotations(node: ast.FunctionDef, data: bytes, starts: list[int]) -> Iterator[tuple[int, int]]:
+def _find_annotations(node: ast.FunctionDef, data: bytes, starts: list[int]) -> Iterator[tuple[int, int]]:
     """From where to where, in bytes, the annotations of parameters and result stand."""
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     for argument in every:
         if argument is not None and argument.annotation is not None:
             begin = starts[argument.lineno - 1] + argument.col_offset + len(argument.arg.encode())
-            yield begin, _end(argument.annotation, starts)
+            yield begin, _end_of(argument.annotation, starts)
     if node.returns is not None:
         begin = data.rindex(b"->", 0, starts[node.returns.lineno - 1] + node.returns.col_offset)
-        yield len(data[:begin].rstrip()), _end(node.returns, starts)
+        yield len(data[:begin].rstrip()), _end_of(node.returns, starts)
 
 
-def _end(node: ast.expr, starts: list[int]) -> int:
+def _end_of(node: ast.expr, starts: list[int]) -> int:
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     return starts[node.end_lineno - 1] + node.end_col_offset
@@ -142,7 +149,7 @@ def _import_from(name: str, value: Any) -> str:
     return f"from {module} import {own}" + (f" as {name}" if name != own else "")
 
 
-def _constant(name: str, value: Any, reader: str) -> str:
+def _write_constant(name: str, value: Any, reader: str) -> str:
     """A constant as Python writes it: numbers, texts, dtypes, short lists of them."""
     text = repr(value)
     if type(value).__module__ == "torch" and type(value).__name__ == "dtype":

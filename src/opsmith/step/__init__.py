@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsmith.step.fns import Fn
+from opsmith.problems.dtypes import STREAM_DTYPES
+from opsmith.step.fns import OfferedFn as Fn
 from opsmith.step.primitives import (
     Accum,
     Bufferize,
@@ -35,8 +36,9 @@ from opsmith.step.primitives import (
     Streamify,
     Zip,
 )
-from opsmith.step.sizes import Dim, Size, plain
-from opsmith.step.sizes import plain as dim
+from opsmith.step.sizes import Size, plain_dim
+from opsmith.step.sizes import SizedDim as Dim
+from opsmith.step.sizes import plain_dim as dim
 from opsmith.step.streams import Context, StepError, Stream
 from opsmith.step.testing import check_program, decides_clearly, multihot, rerun
 from opsmith.targets.step.language import types
@@ -44,20 +46,20 @@ from opsmith.targets.step.language import types
 
 def Scalar(name: str = "fp32") -> types.Scalar:
     """A number type: fp32, fp16, bf16, fp64, int32, int64 or bool. Raises StepTypeError."""
-    found = types.parse_type(name)
-    if not isinstance(found, types.Scalar):
-        raise types.StepTypeError(f"given {name!r}; expected one of {', '.join(types.SCALARS)}")
-    return found
+    scalar = types.parse_type(name)
+    if not isinstance(scalar, types.Scalar):
+        raise types.StepTypeError(f"given {name!r}; expected one of {', '.join(STREAM_DTYPES)}")
+    return scalar
 
 
 def Multihot(scalar: types.Scalar, length: Any) -> types.Multihot:
     """A 0/1 vector of `length` entries."""
-    return types.Multihot(scalar, plain(length))
+    return types.Multihot(scalar, plain_dim(length))
 
 
 def Buffer(elem: types.Scalar | types.Multihot, dims: Sequence[Any]) -> types.Buffer:
     """A block of elements; dims innermost first."""
-    return types.Buffer(elem, tuple(plain(dim) for dim in dims))
+    return types.Buffer(elem, tuple(plain_dim(dim) for dim in dims))
 
 
 def STuple(fields: Sequence[types.Field]) -> types.DType:

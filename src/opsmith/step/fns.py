@@ -13,18 +13,19 @@ from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.fns import BatchedFn
 from opsmith.targets.step.execution.forms import Axes
 from opsmith.targets.step.execution.precision import torch_dtype
-from opsmith.targets.step.language.spec import Fn as CoreFn
-from opsmith.targets.step.language.types import DType, fields_of, layout
+from opsmith.targets.step.execution.slots import slots_of
+from opsmith.targets.step.language.spec import FnSpec as CoreFn
+from opsmith.targets.step.language.types import DType, element_shape, fields_of
 
 
-class Fn:
+class OfferedFn:
     """A function that the hardware offers; subclass it.
 
     `apply(self, input)`, or `apply(self, state, input)` beside a `getInit`, returns one value per field of `output`.
     `getInit` gives one start value per field: a number, or a tensor of the field's shape.
 
     >>> from opsmith.step import Scalar
-    >>> class Sum(Fn):
+    >>> class Sum(OfferedFn):
     ...     def getInit(self):
     ...         return [0]
     ...     def apply(self, state, input):
@@ -41,7 +42,7 @@ class Fn:
 
     @property
     def stateful(self) -> bool:
-        return type(self).getInit is not Fn.getInit
+        return type(self).getInit is not OfferedFn.getInit
 
     def call(self, state: list[Tensor] | None, input: list[Tensor]) -> Any:
         """One element's result."""
@@ -50,7 +51,7 @@ class Fn:
             raise TypeError(f"{self.name} has no method `apply`")
         return apply(state, input) if self.stateful else apply(input)
 
-    def core(self, key: str) -> CoreFn:
+    def core_fn(self, key: str) -> CoreFn:
         """This function as the checker knows it, under the name `key`."""
         init = tuple(0.0 for _ in fields_of(self.output)) if self.stateful else None
         return CoreFn(type(self).__name__, key, "return call(state, input)\n", self.input, self.output, init)
@@ -64,34 +65,37 @@ class EagerFn(BatchedFn):
 
     reduction = None  # its body is not there to be read
 
-    def __init__(self, source: Fn, sizes: Mapping[str, int], key: str) -> None:
-        self.source, self.sizes, self.fn = source, dict(sizes), source.core(key)
+    def __init__(self, source: OfferedFn, sizes: Mapping[str, int], key: str) -> None:
+        self.source, self.sizes, self.fn = source, dict(sizes), source.core_fn(key)
+        self.outputs = slots_of(self.fn.output_dtype, sizes, False)
         self._is_ready = False
 
-    def _prepare(self) -> None:
+    def _prepare_call(self) -> None:
         if not self._is_ready:
             namespace = {"call": self.source.call, "input_data": {}}
             super().__init__(self.fn, self.sizes, namespace, False, {})
             self._is_ready = True
 
     def __call__(self, state: list[Tensor] | None, input: list[Tensor], axes: Axes) -> list[Tensor]:
-        self._prepare()
+        self._prepare_call()
         return super().__call__(state, input, axes)
 
     def init_state(self, axes: Axes) -> list[Tensor]:
         """The start state of a batch, from `getInit`. Raises TaskFault."""
         values, fields = list(self.source.getInit()), fields_of(self.source.output)
         if len(values) != len(fields):
-            raise self._wrong(f"{len(values)} start values", f"{len(fields)}, one per field of {self.source.output}")
+            raise self._refuse_init(
+                f"{len(values)} start values", f"{len(fields)}, one per field of {self.source.output}"
+            )
         states = []
-        for value, part in zip(values, fields, strict=True):
-            start = torch.as_tensor(value).to(torch_dtype(part))
-            shape = layout(part, self.sizes)
+        for value, field in zip(values, fields, strict=True):
+            start = torch.as_tensor(value).to(torch_dtype(field))
+            shape = element_shape(field, self.sizes)
             if tuple(start.shape) not in ((), shape):
                 given = f"a start value of shape {tuple(start.shape)}"
-                raise self._wrong(given, f"a number, or shape {shape} for {part}")
+                raise self._refuse_init(given, f"a number, or shape {shape} for {field}")
             states.append(start.expand(*axes, *shape).clone())
         return states
 
-    def _wrong(self, given: str, expected: str) -> TaskFault:
+    def _refuse_init(self, given: str, expected: str) -> TaskFault:
         return TaskFault(Diagnostic("FN", f"{self.source.name}.getInit", given, expected))

@@ -16,9 +16,9 @@ class Op:
     op: ClassVar[str] = ""
 
     def __init__(self, **keywords: Any) -> None:
-        wanted = KEYWORDS[self.op]
-        if sorted(keywords) != sorted(wanted):
-            given, expected = ", ".join(keywords) or "none", ", ".join(wanted) or "none"
+        names = KEYWORDS[self.op]
+        if sorted(keywords) != sorted(names):
+            given, expected = ", ".join(keywords) or "none", ", ".join(names) or "none"
             raise StepError([Diagnostic("LANG", f"step.{self.op}", f"keywords {given}", expected)])
         self.keywords = keywords
 

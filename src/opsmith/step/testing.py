@@ -9,17 +9,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.step.fns import Fn
-from opsmith.step.sizes import plain
+from opsmith.problems.drawing import MARGIN
+from opsmith.step.fns import OfferedFn
+from opsmith.step.sizes import plain_dim
 from opsmith.step.streams import StepError, Stream
-from opsmith.targets.step.execution.data import MARGIN
 from opsmith.targets.step.language import check
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import DType
 
 
 def check_program(
-    impl: str, inputs: Sequence[Stream], outputs: Mapping[str, tuple[DType, Sequence[Any]]], fns: Mapping[str, Fn]
+    impl: str,
+    inputs: Sequence[Stream],
+    outputs: Mapping[str, tuple[DType, Sequence[Any]]],
+    fns: Mapping[str, OfferedFn],
 ) -> None:
     """Raises StepError with every LANG, TYPE, OUT and AFFINE finding about the program text `impl`.
 
@@ -27,8 +30,8 @@ def check_program(
     """
     spec = TaskSpec(
         tuple(TensorSpec(stream.name, stream.dtype, stream.type.dims) for stream in inputs),
-        tuple(OutputSpec(name, dtype, tuple(map(plain, dims)), ()) for name, (dtype, dims) in outputs.items()),
-        fns=tuple(fn.core(name) for name, fn in fns.items()),
+        tuple(OutputSpec(name, dtype, tuple(map(plain_dim, dims)), ()) for name, (dtype, dims) in outputs.items()),
+        fns=tuple(fn.core_fn(name) for name, fn in fns.items()),
     )
     report = check.check_program(spec, impl, inputs[0].ctx.sizes)
     if report.errors:

@@ -1,9 +1,9 @@
-"""What happened, for ever? An append-only store of runs, written by one thread in batches.
+"""What happened, for ever. A store of runs that grows by rows alone, written by one thread in batches.
 
     with Store.open("out") as store:       # an SQLite file, or the folder that holds `opsmith.sqlite`
     with Store.open("postgresql://...") as store:
         store.put(rows).result()           # committed: `rows` are made by the functions of `opsmith.store.rows`
-        store.runs(), store.samples(run)   # see `opsmith.store.queries`
+        store.list_runs(), store.list_samples(run)   # see `opsmith.store.queries`
 
 Readers see what is committed, from any process. Keys never come here: only settings, prompts and replies do.
 It does not decide what is stored when; that is `opsmith.learn`.
@@ -22,11 +22,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.errors import StoreError
 from opsmith.store import unsaved
-from opsmith.store.database import AGAIN, Database, Row
+from opsmith.store.damage import OF_CONTENT, damage_behind
+from opsmith.store.database import AGAIN, Database, Row, damage_error
+from opsmith.store.deletion import delete_run
 from opsmith.store.patience import Patience
 from opsmith.store.queries import Reader
 from opsmith.store.sqlite import SQLite
-from opsmith.store.versions import prepare
+from opsmith.store.versions import prepare_tables
 from opsmith.store.writer import Writer
 
 __all__ = ["FILE", "Row", "Store"]
@@ -53,15 +55,15 @@ class Store(Reader):
         if isinstance(where, str) and "://" in where:
             from opsmith.store.postgresql import PostgreSQL  # noqa: PLC0415  (an extra)
 
-            return cls(_prepared(PostgreSQL(where)), Path(folder or "."))
+            return cls(_prepare_database(PostgreSQL(where)), Path(folder or "."))
         file = Path(where)
         file = file / FILE if file.is_dir() or not file.suffix else file
         database = SQLite(file)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise database.explain(error) from error
-        return cls(_prepared(database), Path(folder or file.parent))
+            raise database.explain_error(error) from error
+        return cls(_prepare_database(database), Path(folder or file.parent))
 
     def put(self, rows: Sequence[Row]) -> Future[None]:
         """Add rows, all or none. Rows that are there already are left as they are."""
@@ -74,11 +76,27 @@ class Store(Reader):
         except TimeoutError:
             raise StoreError(f"store {self.path}: no answer within {seconds:g} s; look at it, {AGAIN}") from None
 
-    def recover(self, run: str) -> None:
+    def recover_rows(self, run: str) -> None:
         """Put what an earlier process on this run received and could not store; see `unsaved`."""
-        for file, rows in unsaved.kept(self.path, run):
+        for file, rows in unsaved.read_kept(self.path, run):
             self.put(rows).result()
             file.unlink(missing_ok=True)
+
+    def check_file(self) -> None:
+        """Read all of a file. Raises StoreError when it is damaged."""
+        if damage := self._database.find_damage():
+            raise damage_error(self.path, damage, "a whole store")
+
+    def delete_run(self, run: str) -> None:
+        """Take a run out of the store, with all that is its own. Raises StoreError when some process works on it."""
+        self.flush()
+        with self.lock(run):
+            try:
+                delete_run(self._database, run)
+            except (SQLAlchemyError, OSError) as error:
+                raise self._database.explain_error(error) from error
+            for file, _ in unsaved.read_kept(self.path, run):
+                file.unlink(missing_ok=True)
 
     def lock(self, run: str) -> AbstractContextManager[None]:
         """Hold a run, so that no second process works on it; given back when the process ends, however it does."""
@@ -92,7 +110,7 @@ class Store(Reader):
         """A number that is another one after every commit of any process."""
         return self._database.version()
 
-    def patient(self) -> AbstractContextManager[None]:
+    def wait_patiently(self) -> AbstractContextManager[None]:
         """While inside, a full disk or a server that is away is waited for instead of raising StoreError."""
         return self._patience.without_end()
 
@@ -115,13 +133,17 @@ class Store(Reader):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        """Raises StoreError in place of an error that what the store holds has led to."""
+        damage = damage_behind(self._database, value) if isinstance(value, OF_CONTENT) else None
         self.close()
+        if damage is not None:
+            raise damage from value
 
 
-def _prepared(database: Database) -> Database:
+def _prepare_database(database: Database) -> Database:
     try:
-        prepare(database)
+        prepare_tables(database)
     except (SQLAlchemyError, OSError) as error:
         database.close()
-        raise database.explain(error) from error
+        raise database.explain_error(error) from error
     return database

@@ -1,8 +1,9 @@
-"""What does a store need of its database? `sqlite` and `postgresql` are the two; nothing else knows which one it is."""
+"""What a store needs of its database. `sqlite` and `postgresql` are the two; nothing else knows which one it is."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -10,9 +11,12 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, Engine, Table
 
 from opsmith.errors import StoreError
+from opsmith.models.keys import redact_secrets
+from opsmith.records import printable
 from opsmith.store.patience import PassingError
 
 Row = tuple[Table, dict[str, Any]]
+MAX_WORDS = 300  # characters of what is wrong with a file
 LONGEST_NAME = 120  # characters of a run's id in a file's name
 
 
@@ -21,15 +25,19 @@ class Database(Protocol):
     engine: Engine  # for reading
     is_file: bool  # made by this program, in the file `name`
 
-    def prepare(self, connection: Connection) -> None:
+    def hold_tables(self, connection: Connection) -> None:
         """In a transaction: from here on no other process makes or changes tables."""
         ...
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    def open_transaction(self) -> AbstractContextManager[Connection]:
         """A transaction of the one writer; it holds every lock of this process, or raises StoreError."""
         ...
 
-    def insert(self, table: Table) -> Any:
+    def hold_writers(self, connection: Connection) -> None:
+        """In a transaction: from here to its end no other process adds anything that has a text."""
+        ...
+
+    def insert_new(self, table: Table) -> Any:
         """A statement that adds rows and leaves those alone that are there."""
         ...
 
@@ -43,7 +51,14 @@ class Database(Protocol):
         """A number that is another one after every commit, whoever made it."""
         ...
 
-    def explain(self, error: Exception) -> StoreError:
+    def find_damage(self) -> str:
+        """What is wrong with a file, in words, after reading all of it; "": nothing, or a server looks after that.
+
+        Raises StoreError when it cannot be read now, which is no damage.
+        """
+        ...
+
+    def explain_error(self, error: Exception) -> StoreError:
         """An error as one message for a person; a PassingError where waiting may help."""
         ...
 
@@ -54,13 +69,23 @@ Remedies = Sequence[tuple[str, str, str]]  # (words of the message, what to wait
 AGAIN = "then run the same command again"
 
 
-def explained(name: str, cause: str, remedies: Remedies) -> StoreError:
+def explain_cause(name: str, cause: str, remedies: Remedies) -> StoreError:
     """The first remedy whose words stand in `cause`."""
-    known = ((waits_for, text) for words, waits_for, text in remedies if words in cause)
-    waits_for, remedy = next(known, ("", "run the same command again"))
+    matching = ((waits_for, text) for words, waits_for, text in remedies if words in cause)
+    waits_for, remedy = next(matching, ("", "run the same command again"))
     trouble = f"store {name}: {' '.join(cause.split())}"
     message = f"{trouble}; {remedy}"
     return PassingError(message, trouble, waits_for) if waits_for else StoreError(message)
+
+
+def damage_error(name: str, damage: str, expected: str) -> StoreError:
+    """The error of a file that no command helps which reads it again."""
+    damage = printable(" ".join(redact_secrets(damage).split()))[:MAX_WORDS]  # a key is gone before anything is cut
+    recover = (
+        f"`sqlite3 {shlex.quote(name)} .recover | sqlite3 NEW.sqlite` (where sqlite3 has .recover) saves what it can"
+    )
+    tries = f"keep a copy; {recover}, --out NEW.sqlite opens that; or begin anew with another --out"
+    return StoreError(f"store {name}: it is damaged: given {damage}; expected {expected}; try: {tries}")
 
 
 def file_name(run: str) -> str:
@@ -73,5 +98,5 @@ def file_name(run: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", run)[:LONGEST_NAME].lstrip(".-") or "run"
 
 
-def busy(name: str, run: str) -> StoreError:
+def busy_error(name: str, run: str) -> StoreError:
     return StoreError(f"store {name}: run {run} is being worked on by another process; wait for it")

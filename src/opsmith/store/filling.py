@@ -1,4 +1,4 @@
-"""What would a long run have left in a store? Rows like a run's, drawn from a seed, for measurements of large stores.
+"""What a long run would have left in a store. Rows like a run's, drawn from a seed, for measurements of large stores.
 
 A run has four rounds. Each of the first three solves some tasks and ends; the fourth goes on, half of its samples are
 there, and the last few of them have a reply and no verdict, as when a process is killed. Programs are the tasks' own
@@ -24,7 +24,7 @@ SOLVED = 3  # tasks, in each round that ended
 IN_FLIGHT = 8  # replies without a verdict
 WAITING = 2000  # samples handed to the writer before it is waited for
 _SHARES = {  # of 100 samples, how many end where; MATCH holds those that pass
-    Stage.FORMAT: 2, Stage.PARSE: 6, Stage.TYPE: 15, Stage.AFFINE: 12, Stage.RUN: 5, Stage.MATCH: 60,
+    "FORMAT": 2, "PARSE": 6, "TYPE": 15, "AFFINE": 12, "RUN": 5, "MATCH": 60,
 }  # fmt: skip
 _SENTENCES = (
     "The inputs arrive as streams, so each of them may be used only once.",
@@ -59,37 +59,37 @@ def each_of(samples: int, tasks: int) -> int:
     return max(2, round(samples / cells))
 
 
-def fill(store: Store, info: RunInfo, tasks: Sequence[Task], each: int) -> Filled:
+def fill_run(store: Store, info: RunInfo, tasks: Sequence[Task], each: int) -> Filled:
     """Write a run in which every unsolved task is tried `each` times at every temperature of every round."""
     writing = _Writing(store, random.Random(info.seed))
     tried = sorted(tasks, key=lambda task: task.id)
     store.put(rows.run_rows(info, tasks))
     for number in range(ROUNDS):
-        keys = _keys(info.id, number, tried, each)
+        keys = _make_keys(info.id, number, tried, each)
         names = tuple(task.id for task in tried)
         begun = RoundInfo(number, number, "H" if number else "none", (), names, len(keys))
         store.put([rows.round_row(info.id, begun)])
         half = len(keys) // 2
-        writing.samples(keys[:half], tried)
+        writing.write_samples(keys[:half], tried)
         if number < ROUNDS - 1:
-            writing.samples(keys[half:], tried)
-            tried = writing.end(info.id, number, tried)
+            writing.write_samples(keys[half:], tried)
+            tried = writing.end_round(info.id, number, tried)
     last = writing.judged[-1]
-    writing.samples(keys[half : half + IN_FLIGHT], tried, judged=False)
+    writing.write_samples(keys[half : half + IN_FLIGHT], tried, with_verdicts=False)
     return Filled(info.id, info.seed, each, writing.written, tuple(writing.cells), writing.judged[ROUNDS], last)
 
 
-def arriving(filled: Filled, task: Task) -> Iterator[list[Row]]:
+def arriving_samples(filled: Filled, task: Task) -> Iterator[list[Row]]:
     """More samples of a task in the round that goes on, for ever; their numbers are beyond its own."""
-    rng, prompt, at = random.Random(1), rows.prompt_rows(messages(task, ROUNDS - 1))[0], 10**6
+    rng, prompt, number = random.Random(1), rows.prompt_rows(make_messages(task, ROUNDS - 1))[0], 10**6
     while True:
-        key = SampleKey(filled.run, ROUNDS - 1, task.id, TEMPERATURES[0], at)
-        judged = _judged(task, rng)
-        yield [*_reply_rows(key, prompt, judged, rng), *rows.judged_rows(key, judged)]
-        at += 1
+        key = SampleKey(filled.run, ROUNDS - 1, task.id, TEMPERATURES[0], number)
+        candidates = _judge_task(task, rng)
+        yield [*_reply_rows(key, prompt, candidates, rng), *rows.judged_rows(key, candidates)]
+        number += 1
 
 
-def messages(task: Task, number: int) -> tuple[Message, ...]:
+def make_messages(task: Task, number: int) -> tuple[Message, ...]:
     """A prompt of a usual size."""
     return Message("system", " ".join(_SENTENCES) * 25), Message("user", f"round: {number}\n{task.prompt_text}")
 
@@ -101,8 +101,8 @@ def _shares_of_rounds(tasks: int) -> Iterator[float]:
         yield tried / 2 if number == ROUNDS - 1 else tried
 
 
-def _keys(run: str, number: int, tasks: Sequence[Task], each: int) -> list[SampleKey]:
-    places = ((task.id, warm, at) for task in tasks for warm in TEMPERATURES for at in range(each))
+def _make_keys(run: str, number: int, tasks: Sequence[Task], each: int) -> list[SampleKey]:
+    places = ((task.id, warm, index) for task in tasks for warm in TEMPERATURES for index in range(each))
     return [SampleKey(run, number, *place) for place in places]
 
 
@@ -117,75 +117,77 @@ class _Writing:
         self.judged: list[SampleKey] = []  # the last one of every call
         self._right: dict[str, tuple[SampleKey, str]] = {}  # of a round: a sample of each task, with its program
 
-    def samples(self, keys: Sequence[SampleKey], tasks: Sequence[Task], judged: bool = True) -> None:
-        """`judged` False: replies alone."""
+    def write_samples(self, keys: Sequence[SampleKey], tasks: Sequence[Task], with_verdicts: bool = True) -> None:
+        """`with_verdicts` False: replies alone."""
         by_name, prompts = {task.id: task for task in tasks}, {}
         for task in tasks:
-            prompts[task.id], texts = rows.prompt_rows(messages(task, keys[0].round))
+            prompts[task.id], texts = rows.prompt_rows(make_messages(task, keys[0].round))
             self.store.put(texts)
         self.cells |= dict.fromkeys((key.round, key.task, key.temperature) for key in keys)
-        for at, key in enumerate(keys):
-            self.store.put(self._sample(key, by_name[key.task], prompts[key.task], judged))
-            if at % WAITING == 0:
+        for count, key in enumerate(keys):
+            self.store.put(self._sample_rows(key, by_name[key.task], prompts[key.task], with_verdicts))
+            if count % WAITING == 0:
                 self.store.flush()
         self.store.flush()
         self.written += len(keys)
         self.judged.append(self._last)
 
-    def end(self, run: str, number: int, tried: Sequence[Task]) -> list[Task]:
+    def end_round(self, run: str, number: int, tried: Sequence[Task]) -> list[Task]:
         """Close a round that solved the first few of its tasks, though not all; those that are left."""
         solved = [task for task in tried if task.id in self._right][: min(SOLVED, len(tried) - 1)]
-        found: list[Row] = []
+        earned: list[Row] = []
         for task in solved:
             key, source = self._right[task.id]
-            found += rows.experience_rows(run, Experience(task, source, 0.3, number, run), key.id, False)
-        self.store.put([*found, rows.round_end_row(run, number, [task.id for task in solved])]).result()
+            earned += rows.experience_rows(run, Experience(task, source, 0.3, number, run), key.id, False)
+        self.store.put([*earned, rows.round_end_row(run, number, [task.id for task in solved])]).result()
         self._right.clear()
         return [task for task in tried if task not in solved]
 
-    def _sample(self, key: SampleKey, task: Task, prompt: str, judged: bool) -> list[Row]:
+    def _sample_rows(self, key: SampleKey, task: Task, prompt: str, with_verdicts: bool) -> list[Row]:
         """A failure of the provider, a reply alone, or a reply with its verdicts."""
         rng = self.rng
-        if judged and rng.random() < 0.005:
+        if with_verdicts and rng.random() < 0.005:
             status = rng.choice((429, 500, 529))
             return [rows.failure_row(key, Boundary.PROVIDER, f"HTTP {status} after 6 tries")]
-        found = _judged(task, rng)
-        reply = _reply_rows(key, prompt, found, rng)
-        if not judged:
+        candidates = _judge_task(task, rng)
+        reply = _reply_rows(key, prompt, candidates, rng)
+        if not with_verdicts:
             return reply
-        if found[-1].verdict.passed and found[-1].source is not None:
-            self._right.setdefault(key.task, (key, found[-1].source))
+        if candidates[-1].verdict.passed and candidates[-1].source is not None:
+            self._right.setdefault(key.task, (key, candidates[-1].source))
         self._last = key
-        return [*reply, *rows.judged_rows(key, found)]
+        return [*reply, *rows.judged_rows(key, candidates)]
 
 
-def _judged(task: Task, rng: random.Random) -> list[Judged]:
+def _judge_task(task: Task, rng: random.Random) -> list[Judged]:
     """A candidate with its verdict; the guardian rewrites what fails the resource check."""
-    stage = rng.choices(list(_SHARES), list(_SHARES.values()))[0]
-    if stage is Stage.FORMAT:
-        return [Judged(None, _verdict("", stage, rng))]
-    source = _program(task, rng)
-    made = [Judged(source, _verdict(source, stage, rng))]
-    if stage is Stage.AFFINE:
+    stage = Stage(rng.choices(list(_SHARES), list(_SHARES.values()))[0])
+    if stage == Stage.FORMAT:
+        return [Judged(None, _draw_verdict("", stage, rng))]
+    source = _vary_program(task, rng)
+    candidates = [Judged(source, _draw_verdict(source, stage, rng))]
+    if stage.name == "AFFINE":
         rewritten = f"# copied\n{source}"
-        made.append(Judged(rewritten, _verdict(rewritten, Stage.MATCH, rng), GUARDIAN, Candidate(source).id))
-    return made
+        candidates.append(Judged(rewritten, _draw_verdict(rewritten, Stage.MATCH, rng), GUARDIAN, Candidate(source).id))
+    return candidates
 
 
-def _verdict(source: str, stage: Stage, rng: random.Random) -> Verdict:
+def _draw_verdict(source: str, stage: Stage, rng: random.Random) -> Verdict:
     name = Candidate(source).id if source else ""
-    if stage is Stage.MATCH and rng.random() < 0.5:
-        return Verdict(name, stage, Outcome.PASSED, Boundary.CANDIDATE, (), trials=52, seconds=0.02, verifier="bench")
+    if stage == Stage.MATCH and rng.random() < 0.5:
+        return Verdict(
+            name, stage, Outcome.PASSED, Boundary.CANDIDATE, (), trials=52, judging_seconds=0.02, verifier="bench"
+        )
     line = rng.randrange(1, 9)
     what = Diagnostic(
         stage.name, f"Map, at the input of line {line}", f"fp32 [M{rng.randrange(40)}, N, K]",
         "a Buffer(fp32, [N]) for its first input", "Bufferize the stream before the Map", line,
     )  # fmt: skip
-    trials = 52 if stage is Stage.MATCH else 0
+    trials = 52 if stage == Stage.MATCH else 0
     return Verdict(name, stage, Outcome.REFUSED, Boundary.CANDIDATE, (what,), trials=trials, verifier="bench")
 
 
-def _program(task: Task, rng: random.Random) -> str:
+def _vary_program(task: Task, rng: random.Random) -> str:
     """Four of ten are one of twenty usual ones."""
     variant = rng.randrange(20) if rng.random() < 0.4 else rng.randrange(20, 10**9)
     lines = re.sub(r"\bE(\d+)\b", rf"x\1_{variant}", task.impl or "return E0").splitlines()
@@ -194,9 +196,11 @@ def _program(task: Task, rng: random.Random) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reply_rows(key: SampleKey, prompt: str, judged: Sequence[Judged], rng: random.Random) -> list[Row]:
-    said = " ".join(rng.choices(_SENTENCES, k=rng.randrange(2, 9)))
-    body = f"{judged[0].source}".replace("\n", "\n  ")
-    reply = Reply((f"{said}\n```yaml\nimpl: |\n  {body}\n```",), Usage(1, 4700, 240, 4100, 0.0021), "bench", ("stop",))
-    asked = Request((), 1, key.temperature, 1024, key.seed(0))
-    return rows.reply_rows(key, PROPOSER, prompt, asked, reply, 2.0)
+def _reply_rows(key: SampleKey, prompt: str, candidates: Sequence[Judged], rng: random.Random) -> list[Row]:
+    sentences = " ".join(rng.choices(_SENTENCES, k=rng.randrange(2, 9)))
+    body = f"{candidates[0].source}".replace("\n", "\n  ")
+    reply = Reply(
+        (f"{sentences}\n```yaml\nimpl: |\n  {body}\n```",), Usage(1, 4700, 240, 4100, 0.0021), "bench", ("stop",)
+    )
+    request = Request((), 1, key.temperature, 1024, key.seed(0))
+    return rows.reply_rows(key, PROPOSER, prompt, request, reply, 2.0)

@@ -1,4 +1,4 @@
-"""How long does a store wait for what may pass: room on a full disk, a database server that is away?
+"""How long a store waits for what may pass: room on a full disk, a database server that is away.
 
 Without patience not at all: the error says what to try. A run has patience without end, and says what it waits for;
 after Ctrl-C it has a little left. What waits to be written is in memory, and its replies in a file (`unsaved`).
@@ -62,7 +62,7 @@ class Patience:
     def lasts(self) -> bool:
         return time.monotonic() < self._until
 
-    def wait(self, who: object, error: PassingError) -> None:
+    def wait_moment(self, who: object, error: PassingError) -> None:
         """A moment, or until the store closes. What is waited for is said once for all who wait at a time."""
         with self._talking:
             if not self._waiting:
@@ -86,25 +86,25 @@ class Stubborn:
         self._patience = patience
         self.trouble = ""
 
-    def try_(self, work: Callable[[], T]) -> T:
+    def try_patiently(self, work: Callable[[], T]) -> T:
         """What `work` brings. Raises StoreError."""
         while True:
             try:
-                found = work()
+                result = work()
             except PassingError as error:
                 if not self._patience.lasts:
-                    self._ends("")
+                    self._end_trouble("")
                     raise
                 self.trouble = error.trouble
-                self._patience.wait(self, error)
+                self._patience.wait_moment(self, error)
             except StoreError:
-                self._ends("")
+                self._end_trouble("")
                 raise
             else:
-                self._ends("the store can be used again: the run goes on")
-                return found
+                self._end_trouble("the store can be used again: the run goes on")
+                return result
 
-    def _ends(self, words: str) -> None:
+    def _end_trouble(self, words: str) -> None:
         if self.trouble:
             self.trouble = ""
             self._patience.is_over(self, words)

@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from opsmith.errors import StoreError, UsageError
 from opsmith.records import content_hash
-from opsmith.store.database import AGAIN, busy, explained
+from opsmith.store.database import AGAIN, busy_error, explain_cause
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 SCHEMA = "opsmith"
@@ -42,6 +42,7 @@ _REMEDIES = (
     ("no password supplied", "", "give a password in --store, PGPASSWORD or ~/.pgpass"),
     ("no pg_hba.conf entry", "", "allow this host in the server's pg_hba.conf"),
     ("permission denied", "", f"grant the user CREATE on the database, or ask for a schema {SCHEMA!r}"),
+    ("must be owner", "", "it is of an earlier version; its owner brings it up to date by any command"),
     ("could not translate host name", "", "check the host name of --store"),
     ("failed to resolve host", "", "check the host name of --store"),
     ("does not exist", "", "create it (createdb NAME), or check --store"),
@@ -70,8 +71,8 @@ class PostgreSQL:
     is_file = False
 
     def __init__(self, url: str) -> None:
-        parsed = _parsed(url)
-        self.name = _shown(parsed)
+        parsed = _parse_url(url)
+        self.name = _public_name(parsed)
         try:
             engine = create_engine(parsed, connect_args=_CONNECTION, pool_pre_ping=True)
         except ImportError as error:
@@ -86,91 +87,99 @@ class PostgreSQL:
         self._was_there = False  # a connection was made once: user, host and database are right
         self._held: dict[str, int] = {}  # runs, and their keys
 
-    def prepare(self, connection: Connection) -> None:
+    def hold_tables(self, connection: Connection) -> None:
         connection.execute(text("SET LOCAL lock_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ALONE})
         if connection.execute(text("SELECT to_regnamespace(:name)"), {"name": SCHEMA}).scalar() is None:
             connection.execute(text(f"CREATE SCHEMA {SCHEMA}"))
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def open_transaction(self) -> Iterator[Connection]:
         with self._guard:
-            connection = self._connected()
+            connection = self._connect_writer()
             try:
                 with connection.begin():
                     yield connection
             except SQLAlchemyError:
                 if connection.invalidated or connection.closed:
-                    self._disconnect()
+                    self._drop_writer()
                 raise
 
-    def insert(self, table: Table) -> Any:
+    def hold_writers(self, connection: Connection) -> None:
+        connection.execute(text(f"LOCK TABLE {SCHEMA}.text IN SHARE ROW EXCLUSIVE MODE"))
+
+    def insert_new(self, table: Table) -> Any:
         return insert(table).on_conflict_do_nothing()
 
     @contextlib.contextmanager
     def lock(self, run: str) -> Iterator[None]:
         with self._guard:
             if run in self._held:  # the server would give it to the same connection twice
-                raise busy(self.name, run)
+                raise busy_error(self.name, run)
             try:
-                self._take(self._connected(), run)
+                self._take_lock(self._connect_writer(), run)
             except (SQLAlchemyError, OSError) as error:
-                self._disconnect()  # the next connection takes again what is held
-                raise self.explain(error) from error
+                self._drop_writer()  # the next connection takes again what is held
+                raise self.explain_error(error) from error
         try:
             yield
         finally:
             self._give_back(run)
 
     def is_held(self, run: str) -> bool:
-        key = _key(run) & (2**64 - 1)
+        key = _lock_key(run) & (2**64 - 1)
         query = text(
             "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
             " WHERE locktype = 'advisory' AND datname = current_database() AND granted"
             " AND classid = CAST(:high AS oid) AND objid = CAST(:low AS oid) AND objsubid = 1"
         )
-        return bool(self._scalar(query, high=str(key >> 32), low=str(key & (2**32 - 1))))
+        return bool(self._fetch_value(query, high=str(key >> 32), low=str(key & (2**32 - 1))))
 
     def version(self) -> int:
         """Changes of other databases of the server count as well: a reader may look once too often, never too late."""
-        return int(self._scalar(text("SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint)")))
+        return int(
+            self._fetch_value(text("SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS text) AS bigint)"))
+        )
 
-    def explain(self, error: Exception) -> StoreError:
+    def find_damage(self) -> str:
+        return ""
+
+    def explain_error(self, error: Exception) -> StoreError:
         cause = getattr(error, "orig", None) or error
         state = getattr(cause, "sqlstate", None)
         words = str(cause)
         if state in _PASSING:
-            return explained(self.name, words, [("", *_PASSING[state])])
+            return explain_cause(self.name, words, [("", *_PASSING[state])])
         failed = type(cause).__name__ == "OperationalError" and (state is None or state.startswith("08"))
         away = [("", _SERVER, _AWAY)] if failed or getattr(error, "connection_invalidated", False) else []
-        return explained(self.name, words, [*away, *_REMEDIES] if self._was_there else [*_REMEDIES, *away])
+        return explain_cause(self.name, words, [*away, *_REMEDIES] if self._was_there else [*_REMEDIES, *away])
 
     def close(self) -> None:
         with self._guard:
-            self._disconnect()
+            self._drop_writer()
         self._engine.dispose()
 
-    def _connected(self) -> Connection:
+    def _connect_writer(self) -> Connection:
         """The writer's connection, which holds what this process holds."""
         if self._own is None:
             own = self._engine.connect()
             self._was_there = True
             try:
                 for run in list(self._held):
-                    self._take(own, run)
+                    self._take_lock(own, run)
             except BaseException:
-                _drop(own)
+                _drop_connection(own)
                 raise
             self._own = own
         return self._own
 
-    def _take(self, connection: Connection, run: str) -> None:
+    def _take_lock(self, connection: Connection, run: str) -> None:
         with connection.begin():
-            mine = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(run)}).scalar()
+            mine = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _lock_key(run)}).scalar()
         if not mine:
             self._held.pop(run, None)
-            raise busy(self.name, run)
-        self._held[run] = _key(run)
+            raise busy_error(self.name, run)
+        self._held[run] = _lock_key(run)
 
     def _give_back(self, run: str) -> None:
         with self._guard:
@@ -180,27 +189,27 @@ class PostgreSQL:
             with contextlib.suppress(SQLAlchemyError), self._own.begin():  # a lost connection holds nothing
                 self._own.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": key})
 
-    def _disconnect(self) -> None:
+    def _drop_writer(self) -> None:
         if self._own is not None:
-            _drop(self._own)
+            _drop_connection(self._own)
             self._own = None
 
-    def _scalar(self, query: Any, **values: Any) -> Any:
+    def _fetch_value(self, query: Any, **values: Any) -> Any:
         try:
             with self.engine.connect() as connection:
                 return connection.execute(query, values).scalar()
         except (SQLAlchemyError, OSError) as error:
-            raise self.explain(error) from error
+            raise self.explain_error(error) from error
 
 
-def _drop(connection: Connection) -> None:
+def _drop_connection(connection: Connection) -> None:
     """Close for good: a pooled connection would keep its locks."""
     with contextlib.suppress(SQLAlchemyError):
         connection.invalidate()
         connection.close()
 
 
-def _parsed(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # a port that is no number
@@ -210,13 +219,13 @@ def _parsed(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg")
 
 
-def _shown(url: URL) -> str:
+def _public_name(url: URL) -> str:
     """Without password and query, which may hold one."""
     user = f"{url.username}@" if url.username else ""
     port = f":{url.port}" if url.port else ""
     return f"postgresql://{user}{url.host or ''}{port}/{url.database}"
 
 
-def _key(run: str) -> int:
+def _lock_key(run: str) -> int:
     """An advisory lock's key, of 63 bits."""
     return int(content_hash(SCHEMA, run)[:16], 16) >> 1

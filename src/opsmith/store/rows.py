@@ -1,4 +1,4 @@
-"""How does a record become rows of the store, and how is each sample named? Pure functions; nothing is written here."""
+"""How a record becomes rows of the store, and how each sample is named. Pure functions; nothing is written here."""
 
 from __future__ import annotations
 
@@ -15,33 +15,47 @@ from opsmith.store import schema
 from opsmith.store.database import Row
 
 PROPOSER, GUARDIAN, REPAIR = "proposer", "guardian", "repair"
+UNANSWERED = "unanswered"  # -1, -2 ...: in that session an agent's reply held no answer; what it cost is booked so
 NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model has nothing more for its task
 Wish = Literal["pause", "resume"]
+Phase = Literal["functional", "optimisation"]
+FUNCTIONAL: Phase = "functional"  # until a candidate is right
 
 
 @dataclass(frozen=True)
 class SampleKey:
-    """One sample of a run: the n-th answer to a task at a temperature in a round."""
+    """One sample of a run: the n-th answer to a task at a temperature in a round.
+
+    What is as it was before there was a choice stands in no name, so that names and seeds of earlier runs stay.
+    """
 
     run: str
     round: int
     task: str
     temperature: float
     number: int
+    target: str = ""  # the language, where the run chose one (`Settings.target`)
+    phase: Phase = FUNCTIONAL
 
     @cached_property
     def id(self) -> str:
         """Also the id of the proposer's first request; see `request_id`."""
-        return _short(self.run, str(self.round), self.task, repr(float(self.temperature)), str(self.number))
+        return _short_hash(self.run, *self._place)
 
     def request_id(self, agent: str) -> str:
         """The id of the request that an agent of this sample makes."""
-        return self.id if agent == PROPOSER else _short(self.id, agent)
+        return self.id if agent == PROPOSER else _short_hash(self.id, agent)
 
     def seed(self, run_seed: int, agent: str = PROPOSER) -> int:
         """The request's seed, of 63 bits: the same in a resumed run, whatever was sampled in between."""
-        place = (str(self.round), self.task, repr(float(self.temperature)), str(self.number))
-        return int(content_hash(str(run_seed), *place, *([] if agent == PROPOSER else [agent]))[:16], 16) >> 1
+        return int(content_hash(str(run_seed), *self._place, *([] if agent == PROPOSER else [agent]))[:16], 16) >> 1
+
+    @property
+    def _place(self) -> tuple[str, ...]:
+        """Where it stands in a run."""
+        target = [f"target={self.target}"] if self.target else []
+        phase = [f"phase={self.phase}"] if self.phase != FUNCTIONAL else []
+        return str(self.round), self.task, repr(float(self.temperature)), str(self.number), *target, *phase
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,9 @@ class Judged:
     verdict: Verdict
     agent: str = PROPOSER
     parent: str | None = None  # Candidate.id
+    parent_sample: str | None = None  # the sample that holds the parent; None: this one
+    device: str | None = None  # where the verdict was found, of a candidate that is built
+    build: Mapping[str, Any] | None = None  # how it was built: flags, ISA, compiler; None: it was interpreted
 
     @property
     def name(self) -> str:
@@ -100,7 +117,8 @@ def text_row(body: str) -> Row:
     return schema.text, {"hash": content_hash(body), "body": body}
 
 
-def run_rows(info: RunInfo, tasks: Sequence[Task]) -> list[Row]:
+def run_rows(info: RunInfo, tasks: Sequence[Task], problems: Mapping[str, str] | None = None) -> list[Row]:
+    """`problems`: digests of what tasks ask for in any language, by the task's id."""
     rows: list[Row] = [
         (
             schema.run,
@@ -116,7 +134,8 @@ def run_rows(info: RunInfo, tasks: Sequence[Task]) -> list[Row]:
     for task in tasks:
         body = task_body(task)
         rows.append(text_row(body))
-        rows.append((schema.task, {"run": info.id, "id": task.id, "digest": task.digest, "body": content_hash(body)}))
+        named = {"run": info.id, "id": task.id, "digest": task.digest, "body": content_hash(body)}
+        rows.append((schema.task, {**named, "problem": (problems or {}).get(task.id)}))
     return rows
 
 
@@ -138,22 +157,23 @@ def round_row(run: str, info: RoundInfo) -> Row:
 
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
     """The prompt's hash, and its texts; a message that is in the store already costs nothing."""
-    parts = [text_row(message.content) for message in messages]
-    named = [[message.role, row["hash"]] for message, (_, row) in zip(messages, parts, strict=True)]
-    whole = text_row(dumps(named))
-    return whole[1]["hash"], [*parts, whole]
+    bodies = [text_row(message.content) for message in messages]
+    named = [[message.role, row["hash"]] for message, (_, row) in zip(messages, bodies, strict=True)]
+    index = text_row(dumps(named))
+    return index[1]["hash"], [*bodies, index]
 
 
 def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply: Reply, seconds: float) -> list[Row]:
     """A request with its reply. A request without one leaves no row: it is asked again."""
     name = key.request_id(agent)
-    asked = {"id": name, "agent": agent, "sample": key.id, "prompt": prompt}
+    names = {"id": name, "agent": agent, "sample": key.id, "prompt": prompt}
     place = {"run": key.run, "round": key.round, "task": key.task, "temperature": key.temperature}
-    told = {"number": key.number, "seed": request.seed, "max_tokens": request.max_tokens}
+    limits = {"number": key.number, "seed": request.seed, "max_tokens": request.max_tokens}
+    phase = None if key.phase == FUNCTIONAL else key.phase
     lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish)}
     received = {"request": name, "run": key.run, "model": reply.model, **lists, **to_json(reply.usage)}
     return [
-        (schema.request, {**asked, **place, **told}),
+        (schema.request, {**names, **place, **limits, "phase": phase}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
 
@@ -165,35 +185,46 @@ def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Ro
     return schema.failure, {**place, "charged_to": charged, "message": message, "at": time.time()}
 
 
-def judged_rows(key: SampleKey, judged: Sequence[Judged]) -> list[Row]:
+def judged_rows(key: SampleKey, candidates: Sequence[Judged]) -> list[Row]:
     """All candidates of a sample with their verdicts; the last one is what the sample counts by.
 
     A candidate that was written twice in one sample has one row, and its agent is the first one that wrote it; of
     several replies without a program the last one's verdict stays.
     """
     rows: list[Row] = []
-    different = {item.name: item for item in reversed(judged)}
-    if not judged[-1].name:
-        different[""] = judged[-1]
-    for name, item in different.items():
-        body = dumps(replace(item.verdict, seconds=0.0))
-        seen = {"stage": item.verdict.stage.name, "outcome": item.verdict.outcome.value, "body": content_hash(body)}
-        times = {"seconds": item.verdict.seconds, "at": time.time()}
-        final = name == judged[-1].name
-        rows.append((schema.verdict, _of(key, candidate=name, final=final, **seen, **times)))
-        rows.append(text_row(body))
-        if item.source is not None:
-            rows.append(text_row(item.source))
-            rows.append((schema.candidate, _of(key, id=name, parent=item.parent, agent=item.agent)))
+    different = {candidate.name: candidate for candidate in reversed(candidates)}
+    if not candidates[-1].name:
+        different[""] = candidates[-1]
+    for name, candidate in different.items():
+        body = dumps(replace(candidate.verdict, judging_seconds=0.0))
+        outcome = {
+            "stage": candidate.verdict.stage.name,
+            "outcome": candidate.verdict.outcome.value,
+            "body": content_hash(body),
+        }
+        times = {"seconds": candidate.verdict.judging_seconds, "at": time.time()}
+        final = name == candidates[-1].name
+        build = None if candidate.build is None else text_row(dumps(candidate.build))
+        built = {"device": candidate.device, "build": build and build[1]["hash"]}
+        rows.append((schema.verdict, _sample_columns(key, candidate=name, final=final, **outcome, **times, **built)))
+        rows += [text_row(body), *([build] if build else [])]
+        if candidate.source is not None:
+            rows.append(text_row(candidate.source))
+            parent = {"parent": candidate.parent, "parent_sample": candidate.parent_sample}
+            rows.append((schema.candidate, _sample_columns(key, id=name, agent=candidate.agent, **parent)))
     return rows
 
 
-def experience_rows(run: str, found: Experience, sample: str | None, contaminated: bool) -> list[Row]:
-    task = {"task": found.task.id, "digest": found.task.digest, "body": content_hash(task_body(found.task))}
-    earned = {"round": found.round, "success_rate": found.success_rate, "origin": found.origin}
-    source = content_hash(found.source)
+def experience_rows(run: str, experience: Experience, sample: str | None, contaminated: bool) -> list[Row]:
+    task = {
+        "task": experience.task.id,
+        "digest": experience.task.digest,
+        "body": content_hash(task_body(experience.task)),
+    }
+    earned = {"round": experience.round, "success_rate": experience.success_rate, "origin": experience.origin}
+    source = content_hash(experience.source)
     row = {"run": run, **task, **earned, "source": source, "sample": sample, "contaminated": contaminated}
-    return [text_row(found.source), text_row(task_body(found.task)), (schema.experience, row)]
+    return [text_row(experience.source), text_row(task_body(experience.task)), (schema.experience, row)]
 
 
 def round_end_row(run: str, number: int, solved: Sequence[str]) -> Row:
@@ -216,10 +247,10 @@ def task_from_body(body: str) -> Task:
     return Task(**json.loads(body))
 
 
-def _of(key: SampleKey, **values: object) -> dict[str, object]:
+def _sample_columns(key: SampleKey, **values: object) -> dict[str, object]:
     return {"sample": key.id, "run": key.run, **values}
 
 
-def _short(*parts: str) -> str:
+def _short_hash(*names: str) -> str:
     """128 bits name a sample: half the bytes of a full hash in four tables."""
-    return content_hash(*parts)[:32]
+    return content_hash(*names)[:32]

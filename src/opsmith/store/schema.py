@@ -1,8 +1,8 @@
-"""Which tables does the experience store have?
+"""The tables of the experience store.
 
-Rows are only ever added. Every row of a run is named by its content, so that adding it again changes nothing; clock
-times stand in the columns of `CLOCK`, which no name and no comparison covers. Long texts (prompts, programs, verdicts)
-lie once in `text`, under the hash of their content.
+Rows are only ever added, but for a run that somebody deletes as a whole (`deletion`). Every row of a run is named by
+its content, so that adding it again changes nothing; clock times stand in the columns of `CLOCK`, which no name and no
+comparison covers. Long texts (prompts, programs, verdicts) lie once in `text`, under the hash of their content.
 """
 
 from __future__ import annotations
@@ -11,196 +11,251 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 3  # what each brought: `migrations/versions`
+VERSION = 4  # what each brought: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
 
 
-def _table(name: str, *columns: Column[object], clustered: bool = True) -> Table:
+def _make_table(name: str, *columns: Column[object], clustered: bool = True) -> Table:
     """`clustered`: the rows lie in the order of their (text) primary key, without a second index."""
     return Table(name, metadata, *columns, sqlite_with_rowid=not clustered)
 
 
-def _key(name: str) -> Column[object]:
+def _key_column(name: str) -> Column[object]:
     return Column(name, TEXT, primary_key=True)
 
 
-def _text(name: str, null: bool = False) -> Column[object]:
+def _text_column(name: str, null: bool = False) -> Column[object]:
     return Column(name, TEXT, nullable=null)
 
 
-def _integer(name: str, key: bool = False) -> Column[object]:
+def _integer_column(name: str, key: bool = False) -> Column[object]:
     return Column(name, Integer, primary_key=key, nullable=False, autoincrement=False)
 
 
-def _seconds(name: str) -> Column[object]:
+def _seconds_column(name: str) -> Column[object]:
     return Column(name, Float, nullable=True)
 
 
-def _number() -> Column[object]:
+def _number_column() -> Column[object]:
     """For what may happen twice: a number that the database gives."""
     return Column("id_number", Integer, primary_key=True, autoincrement=True)
 
 
-meta = _table("meta", _key("name"), _text("value"))
+def _build_columns() -> tuple[Column[object], ...]:
+    """Where a candidate that is built ran, and the hash of the JSON of how it was built; null: it was interpreted."""
+    return _text_column("device", null=True), _text_column("build", null=True)
+
+
+meta = _make_table("meta", _key_column("name"), _text_column("value"))
 revision = Table("alembic_version", metadata, Column("version_num", String(32), primary_key=True))  # Alembic's own
-text = _table("text", _key("hash"), _text("body"))
+text = _make_table("text", _key_column("hash"), _text_column("body"))
 
 # A run is named by what decides its result; each start of it is a session.
-run = _table(
+run = _make_table(
     "run",
-    _key("id"),
-    _text("identity"),  # hash of settings, task digests, prompts, versions and experiences at the start
-    _text("model"),
+    _key_column("id"),
+    _text_column("identity"),  # hash of settings, task digests, prompts, versions and experiences at the start
+    _text_column("model"),
     Column("is_language_model", Boolean, nullable=False),
-    _text("target"),
+    _text_column("target"),
     Column("seed", BigInteger, nullable=False),
-    _text("settings"),  # JSON, less what has no say in the result
-    _text("versions"),  # JSON: opsmith, verifier
-    _seconds("at"),
+    _text_column("settings"),  # JSON, less what has no say in the result
+    _text_column("versions"),  # JSON: opsmith, verifier
+    _seconds_column("at"),
 )
-task = _table("task", _key("run"), _key("id"), _text("digest"), _text("body"))
-session = _table(
+task = _make_table(
+    "task",
+    _key_column("run"),
+    _key_column("id"),
+    _text_column("digest"),
+    _text_column("body"),
+    _text_column("problem", null=True),  # digest of what it asks for in any language; null: its target does not tell
+)
+session = _make_table(
     "session",
-    _number(),
-    _text("run"),
-    _text("settings"),  # JSON, all of them
-    _text("versions"),  # JSON: Python, SQLite, torch ...
-    _text("commit", null=True),
-    _seconds("at"),
+    _number_column(),
+    _text_column("run"),
+    _text_column("settings"),  # JSON, all of them
+    _text_column("versions"),  # JSON: Python, SQLite, torch ...
+    _text_column("commit", null=True),
+    _seconds_column("at"),
     clustered=False,
 )
-session_end = _table(
+session_end = _make_table(
     "session_end",  # of a session that ended in good order
-    _number(),
-    _text("run"),
-    _text("reason"),
-    _seconds("seconds"),  # of the session
-    _seconds("at"),
+    _number_column(),
+    _text_column("run"),
+    _text_column("reason"),
+    _seconds_column("seconds"),  # of the session
+    _seconds_column("at"),
     clustered=False,
 )
-run_end = _table("run_end", _key("run"), _text("reason"), _seconds("at"))  # there is nothing left to do
+run_end = _make_table(
+    "run_end", _key_column("run"), _text_column("reason"), _seconds_column("at")
+)  # there is nothing left to do
 
-round_ = _table(
+round_ = _make_table(
     "round",
-    _key("run"),
-    _integer("number", key=True),
-    _integer("cycle"),
-    _text("level"),  # none, H, HM, HME ...
-    _text("demonstrations"),  # JSON: [[task, hash of the program], ...], hardest first
-    _text("attempted"),  # JSON: [task, ...]
-    _integer("planned"),  # samples
-    _seconds("at"),
+    _key_column("run"),
+    _integer_column("number", key=True),
+    _integer_column("cycle"),
+    _text_column("level"),  # none, H, HM, HME ...
+    _text_column("demonstrations"),  # JSON: [[task, hash of the program], ...], hardest first
+    _text_column("attempted"),  # JSON: [task, ...]
+    _integer_column("planned"),  # samples
+    _seconds_column("at"),
 )
-round_end = _table("round_end", _key("run"), _integer("number", key=True), _text("solved"), _seconds("at"))
+round_end = _make_table(
+    "round_end", _key_column("run"), _integer_column("number", key=True), _text_column("solved"), _seconds_column("at")
+)
 
-request = _table(
+request = _make_table(
     "request",
-    _key("id"),
-    _text("run"),
-    _integer("round"),
-    _text("task"),
+    _key_column("id"),
+    _text_column("run"),
+    _integer_column("round"),
+    _text_column("task"),
     Column("temperature", Float, nullable=False),
-    _integer("number"),  # of the sample at its temperature
-    _text("agent"),  # proposer, guardian, repair-1, guardian-1 ...
-    _text("sample"),  # the proposer's request that this one serves
-    _text("prompt"),  # hash of the JSON [[role, hash of content], ...]
+    _integer_column("number"),  # of the sample at its temperature
+    _text_column("agent"),  # proposer, guardian, repair-1, guardian-1 ..., unanswered-1: `rows`
+    _text_column("sample"),  # the proposer's request that this one serves
+    _text_column("prompt"),  # hash of the JSON [[role, hash of content], ...]
     Column("seed", BigInteger, nullable=True),
-    _integer("max_tokens"),
+    _integer_column("max_tokens"),
+    _text_column("phase", null=True),  # null: functional
 )
-reply = _table(
+reply = _make_table(
     "reply",
-    _key("request"),
-    _text("run"),
-    _text("texts"),  # JSON, as received, less our own keys
-    _text("finish"),  # JSON
-    _text("model"),
-    _integer("requests"),
-    _integer("input_tokens"),
-    _integer("output_tokens"),
-    _integer("cached_tokens"),
+    _key_column("request"),
+    _text_column("run"),
+    _text_column("texts"),  # JSON, as received, less our own keys
+    _text_column("finish"),  # JSON
+    _text_column("model"),
+    _integer_column("requests"),
+    _integer_column("input_tokens"),
+    _integer_column("output_tokens"),
+    _integer_column("cached_tokens"),
     Column("cost_usd", Float, nullable=True),  # null: not known
-    _seconds("seconds"),
-    _seconds("at"),
+    _seconds_column("seconds"),
+    _seconds_column("at"),
 )
-failure = _table(
+failure = _make_table(
     "failure",  # what left a sample unjudged: no reply, or no verdict
-    _number(),
-    _text("run"),
-    _text("sample"),
-    _integer("round"),
-    _text("task"),
-    _text("charged_to"),
-    _text("message"),
-    _seconds("at"),
+    _number_column(),
+    _text_column("run"),
+    _text_column("sample"),
+    _integer_column("round"),
+    _text_column("task"),
+    _text_column("charged_to"),
+    _text_column("message"),
+    _seconds_column("at"),
     clustered=False,
 )
-candidate = _table(
+candidate = _make_table(
     "candidate",
-    _key("sample"),
-    _key("id"),  # hash of the source
-    _text("run"),
-    _text("parent", null=True),
-    _text("agent"),  # proposer, guardian, repair-1, guardian-1 ...
+    _key_column("sample"),
+    _key_column("id"),  # hash of the source
+    _text_column("run"),
+    _text_column("parent", null=True),
+    _text_column("agent"),  # proposer, guardian, repair-1, guardian-1 ...
+    _text_column("parent_sample", null=True),  # that holds the parent; null: this one
 )
-verdict = _table(
+verdict = _make_table(
     "verdict",
-    _key("sample"),
-    _key("candidate"),  # "": the reply held no program
-    _text("run"),
-    _text("stage"),
-    _text("outcome"),
+    _key_column("sample"),
+    _key_column("candidate"),  # "": the reply held no program
+    _text_column("run"),
+    _text_column("stage"),
+    _text_column("outcome"),
     Column("final", Boolean, nullable=False),  # True for the one that the sample counts by
-    _text("body"),  # hash of the JSON
-    _seconds("seconds"),
-    _seconds("at"),
+    _text_column("body"),  # hash of the JSON
+    _seconds_column("seconds"),
+    _seconds_column("at"),
+    *_build_columns(),
 )
-control = _table(
+control = _make_table(
     "control",  # what somebody who watches wishes; the last one counts
-    _number(),
-    _text("run"),
-    _text("wish"),  # pause or resume
-    _seconds("at"),
+    _number_column(),
+    _text_column("run"),
+    _text_column("wish"),  # pause or resume
+    _seconds_column("at"),
     clustered=False,
 )
-reverdict = _table(
+reverdict = _make_table(
     "reverdict",  # a later verifier's verdict on a candidate that was judged before
-    _key("sample"),
-    _key("candidate"),
-    _key("verifier"),
-    _text("run"),
-    _text("stage"),
-    _text("outcome"),
-    _text("body"),  # hash of the JSON
-    _seconds("seconds"),
-    _seconds("at"),
+    _key_column("sample"),
+    _key_column("candidate"),
+    _key_column("verifier"),
+    _text_column("run"),
+    _text_column("stage"),
+    _text_column("outcome"),
+    _text_column("body"),  # hash of the JSON
+    _seconds_column("seconds"),
+    _seconds_column("at"),
+    *_build_columns(),
 )
-batched = _table(
+batched = _make_table(
     "batched",  # requests that were handed in to a provider's batch API
-    _key("request"),  # the name that `models.batch` gives it
-    _key("batch"),
-    _text("model"),
-    _seconds("at"),
+    _key_column("request"),  # the name that `models.batch` gives it
+    _key_column("batch"),
+    _text_column("model"),
+    _seconds_column("at"),
 )
-batch_failure = _table("batch_failure", _key("request"), _key("batch"), _seconds("at"))  # came back without a reply
-experience = _table(
+batch_failure = _make_table(
+    "batch_failure", _key_column("request"), _key_column("batch"), _seconds_column("at")
+)  # came back without a reply
+experience = _make_table(
     "experience",
-    _key("run"),
-    _key("task"),
-    _key("digest"),
-    _integer("round"),
-    _text("body"),  # hash of the task's JSON
-    _text("source"),  # hash
+    _key_column("run"),
+    _key_column("task"),
+    _key_column("digest"),
+    _integer_column("round"),
+    _text_column("body"),  # hash of the task's JSON
+    _text_column("source"),  # hash
     Column("success_rate", Float, nullable=False),
-    _text("origin"),
-    _text("sample", null=True),  # the sample it came from; null: it was there at the start
+    _text_column("origin"),
+    _text_column("sample", null=True),  # the sample it came from; null: it was there at the start
     Column("contaminated", Boolean, nullable=False),  # it equals an example of its own prompt
 )
+measurement = _make_table(
+    "measurement",  # how fast is it? one figure
+    _key_column("run"),
+    _key_column("id"),  # hash of all but the clock times
+    _text_column("task"),
+    _text_column("sample", null=True),  # whose candidate it is; null: a baseline
+    _text_column("program"),  # hash of the source, or the name of a baseline
+    _text_column("against", null=True),  # the same of the partner that a ratio is to; null: the figure stands alone
+    _text_column("device"),
+    _text_column("shape"),  # JSON: the sizes by symbol
+    _text_column("protocol"),
+    _text_column("grade"),  # screen or full
+    _text_column("unit"),  # ns, cycles, ratio ...
+    Column("value", Float, nullable=True),
+    Column("lower", Float, nullable=True),
+    Column("upper", Float, nullable=True),
+    _text_column("reason"),  # why there is no value; "": there is one
+    _text_column("body"),  # hash of the JSON of all else that was noted
+    _seconds_column("seconds"),  # that measuring took
+    _seconds_column("at"),
+)
+profile = _make_table(
+    "profile",  # why is it that fast? what the build or a run of a candidate says
+    _key_column("run"),
+    _key_column("id"),  # hash of all but the clock time
+    _text_column("sample"),
+    _text_column("candidate"),
+    _text_column("device"),
+    _text_column("kind"),
+    _text_column("media"),  # text/plain, image/png ...
+    _text_column("body"),  # hash of the text; what is no text in base64
+    _seconds_column("at"),
+)
 
-_place = (request.c.round, request.c.task, request.c.temperature, request.c.number)
+PLACE = (request.c.round, request.c.task, request.c.temperature, request.c.number)  # the order of a run's samples
 _bill = (reply.c.requests, reply.c.input_tokens, reply.c.output_tokens, reply.c.cached_tokens, reply.c.cost_usd)
-Index("request_by_place", request.c.run, *_place, request.c.agent)  # the order of a run's list of samples
+Index("request_by_place", request.c.run, *PLACE, request.c.agent)
 Index("reply_by_request", reply.c.run, reply.c.request, *_bill)  # so that sums over replies read nothing else
 reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  # a join by that index
 Index("verdict_by_time", verdict.c.run, verdict.c.at)

@@ -13,9 +13,10 @@ from typing import IO, Any
 
 from sqlalchemy import Connection, Table, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.errors import StoreError
-from opsmith.store.database import AGAIN, busy, explained, file_name
+from opsmith.store.database import AGAIN, busy_error, damage_error, explain_cause, file_name
 
 try:
     import fcntl
@@ -29,12 +30,14 @@ CACHE_KIB = 32 * 1024  # of a connection, at most; rows lie in the order of hash
 _REMEDIES = (
     ("locked", "the program that holds it", f"another program holds it; end that one, {AGAIN}"),
     ("full", "room on the disk", f"the disk is full; make room, {AGAIN}: nothing that was received is lost"),
-    ("readonly", "", "it cannot be written; give write permission or choose another --out"),
-    ("unable to open", "", "the folder does not exist or cannot be written; choose another --out"),
+    ("readonly", "", "it or its folder cannot be written, as reading needs too; give write permission or copy it"),
+    ("unable to open", "", "its folder does not exist or cannot be written, as reading needs too; try another --out"),
     ("not a database", "", "this file is not an opsmith store; choose another --out"),
     ("too big", "", f"a text of more than {LONGEST_VALUE >> 20} MiB; a store that this program made holds none"),
     ("disk I/O", "the disk", f"the disk refused; check it, {AGAIN}"),
 )
+_DAMAGE = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
+_MAGIC = b"SQLite format 3\0"
 
 
 class SQLite:
@@ -45,23 +48,26 @@ class SQLite:
     def __init__(self, file: Path) -> None:
         self.name = str(file)
         self.engine = create_engine(f"sqlite:///{file}", connect_args={"timeout": WAIT_S})
-        event.listen(self.engine, "connect", lambda connection, _: _opened(connection, self.name))
+        event.listen(self.engine, "connect", lambda connection, _: _prepare_connection(connection, self.name))
         self._watching = threading.Lock()
         self._watch: sqlite3.Connection | None = None  # used for nothing but `version`, so that it sees all changes
 
-    def prepare(self, connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    def hold_tables(self, connection: Connection) -> None:
+        self.hold_writers(connection)
 
-    def writing(self) -> contextlib.AbstractContextManager[Connection]:
+    def open_transaction(self) -> contextlib.AbstractContextManager[Connection]:
         return self.engine.begin()
 
-    def insert(self, table: Table) -> Any:
+    def hold_writers(self, connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def insert_new(self, table: Table) -> Any:
         return insert(table).on_conflict_do_nothing()
 
     @contextlib.contextmanager
     def lock(self, run: str) -> Iterator[None]:
         path = self._lock_file(run)
-        handle = _locked(path, busy(self.name, run))
+        handle = _lock_file_at(path, busy_error(self.name, run))
         try:
             yield
         finally:
@@ -90,8 +96,21 @@ class SQLite:
             raise StoreError(f"store {self.name}: {error}; is the file still there?") from error
         return number
 
-    def explain(self, error: Exception) -> StoreError:
-        return explained(self.name, str(getattr(error, "orig", None) or error), _REMEDIES)
+    def find_damage(self) -> str:
+        try:
+            with self.engine.connect() as connection:
+                lines = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA quick_check(3)")]
+        except SQLAlchemyError as error:
+            if not _tells_damage(_name_cause(error)):
+                raise self.explain_error(error) from error
+            return _name_cause(error)
+        return "" if lines == ["ok"] else "; ".join(lines)
+
+    def explain_error(self, error: Exception) -> StoreError:
+        cause = _name_cause(error)
+        if _tells_damage(cause):
+            return damage_error(self.name, cause, "a whole store")
+        return explain_cause(self.name, cause, _REMEDIES)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -103,8 +122,38 @@ class SQLite:
         return Path(f"{self.name}.{file_name(run)}.lock")
 
 
-def _opened(connection: sqlite3.Connection, name: str) -> None:
+def _name_cause(error: Exception) -> str:
+    return str(getattr(error, "orig", None) or error)
+
+
+def _tells_damage(cause: str) -> bool:
+    return any(words in cause for words in _DAMAGE)
+
+
+def _refuse_cut(name: str) -> None:
+    """Raises StoreError for a file that ends before its header says so; SQLite itself counts whole pages alone.
+
+    Pages that are missing may lie in a log beside it: then SQLite knows better.
+    """
+    file = Path(name)
+    with contextlib.suppress(OSError), file.open("rb") as handle:
+        head, size = handle.read(100), file.stat().st_size
+        if not head.startswith(_MAGIC) or any(_file_size(Path(name + end)) for end in ("-wal", "-journal")):
+            return
+        page = int.from_bytes(head[16:18])
+        expected = int.from_bytes(head[28:32]) * (65536 if page == 1 else page) if head[24:28] == head[92:96] else 100
+        if size < expected:
+            raise damage_error(name, f"{size:,} bytes", f"{expected:,}: it was cut")
+
+
+def _file_size(file: Path) -> int:
+    """In bytes; 0 for a file that is not there."""
+    return file.stat().st_size if file.exists() else 0
+
+
+def _prepare_connection(connection: sqlite3.Connection, name: str) -> None:
     """A file may come from somebody else: what it holds is data, and nothing in it runs."""
+    _refuse_cut(name)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     cursor = connection.cursor()
     cursor.execute("PRAGMA trusted_schema=OFF")
@@ -119,14 +168,14 @@ def _opened(connection: sqlite3.Connection, name: str) -> None:
 def _refuse_what_runs(cursor: sqlite3.Cursor, name: str) -> None:
     """Raises StoreError for a trigger, view or virtual table, of which this program makes none."""
     query = "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%'"
-    found = cursor.execute(query).fetchone()
-    if found is not None:
-        kind = "virtual table" if found[0] == "table" else found[0]
-        given = f"given a {kind} {str(found[1])[:80]!r}; expected tables alone"
-        raise StoreError(f"store {name}: {given}: no store, or one that was tampered with; choose another --out")
+    entry = cursor.execute(query).fetchone()
+    if entry is not None:
+        kind = "virtual table" if entry[0] == "table" else entry[0]
+        problem = f"given a {kind} {str(entry[1])[:80]!r}; expected tables alone"
+        raise StoreError(f"store {name}: {problem}: no store, or one that was tampered with; choose another --out")
 
 
-def _locked(path: Path, problem: StoreError) -> IO[str]:
+def _lock_file_at(path: Path, problem: StoreError) -> IO[str]:
     """The open file, locked; a file that its last holder has just removed is no lock, so that is tried again."""
     tries = iter((True, True, False))  # `is_held` of another process holds it for a moment
     while True:

@@ -1,4 +1,4 @@
-"""How is a text kept where a database cannot hold it as it is? PostgreSQL refuses NUL, which a reply may well contain.
+"""How a text is kept where a database cannot hold it as it is. PostgreSQL refuses NUL, which a reply may well contain.
 
 There NUL is written as ESC 0 and ESC as ESC 1; every other text is the same in both databases. Texts are ordered by
 their code points in both, whatever the server's locale.
@@ -18,15 +18,15 @@ class _Escaped(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return escaped(value) if value else value
+        return escape_text(value) if value else value
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        return unescaped(value) if value else value
+        return unescape_text(value) if value else value
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     r"""
-    >>> escaped("a\x00b")
+    >>> escape_text("a\x00b")
     'a\x1b0b'
     """
     if "\0" not in text and _ESCAPE not in text:
@@ -34,8 +34,8 @@ def escaped(text: str) -> str:
     return text.replace(_ESCAPE, f"{_ESCAPE}1").replace("\0", f"{_ESCAPE}0")
 
 
-def unescaped(text: str) -> str:
-    """The inverse of `escaped`."""
+def unescape_text(text: str) -> str:
+    """The inverse of `escape_text`."""
     if _ESCAPE not in text:
         return text
     return text.replace(f"{_ESCAPE}0", "\0").replace(f"{_ESCAPE}1", _ESCAPE)

@@ -1,4 +1,4 @@
-"""Where are replies that a run has received and paid for, while they cannot be stored?
+"""Replies that a run has received and paid for, while they cannot be stored.
 
 In files of the user's own, away from the full disk or the lost server: `~/.local/state/opsmith/unsaved/`. A process
 that is killed while it waits, or told to wait no longer, leaves them there, and the next one that works on the run
@@ -35,7 +35,7 @@ class Unsaved:
         self._files: dict[str, Path] = {}  # by run
         self._problem = ""
 
-    def keep(self, rows: Iterable[Row]) -> None:
+    def keep_rows(self, rows: Iterable[Row]) -> None:
         """Keep those of the rows that cost money, beside what is kept already."""
         before = len(self._rows)
         for table, values in rows:
@@ -45,19 +45,21 @@ class Unsaved:
             return
         try:
             for run in {values["run"] for table, values in self._rows.values() if table is schema.reply}:
-                self._files[run] = _write(_folder(self._store), run, self._of(run), self._files.get(run))
+                self._files[run] = _write_file(
+                    _unsaved_folder(self._store), run, self._rows_of_run(run), self._files.get(run)
+                )
             self._problem = ""
         except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
             self._problem = str(error)
 
-    def forget(self) -> None:
+    def forget_rows(self) -> None:
         """All of it is in the store."""
         for file in self._files.values():
             with contextlib.suppress(OSError):
                 file.unlink()
         self._rows, self._files = {}, {}
 
-    def say(self) -> None:
+    def report_rows(self) -> None:
         """How many replies are kept, and where; or that they are lost."""
         replies = sum(table is schema.reply for table, _ in self._rows.values())
         if replies and self._problem:
@@ -68,17 +70,17 @@ class Unsaved:
             place = ", ".join(map(str, self._files.values()))
             log.warning("%d replies that could not be stored are in %s; the same command stores them", replies, place)
 
-    def _of(self, run: str) -> list[Row]:
+    def _rows_of_run(self, run: str) -> list[Row]:
         return [row for row in self._rows.values() if row[1].get("run", run) == run]
 
 
-def kept(store: str, run: str) -> Iterator[tuple[Path, list[Row]]]:
+def read_kept(store: str, run: str) -> Iterator[tuple[Path, list[Row]]]:
     """The files of a run with their rows; whoever has stored them deletes the file. What cannot be read stays."""
     with contextlib.suppress(RuntimeError):
-        for path in sorted(_folder(store).glob(f"{file_name(run)}-*.jsonl")):
+        for path in sorted(_unsaved_folder(store).glob(f"{file_name(run)}-*.jsonl")):
             with contextlib.suppress(FileNotFoundError):
                 lines = path.read_text(encoding="ascii", errors="replace").splitlines()
-                rows = [row for line in lines for row in _row(line)]
+                rows = [row for line in lines for row in _read_row(line)]
                 if len(rows) < len(lines):
                     aside = path.with_suffix(".unread")
                     path.rename(aside)
@@ -88,27 +90,29 @@ def kept(store: str, run: str) -> Iterator[tuple[Path, list[Row]]]:
                 yield path, rows
 
 
-def _write(folder: Path, run: str, rows: Iterable[Row], path: Path | None) -> Path:
+def _write_file(folder: Path, run: str, rows: Iterable[Row], path: Path | None) -> Path:
     """A file, whole or not there, for nobody else to read; it takes the place of `path`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(prefix=f"{file_name(run)}-", suffix=".part", dir=folder)
+    handle, draft = tempfile.mkstemp(prefix=f"{file_name(run)}-", suffix=".part", dir=folder)
     with open(handle, "w", encoding="ascii") as file:
         file.writelines(json.dumps([table.name, values]) + "\n" for table, values in rows)
         file.flush()
         os.fsync(file.fileno())
-    return Path(part).replace(path or Path(part).with_suffix(".jsonl"))
+    return Path(draft).replace(path or Path(draft).with_suffix(".jsonl"))
 
 
-def _row(line: str) -> Iterator[Row]:
+def _read_row(line: str) -> Iterator[Row]:
     """The row of a line; nothing when it is none."""
     with contextlib.suppress(ValueError, TypeError, KeyError):
         name, values = json.loads(line)
         table = _PAID[name]
-        if isinstance(values, Mapping) and set(values) == {column.name for column in table.columns}:
-            yield table, dict[str, Any](values)
+        columns = {column.name: column.nullable for column in table.columns}
+        needed = {name for name, nullable in columns.items() if not nullable}
+        if isinstance(values, Mapping) and needed <= set(values) <= set(columns):
+            yield table, {**dict[str, Any].fromkeys(columns), **values}  # an earlier version knew fewer columns
 
 
-def _folder(store: str) -> Path:
+def _unsaved_folder(store: str) -> Path:
     """For the files of a store, which is named by its URL or by its file wherever a command is started."""
     name = store if "://" in store else str(Path(store).resolve())
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"

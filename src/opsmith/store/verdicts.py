@@ -1,4 +1,4 @@
-"""Which programs of a run were judged, by the verifier of then and by that of now, and which replies held them?
+"""Programs of a run as they were judged then and now, and the replies that held them.
 
 A later verifier's verdict stands in `reverdict`, beside the one that the run went by, which stays as it is. Where there
 is one of the version asked for, it counts.
@@ -59,9 +59,9 @@ class Answered:
         return self.outcome is Outcome.PASSED
 
 
-def judgements(reader: Reader, run: str, verifier: str) -> list[Judgement]:
+def list_judgements(reader: Reader, run: str, verifier: str) -> list[Judgement]:
     """Every judged candidate by task, round, temperature and number; `verifier`: the version of the later verdicts."""
-    later = _later(verifier)
+    later = _is_later(verifier)
     query = (
         select(
             request.c.id, request.c.round, request.c.task, request.c.temperature, verdict.c.candidate, verdict.c.final,
@@ -73,33 +73,36 @@ def judgements(reader: Reader, run: str, verifier: str) -> list[Judgement]:
         .where(request.c.run == run, request.c.agent == PROPOSER, verdict.c.candidate != "")
         .order_by(request.c.task, request.c.round, request.c.temperature, request.c.number, verdict.c.final)
     )  # fmt: skip
-    return [_judgement(row) for row in reader.ask(query)]
+    return [_read_judgement(row) for row in reader.fetch_rows(query)]
 
 
-def programs(reader: Reader, run: str, names: set[str]) -> dict[str, str]:
+def read_programs(reader: Reader, run: str, names: set[str]) -> dict[str, str]:
     """The texts of a run's candidates by their hash, of those named."""
     query = (
         select(text.c.hash, text.c.body).join(candidate, candidate.c.id == text.c.hash).where(candidate.c.run == run)
     )
-    return {row.hash: row.body for row in reader.ask(query.distinct()) if row.hash in names}
+    return {row.hash: row.body for row in reader.fetch_rows(query.distinct()) if row.hash in names}
 
 
-def reverdict_rows(run: str, sample: str, found: Verdict) -> list[NewRow]:
+def reverdict_rows(run: str, sample: str, judgement: Verdict) -> list[NewRow]:
     """A later verdict on a candidate of a sample, as rows."""
-    body = dumps(replace(found, seconds=0.0))
-    place = {"sample": sample, "candidate": found.candidate, "verifier": found.verifier, "run": run}
-    seen = {"stage": found.stage.name, "outcome": found.outcome.value, "body": content_hash(body)}
-    return [(schema.reverdict, {**place, **seen, "seconds": found.seconds, "at": time.time()}), text_row(body)]
+    body = dumps(replace(judgement, judging_seconds=0.0))
+    place = {"sample": sample, "candidate": judgement.candidate, "verifier": judgement.verifier, "run": run}
+    outcome = {"stage": judgement.stage.name, "outcome": judgement.outcome.value, "body": content_hash(body)}
+    return [
+        (schema.reverdict, {**place, **outcome, "seconds": judgement.judging_seconds, "at": time.time()}),
+        text_row(body),
+    ]
 
 
-def answered(reader: Reader, run: str, task: str, verifier: str) -> Iterator[Answered]:
+def list_answered(reader: Reader, run: str, task: str, verifier: str) -> Iterator[Answered]:
     """Every judged reply of an agent to a task, by round, temperature, number and turn.
 
     A guardian's reply that changed nothing is none; nor is a program of a static guardian, which nobody wrote.
     """
     program = text.alias("program")
     same = (candidate.c.sample == request.c.sample) & (candidate.c.agent == request.c.agent)
-    judged = (verdict.c.sample == request.c.sample) & (verdict.c.candidate == func.coalesce(candidate.c.id, ""))
+    is_judged = (verdict.c.sample == request.c.sample) & (verdict.c.candidate == func.coalesce(candidate.c.id, ""))
     query = (
         select(
             request.c.sample, request.c.round, request.c.temperature, request.c.number, request.c.agent,
@@ -110,38 +113,38 @@ def answered(reader: Reader, run: str, task: str, verifier: str) -> Iterator[Ans
         )
         .join(reply, reply.c.request == request.c.id)
         .outerjoin(candidate, same)
-        .join(verdict, judged)
+        .join(verdict, is_judged)
         .outerjoin(program, program.c.hash == candidate.c.id)
-        .outerjoin(reverdict, _later(verifier))
+        .outerjoin(reverdict, _is_later(verifier))
         .where(request.c.run == run, request.c.task == task)
         .where((request.c.agent == PROPOSER) | candidate.c.id.is_not(None))
         .order_by(request.c.round, request.c.temperature, request.c.number, request.c.agent)
     )  # fmt: skip
-    return map(_answered, reader.ask(query))
+    return map(_read_answered, reader.fetch_rows(query))
 
 
-def prompt(reader: Reader, name: str) -> tuple[Message, ...]:
+def read_prompt(reader: Reader, name: str) -> tuple[Message, ...]:
     """The messages of the prompt of that hash."""
-    return tuple(Message(role, reader.text(part)) for role, part in json.loads(reader.text(name)))
+    return tuple(Message(role, reader.read_text(body)) for role, body in json.loads(reader.read_text(name)))
 
 
 def verdict_of(reader: Reader, body: str) -> Verdict:
     """The verdict whose JSON has that hash."""
-    return verdict_from_json(json.loads(reader.text(body)))
+    return verdict_from_json(json.loads(reader.read_text(body)))
 
 
-def _later(verifier: str) -> Any:
+def _is_later(verifier: str) -> Any:
     same = (reverdict.c.sample == verdict.c.sample) & (reverdict.c.candidate == verdict.c.candidate)
     return same & (reverdict.c.verifier == verifier)
 
 
-def _judgement(row: Row[Any]) -> Judgement:
-    after = (Stage[row.later_stage], Outcome(row.later_outcome)) if row.later_stage is not None else None
-    before = (Stage[row.stage], Outcome(row.outcome))
+def _read_judgement(row: Row[Any]) -> Judgement:
+    after = (Stage(row.later_stage), Outcome(row.later_outcome)) if row.later_stage is not None else None
+    before = (Stage(row.stage), Outcome(row.outcome))
     return Judgement(row.id, row.round, row.task, row.temperature, row.candidate, row.final, before, after, row.body)
 
 
-def _answered(row: Row[Any]) -> Answered:
-    said = (json.loads(row.texts) or [""])[0]
+def _read_answered(row: Row[Any]) -> Answered:
+    answer = (json.loads(row.texts) or [""])[0]
     place = (row.sample, row.round, row.temperature, row.number, row.agent, row.prompt)
-    return Answered(*place, said, row.program, Stage[row.stage], Outcome(row.outcome), row.body)
+    return Answered(*place, answer, row.program, Stage(row.stage), Outcome(row.outcome), row.body)

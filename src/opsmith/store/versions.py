@@ -1,4 +1,4 @@
-"""Which version of the tables does a database have? An empty one gets today's, an older one is migrated (Alembic),
+"""Versions of the tables. An empty one gets today's, an older one is migrated (Alembic),
 what is not ours or is newer is refused and left as it is.
 """
 
@@ -15,26 +15,26 @@ from opsmith.store.database import Database
 MIGRATIONS = Path(__file__).with_name("migrations")
 
 
-def prepare(database: Database) -> None:
+def prepare_tables(database: Database) -> None:
     """Make sure that the tables are those of `schema.VERSION`. Raises StoreError when they cannot be."""
     with database.engine.connect() as connection:
-        if "meta" in _tables(connection) and _written(connection) == schema.VERSION:
+        if "meta" in _table_names(connection) and _written_version(connection) == schema.VERSION:
             return
-    with database.writing() as connection:
-        if database.is_file and _tables(connection) - {"meta"} and "meta" not in _tables(connection):
+    with database.open_transaction() as connection:
+        if database.is_file and _table_names(connection) - {"meta"} and "meta" not in _table_names(connection):
             raise StoreError(f"store {database.name}: an SQLite file of another program; choose another --out")
-        database.prepare(connection)  # of two processes, one makes the tables
-        if "meta" not in _tables(connection):
-            _make(connection)
-        written = _written(connection)
+        database.hold_tables(connection)  # of two processes, one makes the tables
+        if "meta" not in _table_names(connection):
+            _make_tables(connection)
+        written = _written_version(connection)
         if 0 < written < schema.VERSION:
-            migrate(connection, written)
+            migrate_tables(connection, written)
         elif written != schema.VERSION:
             problem = f"written with schema {written}, this opsmith knows {schema.VERSION}"
             raise StoreError(f"store {database.name}: {problem}; use the version that wrote it or choose another one")
 
 
-def migrate(connection: Connection, written: int) -> None:
+def migrate_tables(connection: Connection, written: int) -> None:
     """Bring tables of version `written` up to date, in the transaction of `connection`."""
     from alembic import command  # noqa: PLC0415  (slow to import, and seldom needed)
     from alembic.config import Config  # noqa: PLC0415
@@ -42,24 +42,24 @@ def migrate(connection: Connection, written: int) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    if schema.revision.name not in _tables(connection):
+    if schema.revision.name not in _table_names(connection):
         command.stamp(config, str(written))
     command.upgrade(config, str(schema.VERSION))
     mark = schema.meta.update().where(schema.meta.c.name == "schema")
     connection.execute(mark.values(value=str(schema.VERSION)))
 
 
-def _make(connection: Connection) -> None:
+def _make_tables(connection: Connection) -> None:
     schema.metadata.create_all(connection)
     connection.execute(schema.meta.insert(), [{"name": "schema", "value": str(schema.VERSION)}])
     connection.execute(schema.revision.insert(), [{"version_num": str(schema.VERSION)}])
 
 
-def _written(connection: Connection) -> int:
+def _written_version(connection: Connection) -> int:
     query = select(schema.meta.c.value).where(schema.meta.c.name == "schema")
-    found = str(connection.execute(query).scalar() or 0)
-    return int(found) if found.isascii() and found.isdigit() else 0
+    version = str(connection.execute(query).scalar() or 0)
+    return int(version) if version.isascii() and version.isdigit() else 0
 
 
-def _tables(connection: Connection) -> set[str]:
+def _table_names(connection: Connection) -> set[str]:
     return set(inspect(connection).get_table_names())

@@ -1,4 +1,4 @@
-"""How do rows get onto the disk? One thread, one transaction for all that waits (group commit).
+"""How rows get onto the disk. One thread, one transaction for all that waits (group commit).
 
 Rows of one `put` are committed together or not at all, and no later than those of any later `put`. Adding a row that
 is there changes nothing. What may pass is waited for with the store's patience, and replies that wait are kept
@@ -42,7 +42,7 @@ class Writer:
         self._error: StoreError | None = None
         self._unsaved = Unsaved(database.name)
         self._is_of_the_rows = False  # the error: such rows are kept nowhere, since they would fail again
-        self._thread = threading.Thread(target=self._work, name="opsmith-store", daemon=True)
+        self._thread = threading.Thread(target=self._write_jobs, name="opsmith-store", daemon=True)
         self._thread.start()
 
     def put(self, rows: Sequence[Row]) -> Future[None]:
@@ -69,35 +69,35 @@ class Writer:
         self._thread.join(_CLOSE_S)
         if self._thread.is_alive():
             log.warning("store %s: no answer within %.0f s; it is left alone", self._database.name, _CLOSE_S)
-            self._keep()
-            self._unsaved.say()
+            self._keep_replies()
+            self._unsaved.report_rows()
         return not self._thread.is_alive()
 
-    def _work(self) -> None:
-        while batch := self._next():
-            self._commit(batch)
+    def _write_jobs(self) -> None:
+        while batch := self._take_batch():
+            self._commit_batch(batch)
             with self._wake:
                 for _ in batch:
                     self._jobs.popleft()
-        self._unsaved.say()
+        self._unsaved.report_rows()
 
-    def _next(self) -> list[_Job]:
+    def _take_batch(self) -> list[_Job]:
         """What waits; empty when there is nothing left to do."""
         with self._wake:
             while not self._jobs and not self._closing:
                 self._wake.wait()
             return list(islice(self._jobs, _BATCH))
 
-    def _commit(self, batch: list[_Job]) -> None:
+    def _commit_batch(self, batch: list[_Job]) -> None:
         if self._error is None:
             try:
-                self._writing.try_(lambda: self._write([row for rows, _ in batch for row in rows]))
+                self._writing.try_patiently(lambda: self._write_rows([row for rows, _ in batch for row in rows]))
             except StoreError as error:
                 self._error = error
         if self._error is None:
-            self._unsaved.forget()
+            self._unsaved.forget_rows()
         else:
-            self._keep()
+            self._keep_replies()
         for _, future in batch:
             if not future.set_running_or_notify_cancel():
                 continue
@@ -106,35 +106,35 @@ class Writer:
             else:
                 future.set_exception(self._error)
 
-    def _write(self, rows: Sequence[Row]) -> None:
+    def _write_rows(self, rows: Sequence[Row]) -> None:
         """One transaction, one statement per table; rows that are there already are left as they are."""
         try:
-            with self._database.writing() as connection:
+            with self._database.open_transaction() as connection:
                 for table, values in _by_table(rows):
-                    connection.execute(self._database.insert(table), values)
+                    connection.execute(self._database.insert_new(table), values)
         except StoreError:
             raise
         except Exception as error:  # whatever it is: if this thread died, everybody would wait for ever
             self._is_of_the_rows = isinstance(error, _OF_THE_ROWS)
-            told = self._database.explain(error)
-            if isinstance(told, PassingError):
-                self._keep()
-            raise told from error
+            problem = self._database.explain_error(error)
+            if isinstance(problem, PassingError):
+                self._keep_replies()
+            raise problem from error
 
-    def _keep(self) -> None:
+    def _keep_replies(self) -> None:
         """Replies that wait are kept elsewhere: the process may be killed before they can be stored."""
         if not self._is_of_the_rows:
             with self._wake:
                 waiting = [row for rows, _ in self._jobs for row in rows]
-            self._unsaved.keep(waiting)
+            self._unsaved.keep_rows(waiting)
 
 
 def _by_table(rows: Sequence[Row]) -> list[tuple[Table, list[dict[str, Any]]]]:
     """Tables and their rows in one order for all writers, so that no two of them wait for each other."""
-    found: dict[Table, list[dict[str, Any]]] = {}
+    groups: dict[Table, list[dict[str, Any]]] = {}
     for table, values in rows:
-        found.setdefault(table, []).append(values)
-    for table, all_values in found.items():
+        groups.setdefault(table, []).append(values)
+    for table, all_values in groups.items():
         names = [column.name for column in table.primary_key if column.name in all_values[0]]
         all_values.sort(key=lambda values: [values[name] for name in names])
-    return sorted(found.items(), key=lambda pair: pair[0].name)
+    return sorted(groups.items(), key=lambda pair: pair[0].name)

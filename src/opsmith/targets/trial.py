@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from opsmith.problems.faults import TaskFault, is_lack_of_memory
 from opsmith.records import Diagnostic, Stage
+
+__all__ = ["Checked", "TaskFault", "Trial", "TrialResult", "is_lack_of_memory", "list_runnable"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,18 @@ class Trial:
     data: Any = field(repr=False, compare=False)
     draws: int = 1  # inputs, each with its seed, that are executed at once
 
+    def left_out(self) -> str:
+        """Why no candidate is tried here, in one line: a size of ours at which the author's own code fails. "": it is.
+
+        Decided before any candidate runs. Raises TaskFault when too little is left to try.
+        """
+        return ""
+
+
+def list_runnable(trials: Iterable[Trial]) -> list[Trial]:
+    """Those that are not left out. Raises TaskFault."""
+    return [trial for trial in trials if not trial.left_out()]
+
 
 @dataclass(frozen=True)
 class TrialResult:
@@ -38,11 +54,4 @@ class TrialResult:
     stage: Stage  # RUN or MATCH
     errors: tuple[Diagnostic, ...] = ()
     max_abs_error: float | None = None
-
-
-class TaskFault(Exception):
-    """The task's author is at fault (a TASK or FN finding): the candidate stays unjudged."""
-
-    def __init__(self, diagnostic: Diagnostic) -> None:
-        super().__init__(str(diagnostic))
-        self.diagnostic = diagnostic
+    notes: tuple[str, ...] = ()  # what a person should know of how it was judged

@@ -1,1 +1,1 @@
-"""How are runs looked at while they go on? Pages from the store, served on this machine; see `opsmith.ui.serve`."""
+"""Pages of runs while they go on, made from the store and served on this machine; see `opsmith.ui.serve`."""

@@ -1,4 +1,4 @@
-"""Which page is at which address? Thin: each handler asks the site and renders one template.
+"""The pages and their addresses. Thin: each handler asks the site and renders one template.
 
     /                          the runs                       live: /events
     /runs/RUN                  one run                        live: /runs/RUN/events
@@ -31,15 +31,15 @@ from opsmith.store.rows import Wish
 from opsmith.ui import views
 from opsmith.ui.feed import Feed
 from opsmith.ui.guard import Access, Guard, is_ours
-from opsmith.ui.render import STATIC, STYLE, render, run_url
+from opsmith.ui.render import STATIC, STYLE, make_url, render_template
 from opsmith.ui.site import ALL, Site
 
 
 def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
     """The application, and its feed, which must be closed before the server can end."""
     site = Site(store, access)
-    site.warm()
-    feed = Feed(site.parts)
+    site.warm_up()
+    feed = Feed(site.render_parts)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -58,91 +58,95 @@ def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
 
 def _add_pages(app: FastAPI, site: Site) -> None:
     @app.get("/")
-    def runs() -> Response:
-        return _page("runs.html", live=ALL, lines=site.lines(), path=site.store.path)
+    def show_runs() -> Response:
+        return _render_page("runs.html", live=ALL, lines=site.list_lines(), path=site.store.path)
 
     @app.get("/runs/{run}")
     def run(run: str) -> Response:
-        if (moved := _moved(site, run)) is not None:
+        if (moved := _redirect_prefix(site, run)) is not None:
             return moved
-        return _page("run.html", **views.run_page(site, run))
+        return _render_page("run.html", **views.fill_run(site, run))
 
     @app.get("/runs/{run}/samples")
-    def samples(request: Request, run: str) -> Response:
-        values = views.samples_page(site, site.run(run), request.query_params)
-        part = request.headers.get("hx-request") == "true" and request.headers.get("hx-target") == "list"
-        return _page("_samples.html" if part else "samples.html", **values)
+    def show_samples(request: Request, run: str) -> Response:
+        values = views.fill_samples(site, site.find_run(run), request.query_params)
+        is_fragment = request.headers.get("hx-request") == "true" and request.headers.get("hx-target") == "list"
+        return _render_page("_samples.html" if is_fragment else "samples.html", **values)
 
     @app.get("/runs/{run}/samples/{sample}")
-    def sample(run: str, sample: str) -> Response:
-        return _page("sample.html", **views.sample_page(site, site.run(run), sample))
+    def show_sample(run: str, sample: str) -> Response:
+        return _render_page("sample.html", **views.fill_sample(site, site.find_run(run), sample))
 
     @app.get("/runs/{run}/tasks/{task:path}")
-    def task(run: str, task: str) -> Response:
-        return _page("task.html", **views.task_page(site, site.run(run), task))
+    def show_task(run: str, task: str) -> Response:
+        return _render_page("task.html", **views.fill_task(site, site.find_run(run), task))
 
     @app.get("/runs/{run}/attempts/{task:path}")
-    def attempts(run: str, task: str) -> Response:
-        return _page("attempts.html", **views.attempts_page(site, site.run(run), task))
+    def show_attempts(run: str, task: str) -> Response:
+        return _render_page("attempts.html", **views.fill_attempts(site, site.find_run(run), task))
 
     @app.get("/runs/{run}/results")
-    def results(request: Request, run: str, now: str = "") -> Response:
-        part = request.headers.get("hx-request") == "true"
-        values = views.results_page(site, site.run(run), bool(now) or part)
-        return _page("_results.html" if part else "results.html", **values)
+    def show_results(request: Request, run: str, now: str = "") -> Response:
+        is_fragment = request.headers.get("hx-request") == "true"
+        values = views.fill_results(site, site.find_run(run), bool(now) or is_fragment)
+        return _render_page("_results.html" if is_fragment else "results.html", **values)
 
 
 def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:
     @app.get("/events")
-    async def events() -> Response:
-        return StreamingResponse(feed.events(ALL), media_type="text/event-stream")
+    async def stream_runs() -> Response:
+        return StreamingResponse(feed.stream_events(ALL), media_type="text/event-stream")
 
     @app.get("/runs/{run}/events")
-    def run_events(run: str) -> Response:
-        return StreamingResponse(feed.events(site.run(run)), media_type="text/event-stream")
+    def stream_run(run: str) -> Response:
+        return StreamingResponse(feed.stream_events(site.find_run(run)), media_type="text/event-stream")
 
 
 def _add_wishes(app: FastAPI, site: Site) -> None:
-    async def told(request: Request, run: str, wish: Wish) -> Response:
+    async def note_wish(request: Request, run: str, wish: Wish) -> Response:
         if not await is_ours(request, site.access):
             raise HTTPException(403, "This form is not of this page, or of a server that has ended: load it again.")
-        name = await run_in_threadpool(site.wish, run, wish)
+        name = await run_in_threadpool(site.note_wish, run, wish)
         if request.headers.get("hx-request") == "true":
-            return HTMLResponse((await run_in_threadpool(site.parts, name)).parts["state"])
-        return RedirectResponse(run_url(name), 303)
+            return HTMLResponse((await run_in_threadpool(site.render_parts, name)).html_by_name["state"])
+        return RedirectResponse(make_url(name), 303)
 
     @app.post("/runs/{run}/pause")
-    async def pause(request: Request, run: str) -> Response:
-        return await told(request, run, "pause")
+    async def pause_run(request: Request, run: str) -> Response:
+        return await note_wish(request, run, "pause")
 
     @app.post("/runs/{run}/resume")
-    async def resume(request: Request, run: str) -> Response:
-        return await told(request, run, "resume")
+    async def resume_run(request: Request, run: str) -> Response:
+        return await note_wish(request, run, "resume")
 
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(OpsmithError)
-    async def ours(_: Request, error: OpsmithError) -> Response:
-        return _error(404 if isinstance(error, UsageError) else 503, str(error))
+    async def show_own_error(_: Request, error: OpsmithError) -> Response:
+        return _render_error(404 if isinstance(error, UsageError) else 503, str(error))
 
     @app.exception_handler(StarletteHTTPException)
-    async def http(_: Request, error: StarletteHTTPException) -> Response:
-        return _error(error.status_code, str(error.detail), error.headers)
+    async def show_http_error(_: Request, error: StarletteHTTPException) -> Response:
+        return _render_error(error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(Exception)
-    async def unforeseen(_: Request, error: Exception) -> Response:
-        return _error(500, f"{type(error).__name__}: this is our mistake; the terminal of `opsmith ui` tells more")
+    async def show_unforeseen(_: Request, error: Exception) -> Response:
+        return _render_error(
+            500, f"{type(error).__name__}: this is our mistake; the terminal of `opsmith ui` tells more"
+        )
 
 
-def _moved(site: Site, given: str) -> Response | None:
+def _redirect_prefix(site: Site, prefix: str) -> Response | None:
     """To the run's own address, when only the beginning of its id was given."""
-    run = site.run(given)
-    return RedirectResponse(run_url(run)) if run != given else None
+    run = site.find_run(prefix)
+    return RedirectResponse(make_url(run)) if run != prefix else None
 
 
-def _page(template: str, **values: Any) -> Response:
-    return HTMLResponse(render(template, **{"live": None, **values}))
+def _render_page(template: str, **values: Any) -> Response:
+    return HTMLResponse(render_template(template, **{"live": None, **values}))
 
 
-def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    return HTMLResponse(render("error.html", live=None, status=status, message=message), status, dict(headers or {}))
+def _render_error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    return HTMLResponse(
+        render_template("error.html", live=None, status=status, message=message), status, dict(headers or {})
+    )

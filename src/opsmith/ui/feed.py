@@ -1,5 +1,5 @@
-"""How do many open pages learn at once what is new? One poller per subject (a run, or the list of runs), while somebody
-looks: it makes the subject's fragments, and every page is sent those that it has not got.
+"""Events for open pages: one poller per subject (a run, or the list of runs) makes the subject's fragments while
+somebody looks, and every page is sent those that it has not got.
 
 A page that is slow misses versions in between, never the last one; nothing is queued for it. A poller ends with its
 last page.
@@ -22,7 +22,7 @@ END = "end"  # the event after the last
 class Fragments:
     """Parts of a page by name, as HTML; `last`: nothing follows."""
 
-    parts: Mapping[str, str]
+    html_by_name: Mapping[str, str]
     last: bool = False
 
 
@@ -44,19 +44,19 @@ class Feed:
         self._closing = False
 
     @property
-    def watched(self) -> dict[str, int]:
+    def page_counts(self) -> dict[str, int]:
         """The subjects that somebody looks at, and on how many pages."""
         return {name: subject.pages for name, subject in self._subjects.items()}
 
-    async def events(self, name: str) -> AsyncIterator[str]:
+    async def stream_events(self, name: str) -> AsyncIterator[str]:
         """What is sent to one page, as server-sent events, until the subject ends or the server does."""
         subject = self._subjects.setdefault(name, _Subject())
         subject.pages += 1
         if subject.poller is None or subject.poller.done():
             subject.error = None
-            subject.poller = asyncio.create_task(self._poll(name, subject))
+            subject.poller = asyncio.create_task(self._poll_subject(name, subject))
         try:
-            async for event in self._sent(subject):
+            async for event in self._follow_subject(subject):
                 yield event
         finally:
             subject.pages -= 1
@@ -71,51 +71,53 @@ class Feed:
             async with subject.changed:
                 subject.changed.notify_all()
 
-    async def _sent(self, subject: _Subject) -> AsyncIterator[str]:
+    async def _follow_subject(self, subject: _Subject) -> AsyncIterator[str]:
         got: dict[str, str] = {}
         yield "retry: 2000\n\n"
         while not self._closing:
             fragments = subject.fragments
-            news = {} if fragments is None else {k: v for k, v in fragments.parts.items() if got.get(k) != v}
+            news = {} if fragments is None else {k: v for k, v in fragments.html_by_name.items() if got.get(k) != v}
             for name, html in news.items():
-                yield event(name, html)
+                yield format_event(name, html)
             got.update(news)
             if fragments is not None and fragments.last:
-                yield event(END, "")
+                yield format_event(END, "")
                 return
             if subject.error is not None:
                 raise subject.error  # the browser asks again, and gets a new poller
-            if not await self._changed(subject, fragments):
+            if not await self._await_change(subject, fragments):
                 yield ": still here\n\n"
 
-    async def _changed(self, subject: _Subject, seen: Fragments | None) -> bool:
+    async def _await_change(self, subject: _Subject, fragments: Fragments | None) -> bool:
         """Wait for something new; False when nothing came for a while."""
         try:
             async with asyncio.timeout(STILL_HERE_S), subject.changed:
-                await subject.changed.wait_for(lambda: self._closing or subject.error or subject.fragments is not seen)
+                await subject.changed.wait_for(
+                    lambda: self._closing or subject.error or subject.fragments is not fragments
+                )
         except TimeoutError:
             return False
         return True
 
-    async def _poll(self, name: str, subject: _Subject) -> None:
+    async def _poll_subject(self, name: str, subject: _Subject) -> None:
         while not (subject.error or (subject.fragments and subject.fragments.last)):
-            made = subject.fragments
+            fragments = subject.fragments
             try:
-                made = await asyncio.to_thread(self._make, name)
+                fragments = await asyncio.to_thread(self._make, name)
             except OpsmithError:
                 pass  # a store that is locked for a moment: the next look tells
             except Exception as error:
                 subject.error = error
-            if made != subject.fragments or subject.error:
+            if fragments != subject.fragments or subject.error:
                 async with subject.changed:
-                    subject.fragments = made
+                    subject.fragments = fragments
                     subject.changed.notify_all()
             await asyncio.sleep(LOOK_S)
 
 
-def event(name: str, data: str) -> str:
+def format_event(name: str, data: str) -> str:
     """
-    >>> event("state", "<b>a</b>\\n<i>b</i>")
+    >>> format_event("state", "<b>a</b>\\n<i>b</i>")
     'event: state\\ndata: <b>a</b>\\ndata: <i>b</i>\\n\\n'
     """
     lines = "".join(f"data: {line}\n" for line in data.splitlines() or [""])

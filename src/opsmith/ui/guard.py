@@ -1,4 +1,4 @@
-"""Who may read a page, and who may change something? What every request passes before the pages see it.
+"""Who may read a page, and who may change something: what every request passes before the pages see it.
 
 - Without a token (this machine only): the Host header must name this machine, so that a page of another site cannot
   read ours under a name of its own that leads here (DNS rebinding).
@@ -45,7 +45,7 @@ class Access:
     form_secret: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     @property
-    def cookie(self) -> str:
+    def cookie_name(self) -> str:
         return f"opsmith_{self.port}"
 
     @property
@@ -53,8 +53,8 @@ class Access:
         """Made from the token, so that it outlives this process; the token cannot be had from it."""
         return hashlib.sha256(f"opsmith ui {self.token}".encode()).hexdigest()
 
-    def is_token(self, given: str) -> bool:
-        return self.token is not None and _same(given, self.token)
+    def is_token(self, text: str) -> bool:
+        return self.token is not None and _match_secret(text, self.token)
 
 
 class Guard:
@@ -69,30 +69,30 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 _add_headers(scope, MutableHeaders(scope=message))
             await send(message)
 
-        refusal = self._refusal(Request(scope))
-        await (refusal or self._app)(scope, receive, guarded)
+        refusal = self._refuse_request(Request(scope))
+        await (refusal or self._app)(scope, receive, send_guarded)
 
-    def _refusal(self, request: Request) -> Response | None:
+    def _refuse_request(self, request: Request) -> Response | None:
         """The answer to a request that may not pass; None: it may."""
         access = self._access
         if access.token is None:
             host = request.headers.get("host", "")
-            return None if host_name(host) in access.hosts else _page(421, _WRONG_HOST)
-        if (given := request.query_params.get("token")) is not None:
-            return self._first_visit(request) if access.is_token(given) else _page(401, _NO_TOKEN)
-        known = _same(request.cookies.get(access.cookie, ""), access.cookie_value)
-        return None if known else _page(401, _NO_TOKEN)
+            return None if parse_host(host) in access.hosts else _render_page(421, _WRONG_HOST)
+        if (token := request.query_params.get("token")) is not None:
+            return self._answer_first_visit(request) if access.is_token(token) else _render_page(401, _NO_TOKEN)
+        has_cookie = _match_secret(request.cookies.get(access.cookie_name, ""), access.cookie_value)
+        return None if has_cookie else _render_page(401, _NO_TOKEN)
 
-    def _first_visit(self, request: Request) -> Response:
-        rest = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
-        answer = RedirectResponse(_here(request.url.path) + (f"?{urlencode(rest)}" if rest else ""), 303)
+    def _answer_first_visit(self, request: Request) -> Response:
+        query = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
+        answer = RedirectResponse(_make_local(request.url.path) + (f"?{urlencode(query)}" if query else ""), 303)
         answer.set_cookie(
-            self._access.cookie, self._access.cookie_value, max_age=30 * 86400, httponly=True, samesite="strict"
+            self._access.cookie_name, self._access.cookie_value, max_age=30 * 86400, httponly=True, samesite="strict"
         )
         return answer
 
@@ -105,15 +105,15 @@ async def is_ours(request: Request, access: Access) -> bool:
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         return False
     body = b""
-    async for part in request.stream():
-        body += part
+    async for chunk in request.stream():
+        body += chunk
         if len(body) > FORM_LIMIT:
             return False
     secret = parse_qs(body.decode("ascii", "replace")).get("secret", [""])[0]
-    return _same(secret, access.form_secret)
+    return _match_secret(secret, access.form_secret)
 
 
-def host_name(host: str) -> str:
+def parse_host(host: str) -> str:
     """The name in a Host header, without the port: `[::1]:8741` -> `::1`."""
     try:
         return urlsplit(f"//{host}").hostname or ""
@@ -121,13 +121,13 @@ def host_name(host: str) -> str:
         return ""
 
 
-def _here(path: str) -> str:
+def _make_local(path: str) -> str:
     """A path on this server: two slashes in front would name another one."""
     return "/" + path.lstrip("/\\")
 
 
-def _same(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+def _match_secret(secret: str, expected: str) -> bool:
+    return hmac.compare_digest(secret.encode("utf-8", "replace"), expected.encode())
 
 
 def _add_headers(scope: Scope, headers: MutableHeaders) -> None:
@@ -141,6 +141,6 @@ _NO_TOKEN = "This page needs the token that <code>opsmith ui</code> printed: ope
 _WRONG_HOST = "This server answers on this machine only: open the address that <code>opsmith ui</code> printed."
 
 
-def _page(status: int, text: str) -> Response:
+def _render_page(status: int, text: str) -> Response:
     start = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>opsmith</title></head>'
     return HTMLResponse(f"{start}<body><main><h1>Not here</h1><p>{text}</p></main></body></html>", status)

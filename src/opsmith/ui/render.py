@@ -1,4 +1,4 @@
-"""How does a record become HTML? With the report's parts and filters, and the templates of live pages beside them."""
+"""Records as HTML: the report's parts and filters, and the templates of live pages beside them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from jinja2 import Environment
 from opsmith.records import Outcome, Usage
 from opsmith.report import pages
 from opsmith.report.attempts import CallView
-from opsmith.ui.board import State
+from opsmith.ui.snapshot import RunState
 
 STATIC = Path(__file__).parent / "static"
 STYLE = Path(pages.__file__).parent / "static" / "style.css"
 SIGNS = {
-    State.RUNNING: "▶", State.PAUSED: "‖", State.STOPPED: "■", State.FINISHED: "✓",
+    RunState.RUNNING: "▶", RunState.PAUSED: "‖", RunState.STOPPED: "■", RunState.FINISHED: "✓",
     Outcome.PASSED: "✓", Outcome.REFUSED: "✗", Outcome.UNJUDGED: "?",
 }  # fmt: skip
 
@@ -28,62 +28,62 @@ class Addresses:
     """Where the report's parts find things: on pages of their own."""
 
     def run(self, run: str) -> str:
-        return run_url(run)
+        return make_url(run)
 
     def task(self, run: str, task: str) -> str:
-        return run_url(run, "tasks", task)
+        return make_url(run, "tasks", task)
 
     def sample(self, run: str, sample: str) -> str:
-        return run_url(run, "samples", sample)
+        return make_url(run, "samples", sample)
 
     def prompt(self, run: str, call: CallView) -> None:
         """It is shown in place."""
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    made = pages.environment("opsmith.ui")
-    made.filters.update(clock=clock, part_of=part_of, total=total)
-    made.globals.update(run_url=run_url, sign=SIGNS.__getitem__, links=Addresses())
-    return made
+def _make_environment() -> Environment:
+    environment = pages.make_environment("opsmith.ui")
+    environment.filters.update(clock=format_clock, part_of=format_share, total=count_tokens)
+    environment.globals.update(run_url=make_url, sign=SIGNS.__getitem__, links=Addresses())
+    return environment
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """A template of live pages."""
-    return _environment().get_template(f"live/{template}").render(**values)
+    return _make_environment().get_template(f"live/{template}").render(**values)
 
 
-def run_url(run: str, *parts: str, **query: Any) -> str:
+def make_url(run: str, *steps: str, **query: Any) -> str:
     """
-    >>> run_url("r-1", "samples", task="a b", round=None)
+    >>> make_url("r-1", "samples", task="a b", round=None)
     '/runs/r-1/samples?task=a+b'
     """
-    path = "/".join(quote(part, safe="") for part in ("runs", run, *parts))
-    given = {name: value for name, value in query.items() if value not in (None, "")}
-    return f"/{path}?{urlencode(given)}" if given else f"/{path}"
+    path = "/".join(quote(step, safe="") for step in ("runs", run, *steps))
+    arguments = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"/{path}?{urlencode(arguments)}" if arguments else f"/{path}"
 
 
-def clock(at: float | None) -> str:
+def format_clock(seconds: float | None) -> str:
     """The time of day, with the date when that is another one; in this machine's time zone."""
-    if at is None:
+    if seconds is None:
         return "-"
-    local = time.localtime(at)
+    local = time.localtime(seconds)
     today = local[:3] == time.localtime()[:3]
     return time.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M", local)
 
 
-def part_of(part: float, whole: float) -> str:
+def format_share(count: float, total: float) -> str:
     """
-    >>> part_of(1, 8), part_of(0, 0)
+    >>> format_share(1, 8), format_share(0, 0)
     ('0.125', '-')
     """
-    return f"{part / whole:.3f}" if whole else "-"
+    return f"{count / total:.3f}" if total else "-"
 
 
-def total(usage: Usage) -> int:
+def count_tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.output_tokens
 
 
-def fragments(names: Mapping[str, str], **values: Any) -> dict[str, str]:
+def render_fragments(names: Mapping[str, str], **values: Any) -> dict[str, str]:
     """Parts of a page by name; `names`: the template of each."""
-    return {name: render(template, **values) for name, template in names.items()}
+    return {name: render_template(template, **values) for name, template in names.items()}

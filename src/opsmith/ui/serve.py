@@ -1,4 +1,4 @@
-"""Where do the pages answer? On this machine; on another address only to who has the token."""
+"""The server of the pages: on this machine, and on another address only for who has the token."""
 
 from __future__ import annotations
 
@@ -21,25 +21,30 @@ ANY = ("0.0.0.0", "::")  # every address of this machine
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # what an address can hold as it is
 
 
-def serve(store: Store, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
+def serve_pages(store: Store, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
     """Answer until Ctrl-C; `say` is told the address. Raises UsageError when it cannot listen there."""
-    with listening(host, port) as listener:
+    with open_listener(host, port) as listener:
         bound = listener.getsockname()[1]
-        access = access_for(host, bound, token)
+        access = choose_access(host, bound, token)
         app, feed = make_app(store, access)
-        say(f"{address(host, bound, access.token)}  (Ctrl-C ends it)")
+        say(f"{format_address(host, bound, access.token)}  (Ctrl-C ends it)")
         if host in ANY:
             say("from another machine: the same address with this machine's name in it")
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            use_colors=False,  # its messages are printed like those of others
         )
         try:
-            Server(config, feed).run(sockets=[listener])
+            PageServer(config, feed).run(sockets=[listener])
         except KeyboardInterrupt:
             return  # it is how one ends it
 
 
-def access_for(host: str, port: int, token: str | None) -> Access:
+def choose_access(host: str, port: int, token: str | None) -> Access:
     """A token is needed unless only this machine can ask; one is made when none was given."""
     if token is not None and not _TOKEN.fullmatch(token):
         raise UsageError("--token: expected 16 to 200 letters, digits or . _ ~ -; try: leave it out, and one is made")
@@ -48,14 +53,14 @@ def access_for(host: str, port: int, token: str | None) -> Access:
     return Access(token, port, LOOPBACK | {host.lower()})
 
 
-def address(host: str, port: int, token: str | None) -> str:
+def format_address(host: str, port: int, token: str | None) -> str:
     """What to open in a browser.
 
-    >>> address("127.0.0.1", 8741, None), address("::", 80, "t")
+    >>> format_address("127.0.0.1", 8741, None), format_address("::", 80, "t")
     ('http://127.0.0.1:8741/', 'http://[::1]:80/?token=t')
     """
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # one of them
-    place = f"[{shown}]" if ":" in shown else shown
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # one of them
+    place = f"[{name}]" if ":" in name else name
     return f"http://{place}:{port}/" + (f"?token={token}" if token else "")
 
 
@@ -66,7 +71,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-class Server(uvicorn.Server):
+class PageServer(uvicorn.Server):
     """Ends streams of events when it is told to end: they would keep it waiting."""
 
     def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
@@ -78,23 +83,23 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        made = socket.socket(family, kind, protocol)
+        listener = socket.socket(family, kind, protocol)
     except (OSError, OverflowError) as error:
-        raise UsageError(f"--host {host}: {_reason(error)}; expected an address of this machine") from error
+        raise UsageError(f"--host {host}: {_describe_reason(error)}; expected an address of this machine") from error
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(place)
-        made.listen(128)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(place)
+        listener.listen(128)
     except OSError as error:
-        made.close()
+        listener.close()
         raise UsageError(
-            f"{host}, port {port}: {_reason(error)}; try: another --port, or 0 for any free one"
+            f"{host}, port {port}: {_describe_reason(error)}; try: another --port, or 0 for any free one"
         ) from error
-    return made
+    return listener
 
 
-def _reason(error: Any) -> str:
+def _describe_reason(error: Any) -> str:
     return str(getattr(error, "strerror", None) or error).lower()

@@ -1,22 +1,22 @@
-"""What do the pages know? The store and what is kept of it, the parts of live pages, and the wish to pause."""
+"""What the pages know: the store and what is kept of it, the parts of live pages, and the wish to pause."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
 
-from opsmith.learn.pause import tell
-from opsmith.report.document import Picture, pictures
+from opsmith.learn.pause import store_wish
+from opsmith.report.document import Picture, draw_pictures
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
 from opsmith.store.pages import run_ids
 from opsmith.store.queries import RunSummary
 from opsmith.store.rows import Wish
-from opsmith.ui.board import Board, Boards, State
+from opsmith.ui.cache import ValueCache
 from opsmith.ui.feed import Fragments
 from opsmith.ui.guard import Access
-from opsmith.ui.kept import Kept
-from opsmith.ui.render import fragments
+from opsmith.ui.render import render_fragments
+from opsmith.ui.snapshot import RunSnapshot, RunState, SnapshotReader
 
 ALL = ""  # the subject of the list of runs
 WARM_S = 2.0  # after which no further run is read before somebody asks
@@ -36,7 +36,7 @@ class Results:
 @dataclass(frozen=True)
 class RunLine:
     summary: RunSummary
-    state: State
+    state: RunState
 
 
 class Site:
@@ -45,63 +45,65 @@ class Site:
     def __init__(self, store: Store, access: Access) -> None:
         self.store = store
         self.access = access
-        self.boards = Boards(store)
-        self._board = Kept(self.boards.board, self._version)
-        self._lines = Kept(self._make_lines, lambda _: (self.store.version(), self._held()))
-        self._results = Kept(self._make_results, self._version)
+        self.reader = SnapshotReader(store)
+        self._snapshots = ValueCache(self.reader.read_snapshot, self._read_version)
+        self._lines = ValueCache(self._make_lines, lambda _: (self.store.version(), self._list_held()))
+        self._results = ValueCache(self._make_results, self._read_version)
 
-    def run(self, name: str) -> str:
+    def find_run(self, name: str) -> str:
         """The id of the run that is called so. Raises UsageError."""
         return self.store.find_run(name)
 
-    def board(self, run: str) -> Board:
+    def read_snapshot(self, run: str) -> RunSnapshot:
         """Its numbers may be a moment old, its state is not."""
-        state, wish = self.boards.state(run)
-        found = self._board.get(run)
-        if (state is State.FINISHED) != (found.state is State.FINISHED):
-            self._board.forget(run)
-            found = self._board.get(run)
-        return replace(found, state=state, wish_paused=wish)
+        state, wish = self.reader.read_state(run)
+        snapshot = self._snapshots.get_value(run)
+        if (state is RunState.FINISHED) != (snapshot.state is RunState.FINISHED):
+            self._snapshots.forget_value(run)
+            snapshot = self._snapshots.get_value(run)
+        return replace(snapshot, state=state, wish_paused=wish)
 
-    def lines(self) -> list[RunLine]:
+    def list_lines(self) -> list[RunLine]:
         """Newest first."""
-        return self._lines.get(ALL)
+        return self._lines.get_value(ALL)
 
-    def results(self, run: str) -> Results:
-        return self._results.get(run)
+    def read_results(self, run: str) -> Results:
+        return self._results.get_value(run)
 
-    def parts(self, subject: str) -> Fragments:
+    def render_parts(self, subject: str) -> Fragments:
         """The parts of a run's page, or of the list of runs, as they are now."""
         if subject == ALL:
-            return Fragments(fragments({"runs": "_runs.html"}, lines=self.lines()))
-        board = self.board(subject)
-        return Fragments(fragments(RUN_PARTS, board=board, access=self.access), last=board.state is State.FINISHED)
+            return Fragments(render_fragments({"runs": "_runs.html"}, lines=self.list_lines()))
+        snapshot = self.read_snapshot(subject)
+        return Fragments(
+            render_fragments(RUN_PARTS, snapshot=snapshot, access=self.access), last=snapshot.state is RunState.FINISHED
+        )
 
-    def wish(self, name: str, wish: Wish) -> str:
+    def note_wish(self, name: str, wish: Wish) -> str:
         """Tell whoever works on a run to pause or to go on; the run's id. Raises UsageError when it is finished."""
-        run = self.run(name)
-        tell(self.store, run, wish)
+        run = self.find_run(name)
+        store_wish(self.store, run, wish)
         return run
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Read the newest runs, so that no page waits for it; a large run takes a second."""
         until = time.monotonic() + WARM_S
         for run, _ in run_ids(self.store):
             if time.monotonic() > until:
                 return
-            self.board(run)
+            self.read_snapshot(run)
 
     def _make_lines(self, _: str) -> list[RunLine]:
-        summaries = [self.boards.summary(run) for run, _ in run_ids(self.store)]
-        return [RunLine(summary, self.boards.state(summary.info.id)[0]) for summary in summaries]
+        summaries = [self.reader.read_summary(run) for run, _ in run_ids(self.store)]
+        return [RunLine(summary, self.reader.read_state(summary.info.id)[0]) for summary in summaries]
 
     def _make_results(self, run: str) -> Results:
         view = run_view(self.store, run)
-        return Results(view, pictures([view]))
+        return Results(view, draw_pictures([view]))
 
-    def _held(self) -> tuple[str, ...]:
+    def _list_held(self) -> tuple[str, ...]:
         """The runs that a process works on: what no row of the store tells."""
         return tuple(run for run, _ in run_ids(self.store) if self.store.is_held(run))
 
-    def _version(self, run: str) -> tuple[int, bool]:
+    def _read_version(self, run: str) -> tuple[int, bool]:
         return self.store.version(), self.store.is_held(run)

@@ -1,4 +1,4 @@
-"""What does each page show? The values of its template, from the site."""
+"""The values of each page's template, from the site."""
 
 from __future__ import annotations
 
@@ -9,151 +9,165 @@ from opsmith.errors import UsageError
 from opsmith.records import Outcome, Stage
 from opsmith.report.attempts import sample_view, task_view
 from opsmith.report.views import TaskRow
-from opsmith.store.attempts import attempts
-from opsmith.store.pages import Kind, page_of
-from opsmith.ui.asked import filter_query, read_filter, read_place, write_place
-from opsmith.ui.board import State, TaskCell
-from opsmith.ui.render import run_url
+from opsmith.store.attempts import list_attempts
+from opsmith.store.pages import SampleKind, page_of
+from opsmith.ui.query import read_filter, read_place, write_filter, write_place
+from opsmith.ui.render import make_url
 from opsmith.ui.site import Site
+from opsmith.ui.snapshot import RunState, TaskCell
 
 PROGRAMS = 12  # of a task, that its page lists
 COMPARED = 100  # of a task, that are compared for isomorphism
 
 
-def run_page(site: Site, run: str) -> dict[str, Any]:
-    board = site.board(run)
-    live = board.state is not State.FINISHED
-    return {"board": board, "access": site.access, "live": run_url(run) if live else None}
+def fill_run(site: Site, run: str) -> dict[str, Any]:
+    snapshot = site.read_snapshot(run)
+    live = snapshot.state is not RunState.FINISHED
+    return {"snapshot": snapshot, "access": site.access, "live": make_url(run) if live else None}
 
 
-def samples_page(site: Site, run: str, query: Mapping[str, str]) -> dict[str, Any]:
+def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, Any]:
     """The list of samples that a query asks for. Raises UsageError when it cannot be read."""
-    wanted, board = read_filter(query), site.board(run)
+    sample_filter, snapshot = read_filter(query), site.read_snapshot(run)
     after, before = read_place(query.get("after")), read_place(query.get("before"))
-    page = page_of(site.store, run, wanted, board.counts, after=after, before=before)
-    asked = filter_query(wanted)
+    page = page_of(site.store, run, sample_filter, snapshot.counts, after=after, before=before)
+    query_values = write_filter(sample_filter)
 
-    def neighbour(**place: Any) -> str | None:
+    def link_neighbour(**place: Any) -> str | None:
         [(name, value)] = place.items()
-        return None if value is None else run_url(run, "samples", **asked, **{name: write_place(value)})
+        return None if value is None else make_url(run, "samples", **query_values, **{name: write_place(value)})
 
     return {
         "run": run,
-        "info": board.summary.info,
+        "info": snapshot.summary.info,
         "page": page,
-        "asked": asked,
-        "choices": _choices(board.counts, asked),
-        "total": None if wanted.begins else sum(n for kind, n in board.counts.items() if wanted.lets(kind)),
-        "earlier": neighbour(before=page.before),
-        "later": neighbour(after=page.after),
-        "first": run_url(run, "samples", **asked) if page.before else None,
+        "asked": query_values,
+        "choices": _list_choices(snapshot.counts, query_values),
+        "total": None
+        if sample_filter.begins
+        else sum(n for kind, n in snapshot.counts.items() if sample_filter.lets_pass(kind)),
+        "earlier": link_neighbour(before=page.before),
+        "later": link_neighbour(after=page.after),
+        "first": make_url(run, "samples", **query_values) if page.before else None,
     }
 
 
-def task_page(site: Site, run: str, task: str) -> dict[str, Any]:
+def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such task."""
-    board = site.board(run)
-    cell = _cell(site, run, task)
+    snapshot = site.read_snapshot(run)
+    cell = _find_cell(site, run, task)
     return {
         "run": run,
-        "info": board.summary.info,
-        "task": next(item for item in site.boards.tasks(run) if item.id == task),
+        "info": snapshot.summary.info,
+        "task": next(entry for entry in site.reader.list_tasks(run) if entry.id == task),
         "cell": cell,
-        "rounds": _by_round(board.counts, task),
-        "stages": _by_stage(board.counts, task),
-        "attempts": attempts(site.store, run, task, PROGRAMS),
-        "program": _program(site, run, cell),
+        "rounds": _count_by_round(snapshot.counts, task),
+        "stages": _count_by_stage(snapshot.counts, task),
+        "attempts": list_attempts(site.store, run, task, PROGRAMS),
+        "program": _find_program(site, run, cell),
     }
 
 
-def sample_page(site: Site, run: str, name: str) -> dict[str, Any]:
+def fill_sample(site: Site, run: str, name: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such sample."""
-    info = site.board(run).summary.info
+    info = site.read_snapshot(run).summary.info
     return {"run": info, "info": info, "sample": sample_view(site.store, run, name)}
 
 
-def attempts_page(site: Site, run: str, task: str) -> dict[str, Any]:
+def fill_attempts(site: Site, run: str, task: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such task."""
-    cell = _cell(site, run, task)
-    kept = None if cell.given else cell.solution
+    cell = _find_cell(site, run, task)
+    solution = None if cell.was_given else cell.solution
     row = TaskRow(
         id=cell.id,
         group=cell.group,
-        state="given" if cell.given else "solved" if kept else "unsolved",
-        round=kept.round if kept else None,
-        rate=kept.rate if kept else 0.0,
+        state="given" if cell.was_given else "solved" if solution else "unsolved",
+        round=solution.round if solution else None,
+        rate=solution.rate if solution else 0.0,
         right=cell.right,
-        judged=cell.judged,
+        judged=cell.judged_count,
         input_tokens=None,
-        contaminated=kept is not None and kept.contaminated,
+        contaminated=solution is not None and solution.contaminated,
         cells=(),
     )
     view = task_view(site.store, run, row, programs=COMPARED)
-    info = site.board(run).summary.info
+    info = site.read_snapshot(run).summary.info
     return {"run": info, "info": info, "task": view}
 
 
-def results_page(site: Site, run: str, now: bool) -> dict[str, Any]:
+def fill_results(site: Site, run: str, now: bool) -> dict[str, Any]:
     """`now`: wait for the numbers, which takes seconds for a large run; otherwise the page asks for them."""
-    return {"id": run, "info": site.board(run).summary.info, "results": site.results(run) if now else None}
+    return {"id": run, "info": site.read_snapshot(run).summary.info, "results": site.read_results(run) if now else None}
 
 
-def _cell(site: Site, run: str, task: str) -> TaskCell:
-    cells = site.board(run).cells
-    found = next((cell for cell in cells if cell.id == task), None)
-    if found is None:
-        known = ", ".join(cell.id for cell in cells)
-        raise UsageError(f"task {task!r}: run {run} has no such task; known: {known}")
-    return found
+def _find_cell(site: Site, run: str, task: str) -> TaskCell:
+    cells = site.read_snapshot(run).task_cells
+    cell = next((cell for cell in cells if cell.id == task), None)
+    if cell is None:
+        names = ", ".join(cell.id for cell in cells)
+        raise UsageError(f"task {task!r}: run {run} has no such task; known: {names}")
+    return cell
 
 
-def _choices(counts: Mapping[Kind, int], asked: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+def _list_choices(
+    counts: Mapping[SampleKind, int], query_values: Mapping[str, Any]
+) -> dict[str, list[tuple[str, str]]]:
     """For each filter the values that occur and the one that is set, as (value, what is shown)."""
-    stages = [stage.name for stage in Stage if any(kind.stage is stage for kind in counts)]
+    stages = [stage.name for stage in sorted({kind.stage for kind in counts if kind.stage is not None})]
     outcomes = {(kind.outcome or Outcome.UNJUDGED).value for kind in counts}
-    found = {
-        "task": _same({kind.task for kind in counts}),
-        "round": _same(map(str, sorted({kind.round for kind in counts}))),
+    choices = {
+        "task": _pair_values({kind.task for kind in counts}),
+        "round": _pair_values(map(str, sorted({kind.round for kind in counts}))),
         "temperature": [(repr(value), f"{value:g}") for value in sorted({kind.temperature for kind in counts})],
-        "stage": _same(stages),
-        "outcome": _same(outcomes),
-        "agent": _same({kind.agent for kind in counts if kind.agent}),
+        "stage": _pair_values(stages),
+        "outcome": _pair_values(outcomes),
+        "agent": _pair_values({kind.agent for kind in counts if kind.agent}),
     }
-    for name, values in found.items():
-        if asked[name] is not None and str(asked[name]) not in {value for value, _ in values}:
-            values.append((str(asked[name]), str(asked[name])))
-    return found
+    for name, values in choices.items():
+        if query_values[name] is not None and str(query_values[name]) not in {value for value, _ in values}:
+            values.append((str(query_values[name]), str(query_values[name])))
+    return choices
 
 
-def _same(values: Any) -> list[tuple[str, str]]:
+def _pair_values(values: Any) -> list[tuple[str, str]]:
     listed = sorted(values) if isinstance(values, set) else list(values)
     return [(value, value) for value in listed]
 
 
-def _by_round(counts: Mapping[Kind, int], task: str) -> list[tuple[int, float, int, int, int]]:
+def _count_by_round(counts: Mapping[SampleKind, int], task: str) -> list[tuple[int, float, int, int, int]]:
     """(round, temperature, right, judged, without a verdict) of a task's samples."""
-    found: dict[tuple[int, float], list[int]] = {}
+    rows: dict[tuple[int, float], list[int]] = {}
     for kind, samples in counts.items():
         if kind.task == task:
-            row = found.setdefault((kind.round, kind.temperature), [0, 0, 0])
+            row = rows.setdefault((kind.round, kind.temperature), [0, 0, 0])
             row[0] += samples if kind.outcome is Outcome.PASSED else 0
             row[1] += samples if kind.outcome is not None else 0
             row[2] += samples if kind.outcome is None else 0
-    return [(*place, *row) for place, row in sorted(found.items())]  # type: ignore[misc]
+    return [(*place, *row) for place, row in sorted(rows.items())]  # type: ignore[misc]
 
 
-def _by_stage(counts: Mapping[Kind, int], task: str) -> list[tuple[Stage, Outcome, int]]:
+def _count_by_stage(counts: Mapping[SampleKind, int], task: str) -> list[tuple[Stage, Outcome, int]]:
     """How many samples ended where, in the order of checking."""
-    found: dict[tuple[Stage, Outcome], int] = {}
+    counts_by_end: dict[tuple[Stage, Outcome], int] = {}
     for kind, samples in counts.items():
         if kind.task == task and kind.stage is not None and kind.outcome is not None:
-            found[kind.stage, kind.outcome] = found.get((kind.stage, kind.outcome), 0) + samples
-    return [(*key, found[key]) for key in sorted(found, key=lambda key: (key[0].value, key[1].value))]
+            counts_by_end[kind.stage, kind.outcome] = counts_by_end.get((kind.stage, kind.outcome), 0) + samples
+    return [
+        (*key, counts_by_end[key])
+        for key in sorted(counts_by_end, key=lambda key: (key[0].rank, key[0].name, key[1].value))
+    ]
 
 
-def _program(site: Site, run: str, cell: TaskCell) -> str | None:
+def _find_program(site: Site, run: str, cell: TaskCell) -> str | None:
     """The program that was kept for a task."""
     if cell.solution is None:
         return None
-    kept = site.store.experiences(run)
-    return next((item.experience.source for item in kept if item.experience.task.digest == cell.solution.digest), None)
+    experiences = site.store.read_experiences(run)
+    return next(
+        (
+            experience.experience.source
+            for experience in experiences
+            if experience.experience.task.digest == cell.solution.digest
+        ),
+        None,
+    )

@@ -10,7 +10,7 @@ from itertools import product
 
 import torch
 
-from opsmith.targets.step.language.types import fields_of, layout
+from opsmith.targets.step.language.types import element_shape, fields_of
 
 Index = tuple[int, ...]
 Elements = tuple[tuple[int, ...], dict[Index, list[torch.Tensor]]]
@@ -40,7 +40,7 @@ def stacked(kind, elements, sizes, bindings):
     tensors = []
     for k, part in enumerate(fields_of(kind.dtype)):
         dtype = next(iter(values.values()))[k].dtype if values else torch.get_default_dtype()
-        tensor = torch.empty((*shape, *layout(part, sizes)), dtype=dtype)
+        tensor = torch.empty((*shape, *element_shape(part, sizes)), dtype=dtype)
         for i in indices(shape):
             tensor[i] = values[i][k]
         tensors.append(tensor)

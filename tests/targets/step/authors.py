@@ -8,16 +8,18 @@ from typing import Any
 
 import torch
 
-from opsmith.targets.step.execution.data import Bindings, draw, widen
+from opsmith.problems.bindings import Bindings
+from opsmith.problems.drawing import draw_data, widen_data
+from opsmith.problems.problem import DEFAULT_SIZES
 from opsmith.targets.step.execution.fns import BatchedFn, Plans
-from opsmith.targets.step.language.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import parse_stream, parse_type
 
 SEED = 1
 
 
-def function(given: Any, made: Any, body: str, init: tuple[float, ...] | None = None) -> Fn:
-    return Fn("f", "f", body, parse_type(given), parse_type(made), init)
+def function(given: Any, made: Any, body: str, init: tuple[float, ...] | None = None) -> FnSpec:
+    return FnSpec("f", "f", body, parse_type(given), parse_type(made), init)
 
 
 def stream(name: str, text: str, data_gen: str | None = "torch.randn", low: int = 0, high: int = 1) -> TensorSpec:
@@ -46,11 +48,11 @@ def task(**changes: Any) -> TaskSpec:
 
 
 def bindings(spec: TaskSpec, wide: bool = False, overrides: Mapping[str, int] | None = None) -> Bindings:
-    drawn = draw(spec, overrides or {}, SEED)
-    return widen(spec, drawn, SEED) if wide else drawn
+    drawn = draw_data(spec.problem, overrides or {}, SEED)
+    return widen_data(spec.problem, drawn, SEED) if wide else drawn
 
 
-def batched(fn: Fn, wide: bool = False, global_code: str = "", plans: Plans | None = None) -> BatchedFn:
+def batched(fn: FnSpec, wide: bool = False, global_code: str = "", plans: Plans | None = None) -> BatchedFn:
     """The function prepared on PLAIN's data."""
     bound = bindings(task(global_code=global_code, fns=(fn,)), wide)
     return BatchedFn(fn, bound.sizes, bound.namespace, wide, {} if plans is None else plans)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opsmith.targets.step.language.spec import DEFAULT_SIZES, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.problems.problem import DEFAULT_SIZES
+from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import parse_stream, parse_type
 
 SMALL: Mapping[str, int] = {"M": 3, "N": 2, "K": 2, "D": 4, "E": 2}
@@ -43,7 +44,7 @@ def spec(
     )
 
 
-def function(name: str) -> Fn:
+def function(name: str) -> FnSpec:
     """One of the table's functions."""
     given, made, init, body = FNS[name]
-    return Fn(name, name, body, parse_type(given), parse_type(made), init)
+    return FnSpec(name, name, body, parse_type(given), parse_type(made), init)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from targets.step.programs import spec
 
 from opsmith.records import Stage
-from opsmith.targets.step.language.canonical import canonical
+from opsmith.targets.step.language.canonical import canonical_text
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.copies import insert_copies
 
@@ -53,7 +53,7 @@ ONCE = [
 
 @pytest.mark.parametrize("program", ONCE)
 def test_single_consumption_passes(program):
-    assert check_program(TASK, program).stage is Stage.RUN
+    assert check_program(TASK, program).stage == Stage.RUN
 
 
 @pytest.mark.parametrize(("program", "words"), [row for row in DOUBLE if check_program(TASK, row[0]).unrolled])
@@ -61,7 +61,7 @@ def test_copies_repair_every_program_that_only_breaks_the_affine_rule(program, w
     repaired = insert_copies(TASK, program)
     assert repaired is not None
     before, after = check_program(TASK, program), check_program(TASK, repaired)
-    assert after.stage is Stage.RUN
+    assert after.stage == Stage.RUN
     values = [_root(before, stream) for stream in before.unrolled.outputs]
     assert values == [_root(after, stream) for stream in after.graph.outputs]
 
@@ -104,7 +104,7 @@ def test_nothing_is_rewritten_where_the_affine_rule_is_not_the_only_problem(prog
     ],
 )
 def test_isomorphic_programs_have_one_canonical_text(left, right):
-    assert canonical(left) == canonical(right)
+    assert canonical_text(left) == canonical_text(right)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_isomorphic_programs_have_one_canonical_text(left, right):
     ],
 )
 def test_different_programs_keep_different_canonical_texts(left, right):
-    assert canonical(left) != canonical(right)
+    assert canonical_text(left) != canonical_text(right)
 
 
 NAMES = st.sampled_from(["E0", "E1", "a", "b", "_0", "M"])
@@ -152,8 +152,8 @@ def test_programs_with_one_canonical_text_have_one_graph(statements, data):
         program = text.format(*data.draw(st.lists(NAMES, min_size=text.count("{}"), max_size=text.count("{}"))))
         graph = check_program(spec("fp32 [M]; fp32 [M]", "fp32 [M]"), program).graph
         shape = graph and ([(node.op, node.operands) for node in graph.nodes], graph.outputs)
-        assert graphs.setdefault(canonical(program), shape) == shape
+        assert graphs.setdefault(canonical_text(program), shape) == shape
 
 
 def test_what_does_not_parse_stands_for_itself():
-    assert canonical("not a (program") == "not a (program"
+    assert canonical_text("not a (program") == "not a (program"

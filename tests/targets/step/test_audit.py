@@ -6,10 +6,11 @@ import pytest
 import torch
 import yaml
 
+from opsmith.judging.audit import audit_task, findings_from_json
+from opsmith.judging.audited_files import Audit
+from opsmith.judging.verifier import verify
 from opsmith.targets import get_target
-from opsmith.targets.audited import CHECKS, State
-from opsmith.verification.audit import audit, findings_from_json
-from opsmith.verification.audited_files import Audit
+from opsmith.targets.audit import CHECKS, State
 
 # A weighted sum of the positive part of each row.
 GOOD = """
@@ -43,7 +44,7 @@ def audited(**changes):
     """The audit of the good task with these keys changed; a key that becomes None is left out."""
     text = yaml.safe_load(GOOD) | changes
     task = get_target("step").read_task(json.dumps({key: text[key] for key in text if text[key] is not None}), "mine_0")
-    return Audit(task.id, findings_from_json(audit(task, task.impl or "")))
+    return Audit(task.id, findings_from_json(audit_task(task, task.impl or "", verify)))
 
 
 def with_reference(text, **more):
@@ -56,11 +57,11 @@ def with_fn(at, **change):
 
 
 def faults(found):
-    return [(finding.check, finding.tried) for finding in found.of(State.FAULTY)]
+    return [(finding.check, finding.tried) for finding in found.findings_of(State.FAULTY)]
 
 
 def the_fault_of(found, check):
-    (fault,) = [finding for finding in found.of(State.FAULTY) if finding.check == check]
+    (fault,) = [finding for finding in found.findings_of(State.FAULTY) if finding.check == check]
     return fault
 
 
@@ -71,6 +72,86 @@ def test_a_right_task_passes_every_check():
     tried = {finding.check: finding.tried for finding in found.findings}
     assert tried["answers"] == "4 refused"  # at the base shape neither input has the shape of the output
     assert (tried["inputs"], tried["functions"]) == ("2 matter", "2 needed")
+
+
+LOG = "input_data['E0'].log().sum(-1) + input_data['E1'].sum(-1)"
+RAND = {"inputs": [entry | {"data_gen": "torch.rand"} for entry in yaml.safe_load(GOOD)["inputs"]]}
+BITS = {"inputs": [entry | {"data_gen": "binary"} for entry in yaml.safe_load(GOOD)["inputs"]]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "trial", "cause", "remedy"),
+    [
+        (with_reference(LOG), "base seed 0", "negative numbers in E0;", "such as `data_gen: torch.rand`"),
+        (
+            RAND | with_reference(LOG) | {"cases": ["x = input_data['E0']\nx[0] = -1\n(x[0] < 0).all()"]},
+            "case 0",
+            "negative numbers in E0;",
+            "other numbers for E0 in `cases[0]`",
+        ),
+        (
+            with_reference("(input_data['E0'] - input_data['E1']).sum(-1)")
+            | {"cases": ["for x in input_data.values(): x[0] = float('inf')\nTrue"]},
+            "case 0",
+            "infinite numbers in E0 or E1;",
+            "`cases[0]`",
+        ),
+        (
+            with_reference("(input_data['E0'] + input_data['E1']).sum(-1)")
+            | {"cases": ["input_data['E1'][0] = float('nan')\nTrue"]},
+            "case 0",
+            "E1 holds NaN itself",
+            "numbers for E1 in `cases[0]`",
+        ),
+        (
+            BITS | with_reference("(input_data['E0'] / input_data['E1']).sum(-1)"),
+            "base seed 0",
+            "zeros in E0 or E1;",
+            "no 0 in",
+        ),
+        (
+            with_reference("(input_data['E0'] * input_data['E1']).sqrt().sum(-1)"),
+            "base seed 0",
+            "negative numbers in E0 and E1;",
+            "or a reference that gives numbers there",
+        ),
+        (
+            with_reference("(100 * input_data['E0'].cosh().cosh()).exp().softmax(-1).sum(-1)"),
+            "base seed 0",
+            "large numbers in E0;",
+            "smaller numbers for E0",
+        ),
+        (
+            RAND | with_reference("(input_data['E0'] - 0.5).log().sum(-1)"),
+            "base seed 0",
+            "the values of E0;",
+            "other data for E0",
+        ),
+        (
+            with_reference(
+                "sum((x - x.mean(-1, True)).norm(dim=-1) / x.var(-1, False).sqrt() for x in input_data.values())"
+            )
+            | {"shapes": {"unit": {"M": 1, "N": 1}}},
+            "unit (M = 1, N = 1) seed 0",
+            "it comes from the sizes (M = 1, N = 1)",
+            "the variance of one element",
+        ),
+        (
+            with_reference(LOG) | {"margins": ["input_data['E0'].log().abs()"]},
+            "base seed 0",
+            "negative numbers in E0;",
+            "`data_gen: torch.rand`",
+        ),
+    ],
+)
+def test_a_nan_of_the_reference_is_traced_to_an_input_or_to_the_sizes(changes, trial, cause, remedy):
+    found = audited(**changes)
+    assert found.findings[0].check == "data"
+    fault = the_fault_of(found, "data")
+    assert fault.found.startswith(f"{trial} ")
+    assert "data_transform[0]: NaN in the reference: " in fault.found
+    assert cause in fault.found
+    assert remedy in fault.remedy
 
 
 def test_an_input_that_no_output_needs():
@@ -104,7 +185,7 @@ def test_a_reference_that_returns_its_input():
     found = audited(outputs=outputs, impl="return E1")
     assert ("answers", "S0 = E1") in faults(found)
     assert ("inputs", "E0 drawn anew, everything else kept") in faults(found)
-    assert [finding.tried for finding in found.of(State.NOTE)] == ["fn_relu", "fn_sum"]  # used by nothing
+    assert [finding.tried for finding in found.findings_of(State.NOTE)] == ["fn_relu", "fn_sum"]  # used by nothing
 
 
 def test_two_outputs_that_cannot_be_told_apart():
@@ -130,7 +211,7 @@ def test_a_program_that_is_wrong():
     found = audited(impl=yaml.safe_load(GOOD)["impl"].replace("fn=fn_relu).apply(E0)", "fn=fn_relu).apply(E1)"))
     fault = the_fault_of(found, "program")
     assert fault.found.startswith("refused at AFFINE")
-    assert [finding.check for finding in found.of(State.UNCHECKED)] == ["functions"]
+    assert [finding.check for finding in found.findings_of(State.UNCHECKED)] == ["functions"]
 
 
 def test_a_function_that_breaks_its_declaration():
@@ -141,8 +222,8 @@ def test_a_function_that_breaks_its_declaration():
 def test_without_a_program_it_says_what_could_not_be_checked():
     found = audited(impl=None)
     assert found.state is State.UNCHECKED
-    assert [finding.check for finding in found.of(State.UNCHECKED)] == ["program", "functions"]
-    assert {finding.check for finding in found.of(State.FINE)} == set(CHECKS) - {"program", "functions"}
+    assert [finding.check for finding in found.findings_of(State.UNCHECKED)] == ["program", "functions"]
+    assert {finding.check for finding in found.findings_of(State.FINE)} == set(CHECKS) - {"program", "functions"}
 
 
 def test_a_function_that_the_data_does_not_need():
@@ -188,7 +269,7 @@ def test_a_sum_that_may_forget_is_a_note():
     inputs = [entry | {"dims": [1, "N"]} for entry in yaml.safe_load(GOOD)["inputs"]]  # one element per sum
     found = audited(inputs=inputs)
     assert found.state is State.FINE
-    assert [finding.tried for finding in found.of(State.NOTE)] == ["fn_sum forgets its state"]
+    assert [finding.tried for finding in found.findings_of(State.NOTE)] == ["fn_sum forgets its state"]
 
 
 def test_a_tolerance_that_hides_mistakes():
@@ -215,10 +296,26 @@ def test_a_type_that_rounds_coarsely_is_no_fault():
 def test_data_that_cannot_be_made_is_said_once(changes, words):
     found = audited(**changes)
     assert words in the_fault_of(found, "data").found
-    assert {finding.check for finding in found.of(State.UNCHECKED)} == set(CHECKS) - {"data"}
+    assert {finding.check for finding in found.findings_of(State.UNCHECKED)} == set(CHECKS) - {"data"}
 
 
 def test_one_number_is_its_own_mean_and_no_guess_at_itself():
     total = {"name": "S0", "dtype": "fp32", "dims": [1], "data_transform": ["input_data['E0'].sum().reshape(1)"]}
     inputs = yaml.safe_load(GOOD)["inputs"][:1]
     assert faults(audited(inputs=inputs, outputs=[total], impl=None)) == []
+
+
+def test_a_task_that_fails_at_most_of_our_sizes():
+    found = audited(
+        **with_reference(
+            "1 / 0 if N_value < 7 or M_value < 5 else (input_data['E0'].relu() * input_data['E1']).sum(-1)"
+        )
+    )
+    fault = the_fault_of(found, "data")
+    assert "code of the author that fails at 6 of 10" in fault.found
+    assert "base and at least half of the sets" in fault.found
+    assert {finding.check for finding in found.findings_of(State.UNCHECKED)} == set(CHECKS) - {"data"}
+
+
+def test_a_global_that_fails():
+    assert "ZeroDivisionError" in the_fault_of(audited(**{"global": "1 / 0"}), "data").found

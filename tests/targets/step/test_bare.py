@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from opsmith.agents.prompt import compose, read_prompt
+from opsmith.agents.prompt import compose_prompt, read_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.benchmarks import load_tasks
 from opsmith.models import Message
 from opsmith.records import Experience, Task
-from opsmith.targets.bare import Bare
+from opsmith.suites import load_tasks
+from opsmith.targets.protocols import Bare
 from opsmith.targets.step import STEP
 from opsmith.targets.step.codegen.bare import WORDS, bare_prompt
 from opsmith.targets.step.codegen.parts import SEED
@@ -29,7 +29,7 @@ def test_the_target_offers_it() -> None:
 
 def test_one_whole_prompt(golden: Callable[[str, str], None]) -> None:
     shown = [Experience(TASKS["gemm_0"], TASKS["gemm_0"].impl or "", 0.5, 0)]
-    prompt = compose(TASKS["expert_0"], shown, STEP, None, 0, style="bare")
+    prompt = compose_prompt(TASKS["expert_0"], shown, STEP, None, 0, style="bare")
     assert [message.role for message in prompt.messages] == ["system", "user"]
     golden("prompt_bare.txt", "\n--- user ---\n".join(message.content for message in prompt.messages))
 
@@ -43,7 +43,7 @@ def test_a_task_is_read_back_as_it_was(task: Task) -> None:
 
 
 def test_the_base_prompts_say_the_same() -> None:
-    structural = read_prompt([Message("system", STEP.proposer_prompt())]).examples
+    structural = read_prompt([Message("system", STEP.base_prompt("proposer"))]).examples
     bare = read_prompt([Message("system", STEP.bare_prompt())], STEP).examples
     assert len(bare) >= 15
     assert [program for _, program in bare] == [program for _, program in structural]
@@ -59,7 +59,7 @@ def test_the_bare_base_prompt_does_not_speak_of_yaml() -> None:
 
 def test_a_structural_prompt_that_changed_under_it_is_noticed() -> None:
     with pytest.raises(AssertionError, match="A fn without init maps"):
-        bare_prompt(STEP.proposer_prompt().replace("A fn without init maps", "A stateless fn maps"))
+        bare_prompt(STEP.base_prompt("proposer").replace("A fn without init maps", "A stateless fn maps"))
 
 
 def test_what_only_the_verifier_needs_is_not_shown() -> None:

@@ -10,7 +10,7 @@ from opsmith.targets.step.language.check import check_program
 
 ROUTED = spec("fp32 [M]; Multihot(fp32, E) [M]; fp32 [N, M]; Multihot(fp32, E) [N]", "fp32 [M]")
 PLAIN = spec("fp32 [M, N]; fp32 [M, N]; Buffer(fp32, [D]) [M, N]; fp32 [N]", "fp32 [M, N]")
-TUPLE = spec("[fp32, Buffer(fp32, [D])] [M]; fp32 [M]", "fp32 [M]")
+TUPLE = spec("fp32 [M]; Buffer(fp32, [D]) [M]", "fp32 [M]")
 
 
 def report(program, task=PLAIN):
@@ -86,11 +86,44 @@ LANG = [
     ("x = " + "a" * 70000 + "\nreturn E0", None, "at most 65536"),
 ]
 
+ENDINGS = [
+    ("retrn E5", 7, "return E5"),
+    ("Return E5, E0", 8, "return E5, E0"),
+    ("returns E5", 9, "return E5"),
+    ("output: E5", 1, "return E5"),
+    ("  return E5", 2, "return E5"),
+    ("return E5)", 10, "return E5"),
+    ("return = E5", 8, "return E5"),
+    ("retrn step.Map(fn=fn_sq).apply(E5)", 7, "return step.Map(fn=fn_sq).apply(E5)"),
+    ("retrn(E5)", 1, "return E5"),
+    ("print(E5)", 1, "return E5"),
+    ("returnE5", 1, "return E5"),
+    ("yield E5", 1, "return E5"),
+    ("E5", 1, "return E5"),
+    ("E6 = E5", 1, "return E6"),
+    ("pass", 1, "return E5"),
+    ("retrn E9", 7, "return E5"),  # it has no E9
+    ("# return E5", 1, "return E5"),
+    ("return step.Map(fn=fn_sq).apply(E5", 32, "close the bracket"),
+]
+
+
+@pytest.mark.parametrize(("last", "column", "remedy"), ENDINGS)
+def test_a_last_line_that_returns_nothing_gets_a_column_and_the_return_it_was_meant_to_be(last, column, remedy):
+    (finding,) = report(f"E5 = step.Map(fn=fn_sq).apply(E0)\n\n{last}\n# the end").errors
+    assert (finding.kind, finding.column, finding.remedy) == ("LANG", column, remedy)
+    assert f", column {column}: " in finding.block()
+
+
+def test_a_name_in_quotes_is_told_to_lose_them():
+    (finding,) = report("return 'E0'").errors
+    assert finding.remedy == "E0 without quotes"
+
 
 @pytest.mark.parametrize(("program", "line", "words"), LANG)
 def test_what_is_outside_the_language_is_refused_at_parse(program, line, words):
     found = report(program)
-    assert found.stage is Stage.PARSE
+    assert found.stage == Stage("PARSE")
     assert found.graph is None
     assert any(words in str(error) for error in found.errors), [str(error) for error in found.errors]
     if line is not None:
@@ -140,7 +173,7 @@ TYPE = [
     (PLAIN, "return step.Bufferize(a=2).apply(E0)", "step.Promote(b=2) first"),
     (PLAIN, "return step.Bufferize(a=0).apply(E0)", "1 <= a <= rank"),
     (PLAIN, "return step.Streamify().apply(E0)", "already unbuffered"),
-    (TUPLE, "return step.Streamify().apply(E0)", "Buffers of equal dims"),
+    (TUPLE, "return step.Streamify().apply(step.Zip().apply((E0, E1)))", "Buffers of equal dims"),
     (ROUTED, "return step.Streamify().apply(E1)", "already unbuffered"),
     (PLAIN, "A = step.Copy().apply(E0)\nreturn step.Map(fn=fn_sq).apply(A)", "A, B = step.Copy().apply(E0)"),
     (PLAIN, "A = step.Copy().apply(E0)\nreturn step.Streamify().apply(A)", "A, B = step.Copy().apply(E0)"),
@@ -187,7 +220,7 @@ TYPE = [
 @pytest.mark.parametrize(("task", "program", "words"), TYPE)
 def test_a_broken_type_rule_is_refused_with_its_remedy(task, program, words):
     found = report(program, task)
-    assert found.stage is Stage.TYPE, [str(error) for error in found.errors]
+    assert found.stage == Stage("TYPE"), [str(error) for error in found.errors]
     assert any(words in str(error) for error in found.errors), [str(error) for error in found.errors]
 
 
@@ -233,14 +266,17 @@ ACCEPT = [
         "I, J = step.Copy().apply(E1)\nL = step.Partition(N=E_value).apply((E0, I))\nT = []\nfor i, f in enumerate((fn_inc, fn_inc2)):\n    T.append(step.Map(fn=f).apply(L[i]))\nreturn step.Merge(fn=fn_sum).apply((T, J))",
     ),
     (spec("fp32 [M, N]; fp32 [M, N]; fp32 [M, N]", "fp32 [M, N]"), "return step.Map(fn=fn_add3).apply((E0, E1, E2))"),
-    (spec("[fp32, fp32] [M, N]", "[Buffer(fp32, [M]), Buffer(fp32, [M])] [N]"), "return step.Bufferize(a=1).apply(E0)"),
+    (
+        spec("fp32 [M, N]; fp32 [M, N]", "[Buffer(fp32, [M]), Buffer(fp32, [M])] [N]"),
+        "return step.Bufferize(a=1).apply(step.Zip().apply((E0, E1)))",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("task", "program"), ACCEPT)
 def test_right_programs_are_accepted(task, program):
     found = check_program(task, program)
-    assert found.stage is Stage.RUN, [str(error) for error in found.errors]
+    assert found.stage == Stage.RUN, [str(error) for error in found.errors]
     assert found.graph is not None
 
 
@@ -262,7 +298,7 @@ def test_an_index_made_twice_warns_and_is_compared_when_the_program_runs():
         "return step.Merge(fn=fn_sum).apply((L, E1))"
     )
     found = check_program(task, program)
-    assert found.stage is Stage.RUN
+    assert found.stage == Stage.RUN
     assert "compared when the program runs" in found.warnings[0]
     assert found.graph.nodes[-1].compare_index
 
@@ -317,10 +353,10 @@ def test_a_dim_without_a_whole_value_is_an_error_and_no_crash():
     task = spec("fp32 [D/2, N]; fp32 [8, N]", "fp32 [D/2, N]")
     program = "for i in range(D_value):\n    x = step.Zip().apply((E0, E1))\nreturn E0"
     found = check_program(task, program, task.sizes | {"D": 17})
-    assert found.stage is Stage.TYPE
+    assert found.stage == Stage("TYPE")
     assert "dims [8, N]" in str(found.errors[0])
 
 
 def test_the_variable_of_a_comprehension_is_local_and_what_it_hides_comes_back():
-    assert report("L = [E1 for E0 in [1, 2]]\nreturn E0").stage is Stage.RUN
+    assert report("L = [E1 for E0 in [1, 2]]\nreturn E0").stage == Stage.RUN
     assert "x, which is not defined" in str(report("L = [x for x in [E0]]\nreturn x").errors[0])

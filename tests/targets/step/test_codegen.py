@@ -16,14 +16,14 @@ import pytest
 import torch
 
 from opsmith.errors import TaskError
+from opsmith.problems.drawing import draw_data
+from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.step import StepError
 from opsmith.targets.step.codegen import generate_script
-from opsmith.targets.step.codegen.text import indented, pinned_global, valued
-from opsmith.targets.step.execution.data import draw
-from opsmith.targets.step.execution.trials import shape_sets
+from opsmith.targets.step.codegen.text import bind_value, indent_text, pinned_global
 from opsmith.targets.step.ir import read_spec
 
-SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "benchmarks").glob("*/*.yaml"))
+SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "suites").glob("step*/*.yaml"))
 FIG18 = Path(__file__).parents[2] / "fixtures" / "paper" / "fig18.yaml"
 
 TASK = """\
@@ -158,7 +158,7 @@ def test_pytest_runs_the_script_at_every_shape_set(tmp_path: Path) -> None:
     script(tmp_path)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    sets = shape_sets(read_spec(TASK))
+    sets = choose_shape_sets(read_spec(TASK).problem)
     assert "three" in sets
     assert f"{len(sets)} passed" in done.stdout, done.stdout
 
@@ -250,7 +250,7 @@ def test_the_script_draws_what_the_verifier_draws(path: Path, tmp_path: Path) ->
     assert spec.impl is not None
     made = tmp_path / "test_it.py"
     made.write_text(generate_script(spec, spec.impl), encoding="utf-8")
-    given, wanted = names(made)["input_data"], draw(spec, {}, 42).input_data
+    given, wanted = names(made)["input_data"], draw_data(spec.problem, {}, 42).input_data
     assert given.keys() == wanted.keys()
     assert all(torch.equal(given[name], wanted[name]) for name in wanted)
 
@@ -273,7 +273,7 @@ TYPES_IMPL = "B0, B1 = step.Copy().apply(B)\nreturn A, F, step.Zip().apply((B0, 
 
 def test_every_type_and_generator_is_drawn_as_declared(tmp_path: Path) -> None:
     made = names(script(tmp_path, TYPES, TYPES_IMPL))
-    wanted = draw(read_spec(TYPES), {}, 42).input_data
+    wanted = draw_data(read_spec(TYPES).problem, {}, 42).input_data
     for name, tensor in wanted.items():
         assert made["input_data"][name].dtype == tensor.dtype
         assert torch.equal(made["input_data"][name], tensor)
@@ -331,12 +331,12 @@ def test_own_tolerances_prevail(tmp_path: Path) -> None:
     ],
 )
 def test_the_value_of_a_text_gets_a_name(text: str, expected: str) -> None:
-    assert valued(text, "y") == expected
+    assert bind_value(text, "y") == expected
 
 
 def test_lines_inside_strings_are_not_indented() -> None:
-    assert indented('x = """a\n b"""\n\ny = 1', 2) == '  x = """a\n b"""\n\n  y = 1'
-    assert indented("return f'''\n{x}'''", 2) == "  return f'''\n{x}'''"
+    assert indent_text('x = """a\n b"""\n\ny = 1', 2) == '  x = """a\n b"""\n\n  y = 1'
+    assert indent_text("return f'''\n{x}'''", 2) == "  return f'''\n{x}'''"
 
 
 def test_pins_follow_every_statement_that_sets_a_size() -> None:

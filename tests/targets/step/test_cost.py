@@ -9,7 +9,7 @@ import torch
 
 from opsmith.errors import TaskError
 from opsmith.targets import TaskFault
-from opsmith.targets.step.cost import cost, cost_of, measured_cost
+from opsmith.targets.step.cost import cost_of, estimate_cost, measure_cost
 from opsmith.targets.step.cost.fns import OpCounter
 from opsmith.targets.step.cost.model import CostReport, CostRow, FnCost
 from opsmith.targets.step.ir import read_spec
@@ -62,11 +62,13 @@ def _row(report: CostReport, name: str) -> CostRow:
 def _static(spec: TaskSpec, impl: str, **sizes: int) -> CostReport:
     graph = check_program(spec, impl).graph
     assert graph is not None
-    return cost(spec, graph, {**spec.sizes, **{f"?{key[1:].replace('_', '.')}": n for key, n in sizes.items()}}, {})
+    return estimate_cost(
+        spec, graph, {**spec.sizes, **{f"?{key[1:].replace('_', '.')}": n for key, n in sizes.items()}}, {}
+    )
 
 
 def test_the_worked_example_costs_what_the_reference_says() -> None:
-    report = measured_cost(read_spec(GATE), GATE_IMPL)
+    report = measure_cost(read_spec(GATE), GATE_IMPL)
     assert (report.off_chip_bytes, report.on_chip_bytes, report.cycles) == (724, 1364, 132)
     assert report.flops == 7 * 96
     assert report.operational_intensity == pytest.approx(0.928, abs=5e-4)
@@ -93,7 +95,7 @@ def test_sizes_that_a_partition_makes_are_measured() -> None:
     assert _row(unknown, "Partition").busy is None
     assert unknown.cycles is None
     assert unknown.off_chip_bytes is not None
-    measured = measured_cost(spec, ROUTE_IMPL)
+    measured = measure_cost(spec, ROUTE_IMPL)
     routed = measured.rows[3].busy
     assert routed is not None
     assert 3 + 3 <= routed <= 3 + 6
@@ -141,13 +143,13 @@ def test_a_slow_fn_takes_more_cycles_per_element() -> None:
     spec = read_spec(GATE)
     graph = check_program(spec, GATE_IMPL).graph
     assert graph is not None
-    slow = cost(spec, graph, spec.sizes, {"fn_gate": FnCost(96, 1216)}, {"fn_gate": 10})
+    slow = estimate_cost(spec, graph, spec.sizes, {"fn_gate": FnCost(96, 1216)}, {"fn_gate": 10})
     assert (_row(slow, "Map(fn_gate)").busy, _row(slow, "Map(fn_gate)").latency) == (7 * 10, 10)
 
 
 def test_inputs_that_are_not_used_are_not_loaded() -> None:
     spec = read_spec(GATE.replace("inputs: [", "inputs: [{name: X, dtype: fp32, dims: [K], data_gen: torch.rand}, "))
-    assert measured_cost(spec, GATE_IMPL).off_chip_bytes == 724
+    assert measure_cost(spec, GATE_IMPL).off_chip_bytes == 724
 
 
 def test_figures_are_json() -> None:

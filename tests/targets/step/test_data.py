@@ -4,19 +4,19 @@ import pytest
 import torch
 from authors import SEED, bindings, output, stream, task
 
-from opsmith.targets import TaskFault
-from opsmith.targets.step.execution.data import (
+from opsmith.problems.dims import make_symbol
+from opsmith.problems.drawing import (
     MARGIN,
-    draw,
     draw_case,
+    draw_data,
     draw_with_margins,
     draws_numbers,
-    expected_values,
-    jittered,
-    widen,
+    jitter_data,
+    widen_data,
 )
-from opsmith.targets.step.language.dims import symbol
-from opsmith.targets.step.language.spec import CaseSpec
+from opsmith.problems.problem import CaseSpec
+from opsmith.problems.reference import compute_expected
+from opsmith.targets import TaskFault
 
 E2 = "E_value = 2\nctx[E] = E_value"
 SIZED = task(
@@ -27,7 +27,7 @@ SIZED = task(
 
 
 def test_data_is_drawn_in_file_order_after_one_seed():
-    drawn = draw(task(), {}, 42).input_data
+    drawn = draw_data(task().problem, {}, 42).input_data
     torch.manual_seed(42)
     wanted = {"E0": torch.randn(7, 16), "W": torch.randn(16, 9), "b": torch.randn(16)}
     assert {name: tensor.tolist() for name, tensor in drawn.items()} == {k: v.tolist() for k, v in wanted.items()}
@@ -35,7 +35,7 @@ def test_data_is_drawn_in_file_order_after_one_seed():
 
 def test_multihot_rows_are_drawn_one_by_one_in_row_order():
     spec = task(inputs=(stream("E0", "Multihot(fp32, D) [N, M]", None, 1, 3),), parameters=())
-    drawn = draw(spec, {}, 7).input_data["E0"]
+    drawn = draw_data(spec.problem, {}, 7).input_data["E0"]
     torch.manual_seed(7)
     wanted = torch.zeros(35, 16)
     for row in wanted:
@@ -56,17 +56,17 @@ def test_multihot_rows_are_drawn_one_by_one_in_row_order():
 )
 def test_generators(data_gen, dtype, check):
     spec = task(inputs=(stream("E0", f"{dtype} [D, N]", data_gen, -1, 1),))
-    assert check(draw(spec, {}, 1).input_data["E0"])
+    assert check(draw_data(spec.problem, {}, 1).input_data["E0"])
 
 
 def test_the_process_keeps_its_random_state_and_default_dtype():
     torch.manual_seed(3)
     wanted = torch.rand(2)
     torch.manual_seed(3)
-    draw_with_margins(task(global_code="torch.rand(5)"), {}, "x")
+    draw_with_margins(task(global_code="torch.rand(5)").problem, {}, "x")
     assert torch.equal(torch.rand(2), wanted)
     with pytest.raises(TaskFault):
-        draw(task(global_code="1 / 0"), {}, 1)
+        draw_data(task(global_code="1 / 0").problem, {}, 1)
     assert torch.get_default_dtype() is torch.float32
 
 
@@ -75,16 +75,16 @@ def test_wide_data_holds_the_same_numbers_as_float64():
     narrow, wide = bindings(spec), bindings(spec, wide=True)
     assert all(torch.equal(wide.input_data[name], narrow.input_data[name].double()) for name in ("E0", "W", "b"))
     assert wide.namespace["third"].item() == 1 / 3
-    assert expected_values(spec, wide)[0][0].dtype is torch.float64
-    assert expected_values(spec, narrow)[0][0].dtype is torch.float32
+    assert compute_expected(spec.problem, wide)[0][0].dtype is torch.float64
+    assert compute_expected(spec.problem, narrow)[0][0].dtype is torch.float32
 
 
 def test_global_gives_sizes_through_dims_and_names():
     bound = bindings(SIZED)
     assert bound.sizes["E"] == 2
     assert bound.input_data["E0"].shape == (7, 2)
-    assert bound.namespace["ctx"][symbol("E")] == bound.namespace["ctx"]["E"] == bound.namespace["E_value"] == 2
-    assert bound.namespace["E"] == symbol("E")
+    assert bound.namespace["ctx"][make_symbol("E")] == bound.namespace["ctx"]["E"] == bound.namespace["E_value"] == 2
+    assert bound.namespace["E"] == make_symbol("E")
 
 
 def test_an_override_wins_over_global_also_within_it():
@@ -112,7 +112,7 @@ def test_an_override_wins_over_global_also_within_it():
 )
 def test_a_task_whose_data_cannot_be_made_is_its_authors_fault(change, words):
     with pytest.raises(TaskFault) as caught:
-        draw(task(**change), {}, 1)
+        draw_data(task(**change).problem, {}, 1)
     assert words in str(caught.value)
 
 
@@ -133,7 +133,7 @@ def test_a_task_whose_data_cannot_be_made_is_its_authors_fault(change, words):
 def test_a_reference_that_is_wrong_is_its_authors_fault(texts, words):
     spec = task(outputs=(output("S0", "fp32 [N]", *texts),))
     with pytest.raises(TaskFault) as caught:
-        expected_values(spec, bindings(spec))
+        compute_expected(spec.problem, bindings(spec))
     assert caught.value.diagnostic.kind == "TASK"
     assert words in str(caught.value)
 
@@ -149,7 +149,7 @@ def test_transforms_share_one_namespace_and_work_on_clones():
     )
     bound = bindings(spec)
     before = bound.input_data["E0"].clone()
-    (first, second), (third,) = expected_values(spec, bound)
+    (first, second), (third,) = compute_expected(spec.problem, bound)
     assert torch.equal(first, third)
     assert torch.equal(second, 2 * before)
     assert torch.equal(bound.input_data["E0"], before)
@@ -157,8 +157,8 @@ def test_transforms_share_one_namespace_and_work_on_clones():
 
 def test_jitter_moves_continuous_numbers_by_one_rounding_error():
     spec = task(inputs=(stream("E0", "fp32 [D, N]"), stream("E1", "fp32 [N]", "binary")))
-    drawn = draw(spec, {}, SEED)
-    wide, moved = widen(spec, drawn, SEED), jittered(spec, drawn, SEED)
+    drawn = draw_data(spec.problem, {}, SEED)
+    wide, moved = widen_data(spec.problem, drawn, SEED), jitter_data(spec.problem, drawn, SEED)
     change = (moved.input_data["E0"] / wide.input_data["E0"] - 1).abs()
     assert torch.allclose(change, torch.full_like(change, torch.finfo(torch.float32).eps), rtol=1e-6)
     assert torch.equal(moved.input_data["E1"], wide.input_data["E1"])
@@ -170,8 +170,8 @@ MARGIN_TEXT = "score = torch.sigmoid(input_data['E0'])\n(score - 0.5).abs()"
 def test_data_is_redrawn_until_decisions_are_clear_in_both_precisions():
     spec = task(margins=(MARGIN_TEXT,))
     for seed in range(5):
-        first = draw_with_margins(spec, {}, str(seed))
-        again = draw_with_margins(spec, {}, str(seed))
+        first = draw_with_margins(spec.problem, {}, str(seed))
+        again = draw_with_margins(spec.problem, {}, str(seed))
         for one, other in zip(first, again, strict=True):
             assert torch.equal(one.input_data["E0"], other.input_data["E0"])
             assert (torch.sigmoid(one.input_data["E0"]) - 0.5).abs().min() >= MARGIN
@@ -180,13 +180,13 @@ def test_data_is_redrawn_until_decisions_are_clear_in_both_precisions():
 
 def test_a_margin_sees_the_names_of_the_transforms_and_may_be_empty():
     spec = task(margins=("total[:0]",), outputs=(output("S0", "fp32 [N]", "total = input_data['E0'].sum(-1)"),))
-    assert draw_with_margins(spec, {}, "x")
+    assert draw_with_margins(spec.problem, {}, "x")
 
 
 def test_a_margin_that_no_draw_keeps_is_named():
     spec = task(margins=("torch.ones(3)", "torch.zeros(1)"))
     with pytest.raises(TaskFault) as caught:
-        draw_with_margins(spec, {}, "x")
+        draw_with_margins(spec.problem, {}, "x")
     assert caught.value.diagnostic.text == "torch.zeros(1)"
     assert "all of 200 draws at D = 16, K = 9, N = 7" in str(caught.value)
 
@@ -196,20 +196,20 @@ def test_a_margin_that_no_draw_keeps_is_named():
 )
 def test_random_numbers_that_no_seed_brings_back_are_the_authors_fault(text):
     with pytest.raises(TaskFault, match="another noise when it runs again"):
-        draws_numbers(task(global_code=text))
+        draws_numbers(task(global_code=text).problem)
 
 
 @pytest.mark.parametrize(("text", "drawn"), [("", False), ("x = float('nan')", False), ("x = torch.rand(2)", True)])
 def test_what_torch_draws_is_known(text, drawn):
-    assert draws_numbers(task(global_code=text)) is drawn
+    assert draws_numbers(task(global_code=text).problem) is drawn
 
 
 @pytest.mark.parametrize("text", ["None", "'yes'", "input_data.update({})", "[]"])
 def test_a_hand_made_input_without_a_property_is_the_authors_fault(text):
     with pytest.raises(TaskFault, match=r"cases\[0\]: given data without the property"):
-        draw_case(task(cases=(CaseSpec(text),)), {}, 0)
+        draw_case(task(cases=(CaseSpec(text),)).problem, {}, 0)
 
 
 def test_margins_are_numbers():
     with pytest.raises(TaskFault, match=r"margins\[0\]: given NoneType; expected a tensor of distances"):
-        draw_with_margins(task(margins=("None",)), {}, "x")
+        draw_with_margins(task(margins=("None",)).problem, {}, "x")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsmith.targets.step.language.dims import Dim, DimError, literal, parse_dim, symbol
+from opsmith.problems.dims import Dim, DimError, make_literal, make_symbol, parse_dim
 from opsmith.targets.step.language.types import (
     StepTypeError,
-    layout,
+    element_shape,
     parse_dims,
     parse_stream,
     parse_type,
@@ -49,11 +49,11 @@ def test_a_dim_without_a_whole_value_says_why():
 
 def test_products_are_bounded():
     with pytest.raises(DimError, match="64 factors"):
-        prod([symbol("M")] * 65)
+        prod([make_symbol("M")] * 65)
 
 
 DIMS = st.recursive(
-    st.sampled_from([symbol("M"), symbol("N"), symbol("D"), literal(2), literal(3)]),
+    st.sampled_from([make_symbol("M"), make_symbol("N"), make_symbol("D"), make_literal(2), make_literal(3)]),
     lambda inner: st.builds(lambda a, b, up: a * b if up else a / b, inner, inner, st.booleans()),
     max_leaves=6,
 )
@@ -77,7 +77,7 @@ def test_a_printed_dim_reads_back(dim: Dim):
 )
 def test_the_tensor_of_a_stream_has_reversed_dims_then_the_element(text, dims, shape):
     assert tensor_shape(parse_type(text), parse_dims(dims), SIZES) == shape
-    assert layout(parse_type(text), SIZES) == shape[len(dims) :]
+    assert element_shape(parse_type(text), SIZES) == shape[len(dims) :]
 
 
 def test_equality_of_types_is_structural_and_ordered():

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the language and of the frontend run and give what they say."""
+"""The examples in the docstrings of problems, the language and the frontend run and give what they say."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from importlib import import_module
 
 import pytest
 
+import opsmith.problems
 import opsmith.step
 import opsmith.targets.step
 
 MODULES = [
     name
-    for package in (opsmith.targets.step, opsmith.step)
+    for package in (opsmith.problems, opsmith.targets.step, opsmith.step)
     for _, name, _ in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
 ]
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from opsmith.targets.step.execution.authored import compile_body
-from opsmith.targets.step.execution.elementwise import prove
+from opsmith.targets.step.execution.bodies import compile_body
+from opsmith.targets.step.execution.elementwise import prove_elementwise
 
 NAMES = {
     "torch": torch,
@@ -20,7 +20,7 @@ RANK = 1  # of the one input and the one state
 
 
 def proof(body, results=(RANK,)):
-    return prove(compile_body(body, "f").tree, NAMES, (RANK,), (RANK,), results)
+    return prove_elementwise(compile_body(body, "f").tree, NAMES, (RANK,), (RANK,), results)
 
 
 @pytest.mark.parametrize(

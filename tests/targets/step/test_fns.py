@@ -6,11 +6,11 @@ from authors import batched, elements, function
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opsmith.problems.precision import default_dtype, default_of
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.fns import Mode
-from opsmith.targets.step.execution.precision import default_dtype, default_of
-from opsmith.targets.step.execution.vmap import _by_torch
-from opsmith.targets.step.execution.vmap import batched as vmapped
+from opsmith.targets.step.execution.vmap import _map_by_torch
+from opsmith.targets.step.execution.vmap import map_batch as vmapped
 
 GLOBAL = "gelu = torch.nn.GELU()\nact = torch.nn.functional.silu\nsoftmax = torch.nn.Softmax(dim=-1)\nhalf = 0.5"
 D, DK, KD = "Buffer(fp32, [D])", "Buffer(fp32, [D, K])", "Buffer(fp32, [K, D])"
@@ -67,7 +67,7 @@ def same(given, wanted):
 def loop(fn, state, input, batch, wide):
     """The results of the per-element loop under the default dtype of the run."""
     with default_dtype(default_of(wide)):
-        return fn._loop(state, input, (batch,))
+        return fn._run_each(state, input, (batch,))
 
 
 def made(name, wide=False):
@@ -118,7 +118,7 @@ def test_an_empty_batch_has_the_declared_layout(name):
 def test_the_two_forms_of_vmap_agree(name):
     fn, stateful, _ = made(name)
     state, input = elements(fn, 4, 1, stateful)
-    own, theirs = vmapped(fn._apply, state, input, 4), _by_torch(fn._apply, state, input)
+    own, theirs = vmapped(fn._apply, state, input, 4), _map_by_torch(fn._apply, state, input)
     assert all(torch.equal(x, y) if isinstance(x, torch.Tensor) else x == y for x, y in zip(own, theirs, strict=True))
 
 
@@ -233,8 +233,8 @@ def test_a_reduction_equals_the_fn_entry_by_entry(body, init, known, special):
     for entry in data.unbind(1):
         state = fn(state, [entry], (3,))
         states.append(state[0])
-    same(fn.reduction.all([data], 1), state)
-    same(fn.reduction.running([data], 1), [torch.stack(states, 1)])
+    same(fn.reduction.reduce_all([data], 1), state)
+    same(fn.reduction.reduce_running([data], 1), [torch.stack(states, 1)])
 
 
 @pytest.mark.parametrize(
@@ -252,5 +252,5 @@ def test_what_is_no_plain_reduction_runs_entry_by_entry(given, made_type, body, 
 def test_fields_may_be_reduced_in_different_ways():
     body = "return [torch.minimum(state[0], input[1]), input[0] + state[1]]"
     fn = batched(function(["fp32", "fp32"], ["fp32", "fp32"], body, (9.0, 1.0)))
-    first, second = fn.reduction.all([torch.tensor([1.0, 2.0]), torch.tensor([8.0, 7.0])], 0)
+    first, second = fn.reduction.reduce_all([torch.tensor([1.0, 2.0]), torch.tensor([8.0, 7.0])], 0)
     assert (first.item(), second.item()) == (7.0, 4.0)

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from opsmith import step
+from opsmith.problems.dims import parse_dim
 from opsmith.step.sizes import Quotient
-from opsmith.targets.step.language.dims import parse_dim
 from opsmith.targets.step.language.types import parse_stream
 
 M, N, K, D, E = (step.Dim(name, size) for name, size in {"M": 3, "N": 2, "K": 2, "D": 4, "E": 2}.items())

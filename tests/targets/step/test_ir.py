@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opsmith.errors import TaskError
+from opsmith.problems.problem import DEFAULT_SIZES, CaseSpec
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, sizes_with, write_spec
-from opsmith.targets.step.language.spec import DEFAULT_SIZES, CaseSpec, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import parse_dims, parse_type, symbols_of
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"
-SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "benchmarks").glob("*/*.yaml"))
+SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "suites").glob("step*/*.yaml"))
 
 TASK = """\
 test_name: row_energy
@@ -110,6 +111,32 @@ def test_a_fn_without_start_values_is_stateless(written: str) -> None:
 def test_start_values_of_a_bool_are_true_and_false() -> None:
     text = TASK.replace("init: [0]", "init: [true]").replace("output_dtype: fp32", "output_dtype: bool")
     assert read_spec(text).fns[0].init == (1,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "given"),
+    [
+        ("fns:", "functions:", 19, "the function fn_sumsq under `functions`"),
+        ("fns:", "fns:\nhardware:", 20, "under `hardware`"),
+        ("fns:\n", "", 18, "under `parameters`"),
+        ("fns:\n", "cases:\n", 19, "under `cases`"),
+        ("test_name:", "func_name: fn_sq\ntest_name:", 1, "the function fn_sq outside of a list"),
+    ],
+)
+def test_a_function_outside_of_fns_is_the_one_mistake_of_its_file(old: str, new: str, line: int, given: str) -> None:
+    with pytest.raises(TaskError) as caught:
+        read_spec(TASK.replace(old, new))
+    (finding,) = caught.value.diagnostics
+    assert (finding.line, finding.expected) == (line, "functions as a list under `fns`")
+    assert given in finding.given
+    assert "`fns:`" in finding.remedy
+
+
+def test_functions_under_another_key_beside_fns_are_kept_as_a_key_without_meaning() -> None:
+    text = TASK + "dropped_fns:\n  - {name: Old, func_name: fn_old}\n"
+    spec, warnings = read_spec_with_warnings(text)
+    assert len(spec.fns) == 1
+    assert "dropped_fns: unknown key without meaning" in warnings[0]
 
 
 def test_unknown_keys_are_kept_and_reported() -> None:
@@ -366,12 +393,12 @@ def _tensors(draw: st.DrawFn, name: str) -> TensorSpec:
 
 
 @st.composite
-def _fns(draw: st.DrawFn, name: str) -> Fn:
+def _fns(draw: st.DrawFn, name: str) -> FnSpec:
     given_type, made = parse_type(draw(st.lists(_types(), min_size=1, max_size=3))), draw(_types())
     number = st.sampled_from([0, 1]) if "fp" not in made else st.floats(-60000, 60000) | st.just(float("-inf"))
     init = draw(st.none() | st.tuples(number))
     body = _code(draw(CODE_LINES), "return [input[0]]")
-    return Fn(draw(NAMES), name, body, given_type, parse_type(made), init)
+    return FnSpec(draw(NAMES), name, body, given_type, parse_type(made), init)
 
 
 @st.composite

@@ -8,19 +8,19 @@ import pytest
 import torch
 from targets.step.programs import spec
 
-from opsmith.targets.step.execution.data import draw
-from opsmith.targets.step.execution.run import execute
+from opsmith.targets.step.execution.bound import draw_bound
+from opsmith.targets.step.execution.run import execute_program
 from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.spec import Fn, OutputSpec
+from opsmith.targets.step.language.spec import FnSpec, OutputSpec
 from opsmith.targets.step.language.types import parse_type
-from opsmith.targets.step.mutation.fn_laws import exchangeable, first_step, projection
+from opsmith.targets.step.mutation.fn_laws import find_exchangeable, find_first_step, find_projection
 from opsmith.targets.step.mutation.normal_form import Terms, normal_form
 
 PAIR = "[fp32, fp32]"
 
 
 def fn(name, given, made, body, init=None):
-    return Fn(name, name, body, parse_type(given), parse_type(made), init)
+    return FnSpec(name, name, body, parse_type(given), parse_type(made), init)
 
 
 FNS = (
@@ -85,7 +85,7 @@ def test_fields_of_equal_terms_have_equal_data():
     proven = 0
     for seed in range(40):
         graph = grown(seed)
-        data = execute(graph, draw(TASK, {}, seed), 10**5)
+        data = execute_program(graph, draw_bound(TASK, {}, seed), 10**5)
         terms = [term for fields in normal_form(Terms(), graph) for term in fields]
         values = [(graph.values[s], i) for s, made in zip(graph.outputs, data, strict=True) for i in range(len(made))]
         flat = [tensor.reshape(-1) for made in data for tensor in made]
@@ -170,8 +170,8 @@ def test_what_differs_is_kept_apart(left, right, outputs):
 def test_a_text_proves_what_it_selects_and_what_may_trade_places(body, kept, traded):
     made = PAIR if kept == (1, 0) else "fp32"
     found = fn("fn_x", PAIR, made, body)
-    assert projection(found) == kept
-    assert exchangeable(found) == traded
+    assert find_projection(found) == kept
+    assert find_exchangeable(found) == traded
 
 
 @pytest.mark.parametrize(
@@ -187,4 +187,4 @@ def test_a_text_proves_what_it_selects_and_what_may_trade_places(body, kept, tra
     ],
 )
 def test_a_first_step_from_init_selects_its_input_only_at_the_unit(given, body, init, kept):
-    assert first_step(fn("fn_x", given, "fp32", body, (init,))) == kept
+    assert find_first_step(fn("fn_x", given, "fp32", body, (init,))) == kept

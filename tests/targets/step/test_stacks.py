@@ -14,12 +14,12 @@ from targets.step.test_run import TASK, programs
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution import folds
 from opsmith.targets.step.execution import judge as judge_module
-from opsmith.targets.step.execution.data import draw
-from opsmith.targets.step.execution.judge import judge
-from opsmith.targets.step.execution.run import RunError, execute, execute_batch
-from opsmith.targets.step.execution.schedule import schedule
+from opsmith.targets.step.execution.bound import draw_bound
+from opsmith.targets.step.execution.judge import judge_programs
+from opsmith.targets.step.execution.run import RunError, execute_batch, execute_program
+from opsmith.targets.step.execution.schedule import schedule_programs
 from opsmith.targets.step.execution.stack import Stack
-from opsmith.targets.step.execution.trials import trials
+from opsmith.targets.step.execution.trials import make_trials
 from opsmith.targets.step.language.check import check_program
 
 
@@ -41,11 +41,11 @@ def graph_of(task, program):
 @given(st.lists(programs(), min_size=1, max_size=5), st.integers(0, 100))
 def test_a_batch_on_three_draws_equals_each_program_on_each_draw(texts, seed):
     graphs = [graph_of(TASK, text) for text in texts]
-    draws = [draw(TASK, {}, seed + number) for number in range(3)]
+    draws = [draw_bound(TASK, {}, seed + number) for number in range(3)]
     stackable = [graph for graph in graphs if graph.is_stackable]
     for graph, made in zip(stackable, execute_batch(stackable, Stack(draws)) if stackable else (), strict=True):
         for number, bindings in enumerate(draws):
-            for stacked, alone in zip(made[0], execute(graph, bindings, 10**4)[0], strict=True):
+            for stacked, alone in zip(made[0], execute_program(graph, bindings, 10**4)[0], strict=True):
                 torch.testing.assert_close(stacked[number], alone, rtol=1e-5, atol=1e-5)
     for graph, made in zip(graphs, execute_batch(graphs, Stack(draws[:1])), strict=True):
         for together, slow in zip(made[0], interpret(graph, draws[0])[0], strict=True):
@@ -55,10 +55,10 @@ def test_a_batch_on_three_draws_equals_each_program_on_each_draw(texts, seed):
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs(), st.integers(0, 3), st.integers(1, 40))
 def test_an_accum_that_takes_its_map_in_parts_equals_the_arbiter(program, seed, part):
-    graph, bindings = graph_of(TASK, program), draw(TASK, {}, seed)
+    graph, bindings = graph_of(TASK, program), draw_bound(TASK, {}, seed)
     kept, folds.PART = folds.PART, part
     try:
-        (made,) = execute(graph, bindings, 10**4)
+        (made,) = execute_program(graph, bindings, 10**4)
     finally:
         folds.PART = kept
     for fast, slow in zip(made, interpret(graph, bindings)[0], strict=True):
@@ -94,7 +94,7 @@ def test_routed_streams_of_several_draws_are_kept_apart(name, draws):
     text = "I, J = step.Copy().apply(E1)\nP = step.Partition(N=2).apply((E0, I))\n" + ROUTES[name]
     graph = check_program(task, text).graph
     assert graph.is_stackable
-    bindings = [draw(task, {}, seed) for seed in range(draws)]
+    bindings = [draw_bound(task, {}, seed) for seed in range(draws)]
     assert len({tuple(one.input_data["E1"].sum(0).tolist()) for one in bindings}) > 1 or draws == 1
     (made,) = execute_batch([graph], Stack(bindings))
     for number, one in enumerate(bindings):
@@ -132,7 +132,7 @@ HALF = "\n".join(
 
 def test_what_programs_share_is_one_step():
     texts = [HALF.format(index="E1"), "# another layout\n\n" + HALF.format(index="E1"), HALF.format(index="E2")]
-    batch = schedule(tuple(check_program(SHARED, text).graph for text in texts))
+    batch = schedule_programs(tuple(check_program(SHARED, text).graph for text in texts))
     assert [step.op for step in batch.steps] == ["Partition", "Merge", "Partition", "Merge"]
     assert [len(member.lines) for member in batch.members] == [2, 2, 2]
     assert batch.members[0].outputs == batch.members[1].outputs != batch.members[2].outputs
@@ -141,7 +141,7 @@ def test_what_programs_share_is_one_step():
 def test_a_failure_is_that_of_the_programs_that_have_it_at_their_own_line():
     texts = [HALF.format(index="E1"), HALF.format(index="E2"), "# a\n# b\n" + HALF.format(index="E2"), "return E0"]
     graphs = [check_program(SHARED, text).graph for text in texts]
-    drawn = draw(SHARED, {}, 0)
+    drawn = draw_bound(SHARED, {}, 0)
     half = drawn.input_data["E2"].clone()
     half[1, 0] = 0.5
     bindings = replace(drawn, input_data={**drawn.input_data, "E2": half})
@@ -172,7 +172,9 @@ def test_a_fault_of_a_fn_concerns_only_the_programs_that_use_it():
         "return step.Map(fn=fn_bad).apply(E0)",
         "return step.Map(fn=fn_inc).apply(step.Map(fn=fn_bad).apply(E0))",
     ]
-    right, wrong, behind = judge(faulty, [check_program(faulty, text).graph for text in texts], trials(faulty)[0].data)
+    right, wrong, behind = judge_programs(
+        faulty, [check_program(faulty, text).graph for text in texts], make_trials(faulty)[0].data
+    )
     assert right.errors == ()
     assert isinstance(wrong, TaskFault)
     assert isinstance(behind, TaskFault)
@@ -186,12 +188,12 @@ def test_programs_that_do_too_much_at_once_run_in_portions_with_the_same_result(
         "return E0",
     ]
     graphs = [check_program(FAULTY, text).graph for text in texts]
-    case = trials(FAULTY)[0].data
-    wanted = judge(FAULTY, graphs, case)
+    case = make_trials(FAULTY)[0].data
+    wanted = judge_programs(FAULTY, graphs, case)
     assert [bool(result.errors) for result in wanted] == [False, True, True]
     for limit in (1, 40):
         monkeypatch.setattr(judge_module, "AT_ONCE", limit)
-        assert judge(FAULTY, graphs, case) == wanted
+        assert judge_programs(FAULTY, graphs, case) == wanted
 
 
 FICKLE = replace(
@@ -216,21 +218,21 @@ def test_a_fn_that_cannot_be_prepared_concerns_only_the_programs_that_use_it():
     ]
     graphs = [check_program(FICKLE, text).graph for text in texts]
     assert all(graphs)
-    right, wrong, fault = judge(FICKLE, graphs, trials(FICKLE)[0].data)
+    right, wrong, fault = judge_programs(FICKLE, graphs, make_trials(FICKLE)[0].data)
     assert right.errors == ()
     assert wrong.errors
     assert isinstance(fault, TaskFault)
 
 
 def test_the_first_draw_decides_whatever_a_later_one_brings_to_light():
-    probe = trials(FAULTY)[0].data.stack.inputs["E0"]
+    probe = make_trials(FAULTY)[0].data.stack.inputs["E0"]
     later = float(probe[1:].max())  # of a later draw only
     assert later > float(probe[0].max())
     body = f"assert input[0] < {later - 1e-9!r}, 'late'\nreturn [input[0]]"
     task = replace(FAULTY, fns=(replace(FAULTY.fns[0], apply=body),))
     graph = check_program(task, "return step.Map(fn=fn_bad).apply(E0)").graph
-    case = trials(task)[0].data
-    (judged,) = judge(task, [graph], case)
+    case = make_trials(task)[0].data
+    (judged,) = judge_programs(task, [graph], case)
     assert not isinstance(judged, TaskFault)
     assert "base seed 0" in judged.errors[0].where
 
@@ -238,10 +240,10 @@ def test_the_first_draw_decides_whatever_a_later_one_brings_to_light():
 def test_the_error_of_draws_judged_one_by_one_is_the_largest(monkeypatch):
     graph = check_program(FAULTY, "return step.Map(fn=fn_inc).apply(E0)").graph
     task = replace(FAULTY, outputs=(output("S0", "fp32 [M]", "input_data['E0'] + 1 + 1e-10 * input_data['E0'].abs()"),))
-    case = trials(task)[0].data
-    (together,) = judge(task, [graph], case)
+    case = make_trials(task)[0].data
+    (together,) = judge_programs(task, [graph], case)
     monkeypatch.setattr(judge_module, "AT_ONCE", 1)
-    (apart,) = judge(task, [graph], case)
+    (apart,) = judge_programs(task, [graph], case)
     assert together.max_abs_error == apart.max_abs_error > 0
 
 
@@ -254,4 +256,4 @@ def test_a_partition_of_a_routed_stream_does_not_shrink_what_is_counted():
     report = check_program(task, text)
     assert report.unrolled is not None, [str(error) for error in report.errors]
     with pytest.raises(RunError, match="a stream of 6000000 elements"):
-        execute(report.unrolled, draw(task, {}, 0), 100)
+        execute_program(report.unrolled, draw_bound(task, {}, 0), 100)

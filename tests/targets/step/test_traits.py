@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from opsmith.benchmarks import load_tasks
+from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith.targets.traits import Classified
+from opsmith.targets.protocols import Classified
 
 STEP = get_target("step")
 assert isinstance(STEP, Classified)
@@ -14,7 +14,7 @@ assert isinstance(STEP, Classified)
 
 def _traits(name: str, source: str | None = None) -> str | None:
     (task,) = load_tasks([name])
-    found = STEP.traits(task, source if source is not None else task.impl or "")
+    found = STEP.find_traits(task, source if source is not None else task.impl or "")
     return found.name if found else None
 
 
@@ -34,7 +34,7 @@ def test_one_oracle_of_each_class(task: str, kind: str):
 def test_a_copy_that_nobody_needs_is_no_reuse():
     (task,) = load_tasks(["rope_0"])
     copied = "X0, X1 = step.Copy().apply(E0)\n" + (task.impl or "").replace("E0", "X0")
-    assert STEP.check(task, copied).program is not None
+    assert STEP.check_program(task, copied).program is not None
     assert _traits("rope_0", copied) == "Arith-Once"
 
 

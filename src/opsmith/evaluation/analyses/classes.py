@@ -1,6 +1,6 @@
-"""Which kinds of tasks does the guardian help with, and which does it harm? (Table 2.)
+"""The kinds of tasks that the guardian helps with, and those that it harms (table 2).
 
-A task's class is what its author's own program needs: the target reads it off (`targets.traits`). Tasks without a
+A task's class is what its author's own program needs: the target reads it off (`Classified`). Tasks without a
 program of their own, and of targets that cannot tell, are in no class.
 """
 
@@ -8,64 +8,74 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opsmith.evaluation.bars import arm_in, bars
-from opsmith.evaluation.found import Analysis, Grid, Row, measured, number, short, stated
+from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, format_paper, shorten_model
+from opsmith.evaluation.bars import draw_bars, make_namer
 from opsmith.evaluation.study import ALL, Study
 from opsmith.records import Task
 from opsmith.report.figures import Spec
 from opsmith.targets import get_target
-from opsmith.targets.traits import Classified
+from opsmith.targets.protocols import Classified
 
 CLASSES = ("Arith-Once", "Arith-Reuse", "Shape-Once", "Shape-Reuse")
 SUMS = ("Arith", "Shape", "Once", "Reuse")
 MEASURES = ("pass@1", "pass@n")
 
 
-def classes(study: Study) -> Analysis:
+def analyse_classes(study: Study) -> Analysis:
     """pass@1 and pass@n by class and arm, and what the guardian did to the candidates."""
-    members = classified(study.tasks)
-    cells = [(series, arm) for series in study.series for arm in study.arms if study.cell(series, arm)]
+    members = classify_tasks(study.tasks)
+    cells = [
+        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
+    ]
     rows = [
-        _row(study, name, series, arm, kind, ids)
+        _make_row(study, name, series, arm, kind, ids)
         for series, arm in cells
         for name in MEASURES
         for kind, ids in members.items()
         if ids
     ]
-    effects = _effects(study)
+    effects = _tabulate_effects(study)
     return Analysis(
-        _headline(rows),
+        _write_headline(rows),
         tuple(rows),
-        (_sizes(study, members), _grid(rows, members), effects),
-        {"": _figure(study, rows)},
-        _notes(study, members),
+        (_tabulate_sizes(study, members), _tabulate_rows(rows, members), effects),
+        {"": _draw_figure(study, rows)},
+        _list_notes(study, members),
     )
 
 
-def classified(tasks: tuple[Task, ...]) -> Mapping[str, tuple[str, ...]]:
+def classify_tasks(tasks: tuple[Task, ...]) -> Mapping[str, tuple[str, ...]]:
     """Task ids by class, by half of its name, and all that have one."""
-    kinds = {task.id: kind for task in tasks if (kind := _kind(task)) is not None}
-    made = {name: tuple(task for task, kind in kinds.items() if kind == name) for name in CLASSES}
-    made |= {part: tuple(task for task, kind in kinds.items() if part in kind.split("-")) for part in SUMS}
-    return {**made, ALL: tuple(kinds)}
+    kinds = {task.id: kind for task in tasks if (kind := _find_kind(task)) is not None}
+    members = {name: tuple(task for task, kind in kinds.items() if kind == name) for name in CLASSES}
+    members |= {half: tuple(task for task, kind in kinds.items() if half in kind.split("-")) for half in SUMS}
+    return {**members, ALL: tuple(kinds)}
 
 
-def _kind(task: Task) -> str | None:
+def _find_kind(task: Task) -> str | None:
     target = get_target(task.target)
     if task.impl is None or not isinstance(target, Classified):
         return None
-    found = target.traits(task, task.impl)
-    return found.name if found else None
+    traits = target.find_traits(task, task.impl)
+    return traits.name if traits else None
 
 
-def _row(study: Study, name: str, series: str, arm: str, kind: str, tasks: tuple[str, ...]) -> Row:
-    estimate = study.pass_at_1 if name == "pass@1" else study.pass_at_n
-    return Row(series, arm, name, kind, estimate(series, arm, tasks), study.paper(name, arm, series, kind))
+def _make_row(study: Study, name: str, series: str, arm: str, kind: str, tasks: tuple[str, ...]) -> Row:
+    estimate = study.estimate_pass_at_1 if name == "pass@1" else study.estimate_pass_at_n
+    return Row(series, arm, name, kind, estimate(series, arm, tasks), study.find_paper(name, arm, series, kind))
 
 
-def _grid(rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> Grid:
+def _tabulate_rows(rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> Grid:
     lines = [
-        (row.of, short(row.model), row.arm, row.measure, measured(row.found), _of(row, members), stated(row.paper))
+        (
+            row.of,
+            shorten_model(row.model),
+            row.arm,
+            row.measure,
+            format_estimate(row.estimate),
+            _format_solved(row, members),
+            format_paper(row.paper),
+        )
         for kind in members
         for row in rows
         if row.of == kind
@@ -73,15 +83,15 @@ def _grid(rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> Grid:
     return Grid("By class", ("class", "model", "arm", "measure", "value", "tasks solved", "paper"), tuple(lines))
 
 
-def _of(row: Row, members: Mapping[str, tuple[str, ...]]) -> str:
+def _format_solved(row: Row, members: Mapping[str, tuple[str, ...]]) -> str:
     """pass@n as the paper writes it: 7/8."""
-    if row.measure != "pass@n" or row.found is None:
+    if row.measure != "pass@n" or row.estimate is None:
         return ""
     size = len(members[row.of])
-    return f"{row.found.value * size:.3g}/{size}"
+    return f"{row.estimate.value * size:.3g}/{size}"
 
 
-def _sizes(study: Study, members: Mapping[str, tuple[str, ...]]) -> Grid:
+def _tabulate_sizes(study: Study, members: Mapping[str, tuple[str, ...]]) -> Grid:
     lines = []
     for kind in CLASSES:
         paper = next((p for p in study.experiment.paper if p.measure == "tasks" and kind in p.values), None)
@@ -90,30 +100,34 @@ def _sizes(study: Study, members: Mapping[str, tuple[str, ...]]) -> Grid:
     return Grid("The classes of these tasks", ("class", "tasks", "paper, of its 26", "which"), tuple(lines))
 
 
-def _effects(study: Study) -> Grid:
+def _tabulate_effects(study: Study) -> Grid:
     """Candidates by what the guardian did; mean over seeds."""
     lines = []
-    for series in study.series:
-        for arm in study.arms:
-            cell = study.cell(series, arm)
+    for series in study.series_names:
+        for arm in study.arm_names:
+            cell = study.select_runs(series, arm)
             for effect in (
                 cell[0].result.guardian if cell and any(sum(o.result.guardian.values()) for o in cell) else ()
             ):
-                value = study.mean(series, arm, lambda o, name=effect: float(o.result.guardian[name]))  # type: ignore[misc]
-                lines.append((short(series), arm, effect, number(value, ",.1f")))
+                value = study.average_number(series, arm, lambda o, name=effect: float(o.result.guardian[name]))  # type: ignore[misc]
+                lines.append((shorten_model(series), arm, effect, format_number(value, ",.1f")))
     return Grid("What the guardian did", ("model", "arm", "effect", "candidates (mean over seeds)"), tuple(lines))
 
 
-def _headline(rows: list[Row]) -> str:
-    found = [row for row in rows if row.measure == "pass@n" and row.of in ("Reuse", "Once") and row.found]
-    return "pass@n: " + "; ".join(f"{row.of}, {row.arm}: {row.found}" for row in found)
+def _write_headline(rows: list[Row]) -> str:
+    reported = [row for row in rows if row.measure == "pass@n" and row.of in ("Reuse", "Once") and row.estimate]
+    return "pass@n: " + "; ".join(f"{row.of}, {row.arm}: {row.estimate}" for row in reported)
 
 
-def _notes(study: Study, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    left = [task.id for task in study.tasks if task.id not in members[ALL]]
-    return (f"in no class (no program of their own, or the target cannot tell): {', '.join(left)}",) if left else ()
+def _list_notes(study: Study, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    unclassified = [task.id for task in study.tasks if task.id not in members[ALL]]
+    return (
+        (f"in no class (no program of their own, or the target cannot tell): {', '.join(unclassified)}",)
+        if unclassified
+        else ()
+    )
 
 
-def _figure(study: Study, rows: list[Row]) -> Spec:
-    shown = (row for row in rows if row.measure == "pass@n" and row.of in CLASSES)
-    return bars(study, shown, x=lambda row: row.of, series=arm_in(study), x_title="class of the task")
+def _draw_figure(study: Study, rows: list[Row]) -> Spec:
+    charted_rows = (row for row in rows if row.measure == "pass@n" and row.of in CLASSES)
+    return draw_bars(study, charted_rows, x=lambda row: row.of, series=make_namer(study), x_title="class of the task")

@@ -15,8 +15,12 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from opsmith.problems.digest import hash_problem
+from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Stage, Task
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
+from opsmith.targets.programs import Traits
+from opsmith.targets.protocols import GUARDIAN, PROPOSER
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
@@ -25,15 +29,15 @@ from opsmith.targets.step.language.checked import Program
 from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.traits import manipulates_shapes, reuses_streams
-from opsmith.targets.traits import Traits
 
 if TYPE_CHECKING:
-    from opsmith.targets.audited import Finding, Judge
-    from opsmith.targets.drawn import Dataflow
-    from opsmith.targets.packaged import Solved
-    from opsmith.targets.step.execution.trials import Case
+    from opsmith.targets.audit import Finding, Judge
+    from opsmith.targets.hidden import HiddenTrials
+    from opsmith.targets.programs import Dataflow, Solved
+    from opsmith.targets.step.execution.data import StepTrialData
 
-VERIFIER = "step-2"  # raise it whenever a verdict can change: trials, tolerances, rules
+ROLES = (PROPOSER, GUARDIAN)  # whose prompts lie in prompts/
+VERIFIER = "step-3"  # raise it whenever a verdict can change: trials, tolerances, rules
 
 
 @lru_cache(maxsize=512)
@@ -53,6 +57,10 @@ class StepTarget:
 
     name = "step"
     verifier = VERIFIER
+    comment = "#"
+    stages = ("PARSE", "TYPE", "AFFINE")
+    repaired_stage = "AFFINE"
+    earlier_verifiers = ("step-2",)  # whose unfinished runs go on under today's
     requirements = ("torch>=2.6",)  # of a package of operators
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
@@ -61,53 +69,59 @@ class StepTarget:
         for warning in warnings:
             logging.getLogger("opsmith.tasks").warning("%s: %s", path or task_id, warning)
         bare = replace(spec, impl=None, test_name="")
-        shown = write_spec(replace(bare, shapes={}, margins=(), cases=()))
-        return Task(task_id, self.name, write_spec(bare), spec.impl, group_of(task_id), path, shown)
+        visible = write_spec(replace(bare, shapes={}, margins=(), cases=()))
+        return Task(task_id, self.name, write_spec(bare), spec.impl, group_of(task_id), path, visible)
 
-    def proposer_prompt(self) -> str:
-        return _prompt("proposer.yaml")
+    def problem_digest(self, task: Task) -> str:
+        return hash_problem(spec_of(task.text).problem)
 
-    def guardian_prompt(self) -> str:
-        return _prompt("guardian.yaml")
+    def base_prompt(self, role: str) -> str | None:
+        return _read_prompt(f"{role}.yaml") if role in ROLES else None
 
     def read_program(self, task: Task, text: str) -> str | None:
         return read_program(tuple(entry.name for entry in spec_of(task.text).inputs), text)
 
-    def check(self, task: Task, source: str) -> Checked:
+    def check_program(self, task: Task, source: str) -> Checked:
         spec = spec_of(task.text)
         report = check_program(spec, source)
         program = Program(spec, source, report) if report.graph is not None else None
         return Checked(report.stage, program, report.errors, report.warnings)
 
-    def trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.step.execution.trials import trials  # noqa: PLC0415 - imports torch
+    def list_trials(self, task: Task) -> Sequence[Trial]:
+        from opsmith.targets.step.execution.trials import make_trials  # noqa: PLC0415 - imports torch
 
-        return trials(spec_of(task.text))
+        return make_trials(spec_of(task.text))
 
-    def run(self, programs: Sequence[Program], trial: Trial) -> list[TrialResult | TaskFault]:
-        from opsmith.targets.step.execution.judge import judge  # noqa: PLC0415 - imports torch
+    def run_programs(self, programs: Sequence[Program], trial: Trial) -> list[TrialResult | TaskFault]:
+        from opsmith.targets.step.execution.judge import judge_programs  # noqa: PLC0415 - imports torch
 
-        reports = [program.at(trial.data.sizes) for program in programs]
+        reports = [program.report_at(trial.data.sizes) for program in programs]
         graphs = [report.graph for report in reports if report.graph is not None]
-        judged = iter(judge(programs[0].spec, graphs, trial.data) if graphs else ())
-        return [TrialResult(Stage.RUN, report.errors) if report.graph is None else next(judged) for report in reports]
+        results = iter(judge_programs(programs[0].spec, graphs, trial.data) if graphs else ())
+        return [TrialResult(Stage.RUN, report.errors) if report.graph is None else next(results) for report in reports]
 
-    def reference(self, trial: Trial) -> object:
-        case: Case = trial.data
+    def hidden_trials(self, task: Task, program: Program) -> HiddenTrials | None:
+        from opsmith.targets.step.hidden.trials import hidden_trials  # noqa: PLC0415 - imports torch
+
+        return hidden_trials(program)
+
+    def run_reference(self, trial: Trial) -> object:
+        case: StepTrialData = trial.data
         return case.run_reference()
 
-    def preload(self) -> None:
-        package = import_module("opsmith.targets.step.execution")
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-            import_module(module.name)
+    def preload_modules(self) -> None:
+        for name in ("problems", "targets.step.execution", "targets.step.hidden"):
+            package = import_module(f"opsmith.{name}")
+            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+                import_module(module.name)
 
-    def canonical(self, source: str) -> str:
-        return isomorphism.canonical(source)
+    def canonical_form(self, source: str) -> str:
+        return isomorphism.canonical_text(source)
 
-    def repair(self, task: Task, source: str) -> str | None:
+    def repair_program(self, task: Task, source: str) -> str | None:
         return insert_copies(spec_of(task.text), source)
 
-    def script(self, task: Task, source: str) -> str:
+    def write_script(self, task: Task, source: str) -> str:
         from opsmith.targets.step.codegen import generate_script  # noqa: PLC0415
 
         return generate_script(spec_of(task.text), source)
@@ -132,48 +146,51 @@ class StepTarget:
 
         return read_bare(text)
 
-    def audit(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
-        from opsmith.targets.step.audit import audit  # noqa: PLC0415 - imports torch
+    def explain_message(self, task: Task, message: str) -> str:
+        return explain_shape_sets(spec_of(task.text).problem, message)
 
-        return audit(task, source, judge)
+    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
+        from opsmith.targets.step import audit  # noqa: PLC0415 - imports torch
 
-    def dataflow(self, task: Task, source: str) -> Dataflow | None:
+        return audit.audit_task(task, source, judge)
+
+    def build_dataflow(self, task: Task, source: str) -> Dataflow | None:
         from opsmith.targets.step.dataflow import dataflow_of  # noqa: PLC0415
 
         return dataflow_of(spec_of(task.text), source)
 
-    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
+    def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
         from opsmith.targets.step.cost import cost_of  # noqa: PLC0415 - imports torch
 
         return cost_of(spec_of(task.text), source)
 
-    def traits(self, task: Task, source: str) -> Traits | None:
+    def find_traits(self, task: Task, source: str) -> Traits | None:
         graph = check_program(spec_of(task.text), source).graph
         return None if graph is None else Traits(manipulates_shapes(graph), reuses_streams(graph))
 
-    def package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
-        from opsmith.targets.step.library.package import package  # noqa: PLC0415 - imports torch
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
+        from opsmith.targets.step.library.package import write_package  # noqa: PLC0415 - imports torch
 
-        return package(name, operators)
+        return write_package(name, operators)
 
-    def usage(self, name: str, operators: Sequence[Solved]) -> str:
-        from opsmith.targets.step.library.package import usage  # noqa: PLC0415 - imports torch
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        from opsmith.targets.step.library.package import describe_usage  # noqa: PLC0415 - imports torch
 
-        return usage(name, operators)
+        return describe_usage(name, operators)
 
-    def programs(self, task: Task) -> Iterator[str]:
-        from opsmith.targets.step.sampler.search import programs  # noqa: PLC0415 - imports the sampler
+    def enumerate_programs(self, task: Task) -> Iterator[str]:
+        from opsmith.targets.step.sampler.search import search_programs  # noqa: PLC0415 - imports the sampler
 
-        return programs(task.text)
+        return search_programs(task.text)
 
-    def sampler(self) -> Sampler:
+    def make_sampler(self) -> Sampler:
         from opsmith.targets.step.sampler import StepSampler  # noqa: PLC0415 - imports numpy
 
         return StepSampler()
 
 
 @lru_cache(maxsize=2)
-def _prompt(name: str) -> str:
+def _read_prompt(name: str) -> str:
     return files("opsmith.targets.step").joinpath("prompts", name).read_text(encoding="utf-8")
 
 
@@ -181,7 +198,7 @@ def _prompt(name: str) -> str:
 def _bare_prompt() -> str:
     from opsmith.targets.step.codegen.bare import bare_prompt  # noqa: PLC0415
 
-    return bare_prompt(_prompt("proposer.yaml"))
+    return bare_prompt(_read_prompt("proposer.yaml"))
 
 
 STEP = StepTarget()

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from opsmith.store.migrations.versions.v1 import _key, _number, _seconds, _table, _text
+from opsmith.store.migrations.versions.v1 import key_column, make_table, number_column, seconds_column, text_column
 
 revision = "2"
 down_revision = "1"
@@ -20,10 +20,19 @@ _INDICES = {
 
 
 def upgrade() -> None:
-    _table("control", _number(), _text("run"), _text("wish"), _seconds("at"), clustered=False)
-    later = (_text("run"), _text("stage"), _text("outcome"), _text("body"), _seconds("seconds"), _seconds("at"))
-    _table("reverdict", _key("sample"), _key("candidate"), _key("verifier"), *later)
-    _table("batched", _key("request"), _key("batch"), _text("model"), _seconds("at"))
-    _table("batch_failure", _key("request"), _key("batch"), _seconds("at"))
+    make_table(
+        "control", number_column(), text_column("run"), text_column("wish"), seconds_column("at"), clustered=False
+    )
+    later = (
+        text_column("run"),
+        text_column("stage"),
+        text_column("outcome"),
+        text_column("body"),
+        seconds_column("seconds"),
+        seconds_column("at"),
+    )
+    make_table("reverdict", key_column("sample"), key_column("candidate"), key_column("verifier"), *later)
+    make_table("batched", key_column("request"), key_column("batch"), text_column("model"), seconds_column("at"))
+    make_table("batch_failure", key_column("request"), key_column("batch"), seconds_column("at"))
     for name, (table, *columns) in _INDICES.items():
         op.create_index(name, table, columns)

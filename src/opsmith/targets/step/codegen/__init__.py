@@ -10,22 +10,22 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from opsmith.errors import TaskError
+from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.targets.step.codegen.parts import (
     OWN_NAMES,
     body_text,
     data_text,
     fn_text,
     global_text,
-    pin,
+    pin_size,
     reference_text,
     streams_text,
     taken_names,
 )
 from opsmith.targets.step.codegen.text import assigned_names, dims_code, type_code
-from opsmith.targets.step.execution.trials import shape_sets
 from opsmith.targets.step.ir.code import SIZE_SUFFIX, sizes_with
 from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.program import dedent
+from opsmith.targets.step.language.program import dedent_program
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.language.types import Field, Multihot, fields_of, scalar_of
 
@@ -35,37 +35,41 @@ def generate_script(spec: TaskSpec, source: str) -> str:
 
     Errors  TaskError when the program is outside of the language (its LANG findings), or when a name of the task is one
             that the script needs for itself
-    Source  reference section 9
     """
     program = _program_text(source)
     lang = [error for error in check_program(spec, program).errors if error.kind == "LANG"]
     if lang:
         raise TaskError("no script: the program is not in the language\n" + "\n".join(map(str, lang)), lang)
     _check_names(spec)
-    parts = [
-        _head(spec),
-        _sizes(spec),
+    sections = [
+        _write_head(spec),
+        _write_sizes(spec),
         global_text(spec),
         data_text(spec),
         *(fn_text(fn, taken_names(spec)) for fn in spec.fns),
         streams_text(spec),
         reference_text(spec),
-        _body(spec, program),
-        _checks(spec),
+        _write_body(spec, program),
+        _write_checks(spec),
         _TESTS,
     ]
-    script = "\n\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+    script = "\n\n\n".join(section.rstrip("\n") for section in sections if section) + "\n"
     _check_same(script, program)
     return script
 
 
 def _program_text(source: str) -> str:
     """The program with common indentation removed and line ends that Python and the checker read alike."""
-    return dedent(source.replace("\r\n", "\n").replace("\r", "\n").replace("\f", ""))
+    return dedent_program(source.replace("\r\n", "\n").replace("\r", "\n").replace("\f", ""))
 
 
 def _check_names(spec: TaskSpec) -> None:
-    names = {*spec.sizes, *spec.symbols, *(fn.func_name for fn in spec.fns), *assigned_names([spec.global_code])}
+    names = {
+        *spec.sizes,
+        *spec.problem.symbols,
+        *(fn.func_name for fn in spec.fns),
+        *assigned_names([spec.global_code]),
+    }
     clash = sorted(names & (OWN_NAMES - {"ctx"}))
     if clash:
         raise TaskError(f"no script: it uses the names {', '.join(clash)} itself; rename them in the task file")
@@ -74,9 +78,11 @@ def _check_names(spec: TaskSpec) -> None:
 def _check_same(script: str, program: str) -> None:
     """What stands in the script is the program that was checked."""
     body = next(node for node in ast.parse(script).body if isinstance(node, ast.FunctionDef) and node.name == "body")
-    given = [node for node in body.body if not _is_docstring(node)]
-    wanted = [node for node in ast.parse(program).body if not _is_docstring(node)]
-    assert list(map(ast.dump, given)) == list(map(ast.dump, wanted)), "the program changed on its way into the script"
+    script_nodes = [node for node in body.body if not _is_docstring(node)]
+    program_nodes = [node for node in ast.parse(program).body if not _is_docstring(node)]
+    assert list(map(ast.dump, script_nodes)) == list(map(ast.dump, program_nodes)), (
+        "the program changed on its way into the script"
+    )
 
 
 def _is_docstring(node: ast.stmt) -> bool:
@@ -84,20 +90,20 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 # -------------------------------------------------------------------- head and sizes
-def _head(spec: TaskSpec) -> str:
+def _write_head(spec: TaskSpec) -> str:
     title = spec.test_name.split("\n")[0].strip()
-    shown = f": {title}" if title and title.isprintable() and '"' not in title and "\\" not in title else ""
-    return f'"""A STeP program and its test{shown}. Run it with pytest."""\n\nimport torch\n\nfrom opsmith import step'
+    suffix = f": {title}" if title and title.isprintable() and '"' not in title and "\\" not in title else ""
+    return f'"""A STeP program and its test{suffix}. Run it with pytest."""\n\nimport torch\n\nfrom opsmith import step'
 
 
-def _sizes(spec: TaskSpec) -> str:
+def _write_sizes(spec: TaskSpec) -> str:
     symbols = list(spec.sizes)
-    sets = {name: sizes_with(spec, sizes) for name, sizes in shape_sets(spec).items()}
+    sets = {name: sizes_with(spec, sizes) for name, sizes in choose_shape_sets(spec.problem).items()}
     rows = ["SHAPES = {  # sizes by shape set; the base set first"]
     rows += [f'    "{name}": {_sizes_code(sizes, symbols)},' for name, sizes in sets.items()]
     rows += ["}", 'SHAPE = globals().get("SHAPE", "base")  # step.rerun sets another one', ""]
     rows += [f'{name} = step.Dim("{name}", SHAPES[SHAPE]["{name}"])' for name in symbols]
-    rows += [pin(name) for name in symbols]
+    rows += [pin_size(name) for name in symbols]
     rows += [f"ctx = step.Context({{{', '.join(f'{name}: {name}{SIZE_SUFFIX}' for name in symbols)}}})"]
     return "\n".join(rows)
 
@@ -107,22 +113,22 @@ def _sizes_code(sizes: Mapping[str, int], symbols: Iterable[str]) -> str:
 
 
 # -------------------------------------------------------------------- program, checks, tests
-def _body(spec: TaskSpec, program: str) -> str:
+def _write_body(spec: TaskSpec, program: str) -> str:
     lines = "\n".join(f"    {line + chr(10)!r}" for line in program.split("\n"))
     return f"{body_text(spec, program + chr(10))}\n\nIMPL = (\n{lines}\n)"
 
 
-def _checks(spec: TaskSpec) -> str:
+def _write_checks(spec: TaskSpec) -> str:
     types = [f'    "{out.name}": ({type_code(out.dtype)}, {dims_code(out.dims)}),' for out in spec.outputs]
     fns = [f'    "{fn.func_name}": {fn.func_name},' for fn in spec.fns]
-    tolerances = [f'    "{out.name}": {_tolerances(out)},' for out in spec.outputs]
+    tolerances = [f'    "{out.name}": {_write_tolerances(out)},' for out in spec.outputs]
     rows = ["functions = {", *fns, "}"] if fns else ["functions = {}"]
     rows += ["output_type = {", *types, "}"]
     rows += ["tolerance = {  # per field; none: the defaults of torch.testing.assert_close", *tolerances, "}"]
     return "\n".join([*rows, "", "", _CHECKS.rstrip("\n")])
 
 
-def _tolerances(output: OutputSpec) -> str:
+def _write_tolerances(output: OutputSpec) -> str:
     if output.rtol is not None or output.atol is not None:
         own = f'{{"rtol": {output.rtol or 0.0!r}, "atol": {output.atol or 0.0!r}}}'
         return f"[{', '.join(own for _ in fields_of(output.dtype))}]"

@@ -18,7 +18,7 @@ from opsmith.targets.step.codegen.parts import (
     data_text,
     fn_text,
     global_text,
-    pin,
+    pin_size,
     reference_text,
     streams_text,
     taken_names,
@@ -26,7 +26,7 @@ from opsmith.targets.step.codegen.parts import (
 from opsmith.targets.step.codegen.text import dims_code, type_code
 from opsmith.targets.step.ir import read_spec, write_spec
 from opsmith.targets.step.ir.code import SIZE_SUFFIX
-from opsmith.targets.step.language.program import dedent
+from opsmith.targets.step.language.program import dedent_program
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 
 PLACE = "...  # write this\n"  # stands where the program will be
@@ -64,35 +64,37 @@ def test():
 
 def bare_task(spec: TaskSpec, source: str | None) -> str:
     """The test of a task with this program; None: with its place. `spec` is what a prompt shows of the task."""
-    program = PLACE if source is None else dedent(source).strip("\n") + "\n"
-    parts = [
+    program = PLACE if source is None else dedent_program(source).strip("\n") + "\n"
+    sections = [
         "import torch\nfrom opsmith import step",
-        _sizes(spec),
+        _write_sizes(spec),
         global_text(spec),
         data_text(spec),
         *(fn_text(fn, taken_names(spec)) for fn in spec.fns),
         streams_text(spec),
         reference_text(spec),
-        _outputs(spec),
+        _write_outputs(spec),
         body_text(spec, program),
         _TEST,
     ]
-    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    return "\n\n".join(section.strip("\n") for section in sections if section) + "\n"
 
 
-def _sizes(spec: TaskSpec) -> str:
+def _write_sizes(spec: TaskSpec) -> str:
     rows = [f'{name} = step.Dim("{name}", {size})' for name, size in spec.sizes.items()]
-    rows += [pin(name) for name in spec.sizes]
+    rows += [pin_size(name) for name in spec.sizes]
     return "\n".join([*rows, f"ctx = step.Context({{{', '.join(f'{n}: {n}{SIZE_SUFFIX}' for n in spec.sizes)}}})"])
 
 
-def _outputs(spec: TaskSpec) -> str:
+def _write_outputs(spec: TaskSpec) -> str:
     types = [f'    "{out.name}": ({type_code(out.dtype)}, {dims_code(out.dims)}),' for out in spec.outputs]
-    limits = [f'"{out.name}": {{"rtol": {out.rtol or 0.0!r}, "atol": {out.atol or 0.0!r}}}' for out in _own(spec)]
+    limits = [
+        f'"{out.name}": {{"rtol": {out.rtol or 0.0!r}, "atol": {out.atol or 0.0!r}}}' for out in _list_toleranced(spec)
+    ]
     return "\n".join(["output_type = {", *types, "}", f"tolerance = {{{', '.join(limits)}}}"])
 
 
-def _own(spec: TaskSpec) -> list[OutputSpec]:
+def _list_toleranced(spec: TaskSpec) -> list[OutputSpec]:
     """The outputs that have a tolerance of their own."""
     return [output for output in spec.outputs if output.rtol is not None or output.atol is not None]
 
@@ -102,8 +104,8 @@ def bare_prompt(structural: str) -> str:
     """The base prompt in bare Python, from the structural one."""
     data = yaml.safe_load(structural)
     head, _, _ = data["general"]["desc"].partition(REPLY)
-    sections = [head.rstrip("\n") + "\n\n" + dedent(ANSWER).strip("\n")]
-    sections += [_section(entry) for entry in (*data["ops"], *data["patterns"])]
+    sections = [head.rstrip("\n") + "\n\n" + dedent_program(ANSWER).strip("\n")]
+    sections += [_write_section(entry) for entry in (*data["ops"], *data["patterns"])]
     text = "\n\n".join(sections) + "\n"
     for words, instead in WORDS.items():
         assert text.count(words) == 1, f"the base prompt says {words!r} {text.count(words)} times"
@@ -111,16 +113,16 @@ def bare_prompt(structural: str) -> str:
     return text
 
 
-def _section(entry: Mapping[str, Any]) -> str:
-    return "\n\n".join([f"# {entry['name']}", entry["desc"].rstrip("\n"), *_examples(entry["examples"])])
+def _write_section(entry: Mapping[str, Any]) -> str:
+    return "\n\n".join([f"# {entry['name']}", entry["desc"].rstrip("\n"), *_write_examples(entry["examples"])])
 
 
-def _examples(examples: list[Mapping[str, Any]]) -> Iterator[str]:
+def _write_examples(examples: list[Mapping[str, Any]]) -> Iterator[str]:
     for example in examples:
         text = yaml.safe_dump({key: value for key, value in example.items() if key != "impl"}, sort_keys=False)
         spec = read_spec(write_spec(read_spec(text)))  # as a task's text is shown
-        yield fenced(bare_task(spec, example["impl"]))
+        yield fence_script(bare_task(spec, example["impl"]))
 
 
-def fenced(script: str) -> str:
+def fence_script(script: str) -> str:
     return f"```python\n{script}```"

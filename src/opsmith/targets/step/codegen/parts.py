@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsmith.problems.drawing import ATTEMPTS
 from opsmith.targets.step.codegen.text import (
     assigned_names,
+    bind_value,
     class_name,
     dims_code,
     function_text,
-    indented,
+    indent_text,
     pinned_global,
     shape_code,
     type_code,
-    valued,
 )
-from opsmith.targets.step.execution.data import ATTEMPTS
 from opsmith.targets.step.ir.code import SIZE_SUFFIX
-from opsmith.targets.step.language.spec import Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import fields_of, scalar_of
 
 SEED = 42
@@ -56,13 +56,13 @@ def taken_names(spec: TaskSpec) -> frozenset[str]:
     return OWN_NAMES | {*spec.sizes, *sizes, *fns, *assigned_names([spec.global_code])}
 
 
-def pin(name: str) -> str:
+def pin_size(name: str) -> str:
     return f"{name}{SIZE_SUFFIX} = step.Size({name})"
 
 
 def global_text(spec: TaskSpec) -> str:
     seed = f"torch.manual_seed({SEED})"
-    pins = {f"{name}{SIZE_SUFFIX}": pin(name) for name in spec.sizes}
+    pins = {f"{name}{SIZE_SUFFIX}": pin_size(name) for name in spec.sizes}
     pins |= {f"ctx[{name}]": f"ctx[{name}] = {name}{SIZE_SUFFIX}" for name in spec.sizes}
     return f"{seed}\n{pinned_global(spec.global_code, pins)}"
 
@@ -70,12 +70,12 @@ def global_text(spec: TaskSpec) -> str:
 def data_text(spec: TaskSpec) -> str:
     tensors = (*spec.inputs, *spec.parameters)
     types = [f'    "{tensor.name}": {type_code(tensor.dtype)},' for tensor in tensors]
-    data = [f'    "{tensor.name}": {_draw(tensor)},' for tensor in tensors]
+    data = [f'    "{tensor.name}": {_draw_code(tensor)},' for tensor in tensors]
     rows = ["input_dtype = {", *types, "}"]
     if not spec.margins:
         return "\n".join([*rows, "input_data = {", *data, "}"])
     drawn = ["", "", "def draw():", "    return {", *(f"    {row}" for row in data), "    }"]
-    return "\n".join([*rows, *drawn, "", "", _distances(spec), "", "", _DRAWING])
+    return "\n".join([*rows, *drawn, "", "", _distances_text(spec), "", "", _DRAWING])
 
 
 _DRAWING = f"""
@@ -88,7 +88,7 @@ else:
 """.strip()
 
 
-def _draw(tensor: TensorSpec) -> str:
+def _draw_code(tensor: TensorSpec) -> str:
     """An expression that draws a tensor, with the same numbers as the verifier's for the same seed."""
     field = fields_of(tensor.dtype)[0]
     shape = shape_code(field, tensor.dims)
@@ -105,27 +105,31 @@ def _draw(tensor: TensorSpec) -> str:
     return drawn if dtype == "float32" and tensor.data_gen != "randint" else f"{drawn}.to(torch.{dtype})"
 
 
-def _distances(spec: TaskSpec) -> str:
+def _distances_text(spec: TaskSpec) -> str:
     """The margins, in the namespace that the references leave."""
     names = [f"distance_{i}" for i in range(len(spec.margins))]
-    texts = [*_reference_texts(spec), *(valued(text, name) for text, name in zip(spec.margins, names, strict=True))]
+    texts = [*_reference_texts(spec), *(bind_value(text, name) for text, name in zip(spec.margins, names, strict=True))]
     head = '"""How far discrete decisions are from going the other way."""\ninput_data = clones()\n'
     body = head + "".join(texts) + f"return [{', '.join(names)}]\n"
     clones = function_text("clones", (), _CLONES)
-    return clones + "\n\n" + function_text("distances", captured(spec, texts), body).rstrip("\n")
+    return clones + "\n\n" + function_text("distances", captured_names(spec, texts), body).rstrip("\n")
 
 
-def fn_text(fn: Fn, taken: frozenset[str]) -> str:
-    name = class_name(fn.name, taken)
+def fn_text(fn: FnSpec, reserved: frozenset[str]) -> str:
+    name = class_name(fn.name, reserved)
     rows = [f"class {name}(step.Fn):"]
     if fn.init is not None:
-        rows += ["    def getInit(self):", f"        return [{', '.join(_number(value) for value in fn.init)}]", ""]
-    rows += [f"    def apply(self, {'state, ' if fn.stateful else ''}input):", indented(fn.apply, 8).rstrip("\n")]
-    given, made = type_code(fn.input_dtype), type_code(fn.output_dtype)
-    return "\n".join([*rows, "", "", f'{fn.func_name} = {name}("{fn.func_name}", {given}, {made})'])
+        rows += [
+            "    def getInit(self):",
+            f"        return [{', '.join(_number_code(value) for value in fn.init)}]",
+            "",
+        ]
+    rows += [f"    def apply(self, {'state, ' if fn.stateful else ''}input):", indent_text(fn.apply, 8).rstrip("\n")]
+    input_type, output_type = type_code(fn.input_dtype), type_code(fn.output_dtype)
+    return "\n".join([*rows, "", "", f'{fn.func_name} = {name}("{fn.func_name}", {input_type}, {output_type})'])
 
 
-def _number(value: float) -> str:
+def _number_code(value: float) -> str:
     text = repr(value)
     return f'float("{text}")' if text.endswith("inf") else text
 
@@ -156,7 +160,7 @@ def _reference_texts(spec: TaskSpec) -> list[str]:
     """Every data_transform, its value bound to a name of its own."""
     texts = [text for output in spec.outputs for text in output.data_transform]
     names = [f"_{name}" for output in spec.outputs for name in _value_names(output)]
-    return [valued(text, name) for text, name in zip(texts, names, strict=True)]
+    return [bind_value(text, name) for text, name in zip(texts, names, strict=True)]
 
 
 def reference_text(spec: TaskSpec) -> str:
@@ -166,18 +170,18 @@ def reference_text(spec: TaskSpec) -> str:
     ]
     head = '"""The expected tensors of every output, computed on clones."""\ninput_data = clones()\n'
     body = head + "".join(texts) + "return {\n" + "\n".join(rows) + "\n}\n"
-    return function_text("reference", captured(spec, texts), body)
+    return function_text("reference", captured_names(spec, texts), body)
 
 
-def captured(spec: TaskSpec, texts: Sequence[str]) -> list[str]:
+def captured_names(spec: TaskSpec, texts: Sequence[str]) -> list[str]:
     """Names of the script that author's texts assign anew: inside a function their old value must be passed in."""
-    known = {*spec.sizes, *(f"{name}{SIZE_SUFFIX}" for name in spec.sizes), *assigned_names([spec.global_code])}
-    known |= {"torch", "ctx", *(fn.func_name for fn in spec.fns)}
-    return sorted(known & assigned_names(texts))
+    names = {*spec.sizes, *(f"{name}{SIZE_SUFFIX}" for name in spec.sizes), *assigned_names([spec.global_code])}
+    names |= {"torch", "ctx", *(fn.func_name for fn in spec.fns)}
+    return sorted(names & assigned_names(texts))
 
 
 def body_text(spec: TaskSpec, program: str) -> str:
     """The function `body` with this program; names of the script that the program binds anew are passed in."""
-    known = {*spec.sizes, *(f"{name}{SIZE_SUFFIX}" for name in spec.sizes), *(fn.func_name for fn in spec.fns)}
-    rebound = sorted(known & assigned_names([program]))
+    names = {*spec.sizes, *(f"{name}{SIZE_SUFFIX}" for name in spec.sizes), *(fn.func_name for fn in spec.fns)}
+    rebound = sorted(names & assigned_names([program]))
     return function_text("body", rebound, program, [tensor.name for tensor in spec.inputs])

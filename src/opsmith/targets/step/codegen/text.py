@@ -7,8 +7,8 @@ import builtins
 import symtable
 from collections.abc import Iterable, Mapping, Sequence
 
+from opsmith.problems.dims import Dim
 from opsmith.targets.step.ir.code import SIZE_SUFFIX
-from opsmith.targets.step.language.dims import Dim
 from opsmith.targets.step.language.types import Buffer, DType, Field, Multihot, Scalar, Tuple, element_dims
 
 
@@ -40,11 +40,11 @@ def dim_code(dim: Dim, suffix: str = "", divide: str = "/") -> str:
     bottom = [name + suffix for name, power in dim.powers for _ in range(-power)]
     bottom += [str(dim.coefficient.denominator)] if dim.coefficient.denominator != 1 else []
     product = " * ".join(top)
-    return product if not bottom else f"{product} {divide} {_factor(bottom)}"
+    return product if not bottom else f"{product} {divide} {_product_code(bottom)}"
 
 
-def _factor(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"({' * '.join(parts)})"
+def _product_code(factors: Sequence[str]) -> str:
+    return factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
 
 
 def shape_code(field: Field, dims: Sequence[Dim]) -> str:
@@ -58,38 +58,41 @@ def shape_code(field: Field, dims: Sequence[Dim]) -> str:
     return ", ".join(dim_code(dim, SIZE_SUFFIX, "//") for dim in axes)
 
 
-def class_name(label: str, taken: frozenset[str]) -> str:
+def class_name(label: str, reserved: frozenset[str]) -> str:
     """The label, changed where the script or Python needs the name."""
-    return f"{label}_" if label in taken or hasattr(builtins, label) else label
+    return f"{label}_" if label in reserved or hasattr(builtins, label) else label
 
 
 def assigned_names(texts: Iterable[str]) -> frozenset[str]:
     """The names that texts bind at their top level, each text being a module."""
-    found: set[str] = set()
+    names: set[str] = set()
     for text in texts:
         table = symtable.symtable(text, "text", "exec")
-        found |= {entry.get_name() for entry in table.get_symbols() if entry.is_assigned() or entry.is_imported()}
-    return frozenset(found)
+        names |= {entry.get_name() for entry in table.get_symbols() if entry.is_assigned() or entry.is_imported()}
+    return frozenset(names)
 
 
-def indented(text: str, width: int) -> str:
+def indent_text(text: str, width: int) -> str:
     """The text moved to the right; lines inside multi-line strings, and blank ones, stay as they are."""
     lines = text.split("\n")
-    kept = _string_lines(text)
-    moved = [line if number in kept or not line.strip() else " " * width + line for number, line in enumerate(lines, 1)]
+    string_lines = _string_lines(text)
+    moved = [
+        line if number in string_lines or not line.strip() else " " * width + line
+        for number, line in enumerate(lines, 1)
+    ]
     return "\n".join(moved)
 
 
 def _string_lines(text: str) -> set[int]:
     """Lines that begin inside a string literal."""
-    kept: set[int] = set()
-    for node in ast.walk(ast.parse(f"def f():\n{_below(text)}")):
+    numbers: set[int] = set()
+    for node in ast.walk(ast.parse(f"def f():\n{_indent_body(text)}")):
         if isinstance(node, ast.Constant | ast.JoinedStr) and isinstance(getattr(node, "value", ""), str):
-            kept.update(range(node.lineno, (node.end_lineno or node.lineno)))
-    return kept
+            numbers.update(range(node.lineno, (node.end_lineno or node.lineno)))
+    return numbers
 
 
-def _below(text: str) -> str:
+def _indent_body(text: str) -> str:
     """A text as a body of its own, whatever its statements are."""
     return "\n".join(f" {line}" for line in text.split("\n"))
 
@@ -97,13 +100,13 @@ def _below(text: str) -> str:
 def function_text(name: str, captured: Sequence[str], body: str, parameters: Sequence[str] = ()) -> str:
     """A function with this body; `captured` names keep the value they have outside until the body assigns them."""
     keywords = ["*", *(f"{entry}={entry}" for entry in captured)] if captured else []
-    return f"def {name}({', '.join([*parameters, *keywords])}):\n{indented(body, 4)}"
+    return f"def {name}({', '.join([*parameters, *keywords])}):\n{indent_text(body, 4)}"
 
 
-def valued(text: str, name: str) -> str:
+def bind_value(text: str, name: str) -> str:
     """A text whose last statement has a value, rewritten so that `name` holds it.
 
-    >>> print(valued("x = 2\\nx + 1  # three\\n", "y"), end="")
+    >>> print(bind_value("x = 2\\nx + 1  # three\\n", "y"), end="")
     x = 2
     y = (x + 1)  # three
     """
@@ -111,13 +114,13 @@ def valued(text: str, name: str) -> str:
     if isinstance(last, ast.Assign) and isinstance(last.targets[0], ast.Name):
         return f"{text}{name} = {last.targets[0].id}\n"
     start, end = (
-        _offset(text, last.lineno, last.col_offset),
-        _offset(text, last.end_lineno or 1, last.end_col_offset or 0),
+        _find_offset(text, last.lineno, last.col_offset),
+        _find_offset(text, last.end_lineno or 1, last.end_col_offset or 0),
     )
     return f"{text[:start]}{name} = ({text[start:end]}){text[end:]}"
 
 
-def _offset(text: str, line: int, column: int) -> int:
+def _find_offset(text: str, line: int, column: int) -> int:
     """The position of a line and a UTF-8 column, as `ast` counts them."""
     lines = text.split("\n")
     return sum(len(row) + 1 for row in lines[: line - 1]) + len(lines[line - 1].encode()[:column].decode())
@@ -129,23 +132,24 @@ def pinned_global(text: str, pins: Mapping[str, str]) -> str:
         return ""
     lines, after = text.rstrip("\n").split("\n"), dict[int, list[str]]()
     for statement in ast.parse(text).body:
-        stored = _stored(statement)
+        stored = _stored_names(statement)
         rows = [row for place, row in pins.items() if place in stored]
         after.setdefault(statement.end_lineno or 1, []).extend(rows)
     return (
-        "\n".join(row for number, line in enumerate(lines, 1) for row in (line, *_missing(after, number, line))) + "\n"
+        "\n".join(row for number, line in enumerate(lines, 1) for row in (line, *_missing_rows(after, number, line)))
+        + "\n"
     )
 
 
-def _missing(after: Mapping[int, Sequence[str]], number: int, line: str) -> list[str]:
+def _missing_rows(after: Mapping[int, Sequence[str]], number: int, line: str) -> list[str]:
     """The rows to come after a line that does not say the same itself."""
     return [row for row in after.get(number, ()) if row != line.strip()]
 
 
-def _stored(statement: ast.stmt) -> set[str]:
+def _stored_names(statement: ast.stmt) -> set[str]:
     """Names that a statement stores, and `ctx[X]`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name | ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found.add(ast.unparse(node))
-    return found
+            names.add(ast.unparse(node))
+    return names

@@ -1,4 +1,4 @@
-"""Elementwise bodies: can a fn's body run on a whole batch at once, without vmap, and provably mean the same?
+"""Elementwise bodies: a proof that a fn's body means the same on a whole batch at once, without vmap.
 
 The proof is a walk over the syntax tree that knows the rank of every value. A body is proven when it is straight-line
 code of elementwise torch functions, arithmetic and comparisons, indexing and slicing of the first axis, stack and cat
@@ -40,7 +40,7 @@ class Proof:
     reads_input_data: bool
 
 
-def prove(
+def prove_elementwise(
     tree: ast.FunctionDef,
     namespace: Mapping[str, Any],
     state_ranks: Sequence[int],
@@ -48,93 +48,93 @@ def prove(
     output_ranks: Sequence[int],
 ) -> Proof | None:
     """A proof that the body is elementwise, or None. Ranks are those of one element, per field."""
-    walker = _Walker(namespace, {"state": state_ranks, "input": input_ranks})
+    walker = _RankWalker(namespace, {"state": state_ranks, "input": input_ranks})
     try:
-        results = walker.body(tree.body)
+        results = walker.rank_results(tree.body)
     except (_NotProvenError, RecursionError):
         return None
     fits = len(results) == len(output_ranks) and all(
-        given == wanted or (given == NUMBER and wanted == 0)
-        for given, wanted in zip(results, output_ranks, strict=True)
+        rank == declared or (rank == NUMBER and declared == 0)
+        for rank, declared in zip(results, output_ranks, strict=True)
     )
     return Proof(walker.structural, walker.reads_input_data) if fits else None
 
 
 @dataclass
-class _Walker:
+class _RankWalker:
     namespace: Mapping[str, Any]
     fields: Mapping[str, Sequence[int]]  # ranks of `state` and `input`
     ranks: dict[str, int] = field(default_factory=dict)  # of local names, in order of assignment
     structural: bool = False
     reads_input_data: bool = False
 
-    def body(self, statements: Sequence[ast.stmt]) -> list[int]:
+    def rank_results(self, statements: Sequence[ast.stmt]) -> list[int]:
         *before, last = statements
         for statement in before:
-            self._statement(statement)
+            self._read_statement(statement)
         if not (isinstance(last, ast.Return) and isinstance(last.value, (ast.List, ast.Tuple))):
             raise _NotProvenError
-        return [self._rank(entry) for entry in last.value.elts]
+        return [self._rank_expression(entry) for entry in last.value.elts]
 
-    def _statement(self, statement: ast.stmt) -> None:
+    def _read_statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             return
         if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
             raise _NotProvenError
         target, value = statement.targets[0], statement.value
         if isinstance(target, ast.Name):
-            self._assign(target, self._rank(value))
+            self._assign_rank(target, self._rank_expression(value))
         elif isinstance(target, (ast.Tuple, ast.List)):
-            ranks = self._several(value)
+            ranks = self._rank_several(value)
             if len(ranks) != len(target.elts):
                 raise _NotProvenError
             for name, rank in zip(target.elts, ranks, strict=True):
-                self._assign(name, rank)
+                self._assign_rank(name, rank)
         else:
             raise _NotProvenError
 
-    def _several(self, value: ast.expr) -> Sequence[int]:
+    def _rank_several(self, value: ast.expr) -> Sequence[int]:
         if isinstance(value, ast.Name) and value.id in self.fields:
             return self.fields[value.id]
         if isinstance(value, (ast.Tuple, ast.List)):
-            return [self._rank(entry) for entry in value.elts]
+            return [self._rank_expression(entry) for entry in value.elts]
         raise _NotProvenError
 
-    def _assign(self, target: ast.expr, rank: int) -> None:
+    def _assign_rank(self, target: ast.expr, rank: int) -> None:
         if not isinstance(target, ast.Name) or target.id in self.fields or target.id in self.namespace:
             raise _NotProvenError  # also a local that hides a global: not worth a scope analysis
         self.ranks[target.id] = rank
 
-    def _rank(self, node: ast.expr) -> int:  # noqa: PLR0911 - one return per form of expression
+    def _rank_expression(self, node: ast.expr) -> int:  # noqa: PLR0911 - one return per form of expression
         """The rank of an expression's value per element, or NUMBER."""
         match node:
             case ast.Constant(value=value) if type(value) in (int, float):
                 return NUMBER
             case ast.Name(id=name):
-                return self._name(name)
+                return self._rank_name(name)
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
-                return max(self._rank(left), self._rank(right))
+                return max(self._rank_expression(left), self._rank_expression(right))
             case ast.UnaryOp(op=op, operand=operand) if isinstance(op, (ast.USub, ast.UAdd)):
-                return self._rank(operand)
+                return self._rank_expression(operand)
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
-                return self._tensor(operand)
+                return self._rank_tensor(operand)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, _COMPARISONS):
-                return self._at_least_tensor(max(self._rank(left), self._rank(right)))
+                return self._at_least_tensor(max(self._rank_expression(left), self._rank_expression(right)))
             case ast.Subscript(value=value, slice=index):
-                return self._subscript(value, index)
+                return self._rank_subscript(value, index)
             case ast.Call():
-                return self._call(node)
+                return self._rank_call(node)
         raise _NotProvenError
 
-    def _name(self, name: str) -> int:
+    def _rank_name(self, name: str) -> int:
         if name in self.ranks:
             return self.ranks[name]
         if type(self.namespace.get(name)) in (int, float):
             return NUMBER
         raise _NotProvenError
 
-    def _tensor(self, node: ast.expr) -> int:
-        return self._at_least_tensor(self._rank(node))
+    def _rank_tensor(self, node: ast.expr) -> int:
+        return self._at_least_tensor(self._rank_expression(node))
 
     @staticmethod
     def _at_least_tensor(rank: int) -> int:
@@ -142,43 +142,47 @@ class _Walker:
             raise _NotProvenError
         return rank
 
-    def _subscript(self, value: ast.expr, index: ast.expr) -> int:
+    def _rank_subscript(self, value: ast.expr, index: ast.expr) -> int:
         match value, index:
             case ast.Name(id=name), _ if name in self.fields:
-                return self._field(self.fields[name], index)
+                return self._rank_field(self.fields[name], index)
             case ast.Name(id="input_data"), ast.Constant(value=str(name)):
-                return self._parameter(name)
+                return self._rank_parameter(name)
             case ast.Attribute(value=owner, attr="shape"), _:
-                self._field([0] * self._tensor(owner), index)  # only checks that the axis exists, counted from the left
+                self._rank_field(
+                    [0] * self._rank_tensor(owner), index
+                )  # only checks that the axis exists, counted from the left
                 if isinstance(index, ast.Constant):
                     self.structural = True
                     return NUMBER
                 raise _NotProvenError
-        rank = self._tensor(value)
+        rank = self._rank_tensor(value)
         if rank == 0:
             raise _NotProvenError
         self.structural = True
         if isinstance(index, ast.Slice):
-            bounds = [self._rank(bound) for bound in (index.lower, index.upper, index.step) if bound is not None]
+            bounds = [
+                self._rank_expression(bound) for bound in (index.lower, index.upper, index.step) if bound is not None
+            ]
             if any(bound != NUMBER for bound in bounds):
                 raise _NotProvenError
             return rank
-        if self._rank(index) != NUMBER:
+        if self._rank_expression(index) != NUMBER:
             raise _NotProvenError
         return rank - 1
 
     @staticmethod
-    def _field(ranks: Sequence[int], index: ast.expr) -> int:
+    def _rank_field(ranks: Sequence[int], index: ast.expr) -> int:
         """`input[0]`, `state[-1]`: the rank of the field that a constant names."""
         try:
-            at = ast.literal_eval(index)
+            number = ast.literal_eval(index)
         except ValueError:
             raise _NotProvenError from None
-        if type(at) is not int or not -len(ranks) <= at < len(ranks):
+        if type(number) is not int or not -len(ranks) <= number < len(ranks):
             raise _NotProvenError
-        return ranks[at]
+        return ranks[number]
 
-    def _parameter(self, name: str) -> int:
+    def _rank_parameter(self, name: str) -> int:
         tensors = self.namespace.get("input_data", {})
         if "input_data" in self.ranks or name not in tensors:
             raise _NotProvenError
@@ -186,111 +190,111 @@ class _Walker:
         rank: int = tensors[name].dim()
         return rank
 
-    def _call(self, node: ast.Call) -> int:
-        known = self._resolve(node.func)
-        if known is not None:
-            form = "unary" if isinstance(known, MODULE_TYPES) else self._form(known)
-            if getattr(known, "inplace", False):
+    def _rank_call(self, node: ast.Call) -> int:
+        function = self._resolve_name(node.func)
+        if function is not None:
+            form = "unary" if isinstance(function, MODULE_TYPES) else self._find_form(function)
+            if getattr(function, "inplace", False):
                 raise _NotProvenError
-            return self._apply(form, node.args, node.keywords)
+            return self._rank_form(form, node.args, node.keywords)
         if isinstance(node.func, ast.Attribute):
-            return self._method(node.func.attr, [node.func.value, *node.args], node.keywords)
+            return self._rank_method(node.func.attr, [node.func.value, *node.args], node.keywords)
         raise _NotProvenError
 
     @staticmethod
-    def _form(function: Any) -> str:
+    def _find_form(function: Any) -> str:
         try:
             return FUNCTIONS[function]
         except (KeyError, TypeError):
             raise _NotProvenError from None
 
-    def _resolve(self, node: ast.expr) -> Any:
+    def _resolve_name(self, node: ast.expr) -> Any:
         """The object that a global or dotted name stands for; None: it is a local or an expression."""
         match node:
             case ast.Name(id=name) if name not in self.ranks and name not in self.fields:
                 return self.namespace.get(name)
             case ast.Attribute(value=owner, attr=name):
-                value = self._resolve(owner)
+                value = self._resolve_name(owner)
                 return None if value is None or isinstance(value, Tensor) else getattr(value, name, None)
         return None
 
-    def _method(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> int:
-        rank = self._tensor(args[0])
+    def _rank_method(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> int:
+        rank = self._rank_tensor(args[0])
         if name in CASTS and len(args) == 1 and not keywords:
             return rank
         if name == "to" and len(args) == 2 and not keywords:
-            return self._cast(rank, args[1])
+            return self._rank_cast(rank, args[1])
         if name in METHODS:
-            return self._apply(METHODS[name], args, keywords)
+            return self._rank_form(METHODS[name], args, keywords)
         raise _NotProvenError
 
-    def _cast(self, rank: int, dtype: ast.expr) -> int:
-        if isinstance(dtype, ast.Attribute) and isinstance(self._resolve(dtype), torch.dtype):
+    def _rank_cast(self, rank: int, dtype: ast.expr) -> int:
+        if isinstance(dtype, ast.Attribute) and isinstance(self._resolve_name(dtype), torch.dtype):
             return rank
         if isinstance(dtype, ast.Attribute) and dtype.attr == "dtype":
-            self._tensor(dtype.value)
+            self._rank_tensor(dtype.value)
             return rank
         raise _NotProvenError
 
-    def _apply(self, form: str, args: list[ast.expr], keywords: list[ast.keyword]) -> int:
+    def _rank_form(self, form: str, args: list[ast.expr], keywords: list[ast.keyword]) -> int:
         return _FORMS[form](self, args, {keyword.arg: keyword.value for keyword in keywords})
 
-    def _unary(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+    def _rank_unary(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
         constant = all(isinstance(value, ast.Constant) for value in keywords.values())
         if len(args) != 1 or not set(keywords) <= {"approximate"} or not constant:
             raise _NotProvenError
-        return self._tensor(args[0])
+        return self._rank_tensor(args[0])
 
-    def _binary(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+    def _rank_binary(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
         if len(args) != 2 or keywords:
             raise _NotProvenError
-        return self._at_least_tensor(max(self._rank(arg) for arg in args))
+        return self._at_least_tensor(max(self._rank_expression(arg) for arg in args))
 
-    def _pairwise(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+    def _rank_pairwise(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
         if len(args) != 2 or keywords:
             raise _NotProvenError
-        return max(self._tensor(arg) for arg in args)
+        return max(self._rank_tensor(arg) for arg in args)
 
-    def _where(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+    def _rank_where(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
         if len(args) != 3 or keywords:
             raise _NotProvenError
-        return max(self._tensor(args[0]), *(self._rank(arg) for arg in args[1:]))
+        return max(self._rank_tensor(args[0]), *(self._rank_expression(arg) for arg in args[1:]))
 
-    def _clamp(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+    def _rank_clamp(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
         if not 1 <= len(args) <= 3 or not set(keywords) <= {"min", "max"}:
             raise _NotProvenError
-        bounds = [self._rank(bound) for bound in (*args[1:], *keywords.values())]
-        return max(self._tensor(args[0]), *bounds)
+        bounds = [self._rank_expression(bound) for bound in (*args[1:], *keywords.values())]
+        return max(self._rank_tensor(args[0]), *bounds)
 
-    def _join(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+    def _rank_join(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
         """The common rank of the tensors that stack or cat joins along the first axis."""
         axes = [*args[1:], *(value for key, value in keywords.items() if key == "dim")]
         at_front = all(isinstance(axis, ast.Constant) and axis.value == 0 for axis in axes)
         if not args or not isinstance(args[0], (ast.List, ast.Tuple)) or not at_front or not set(keywords) <= {"dim"}:
             raise _NotProvenError
-        ranks = {self._tensor(part) for part in args[0].elts}
+        ranks = {self._rank_tensor(tensor) for tensor in args[0].elts}
         if len(ranks) != 1:
             raise _NotProvenError
         self.structural = True
         return ranks.pop()
 
-    def _stack(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
-        return self._join(args, keywords) + 1
+    def _rank_stack(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+        return self._rank_join(args, keywords) + 1
 
-    def _cat(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
-        rank = self._join(args, keywords)
+    def _rank_cat(self, args: list[ast.expr], keywords: Mapping[str | None, ast.expr]) -> int:
+        rank = self._rank_join(args, keywords)
         if rank == 0:
             raise _NotProvenError
         return rank
 
 
-_Form = Callable[[_Walker, list[ast.expr], Mapping[str | None, ast.expr]], int]
+_Form = Callable[[_RankWalker, list[ast.expr], Mapping[str | None, ast.expr]], int]
 _FORMS: Mapping[str, _Form] = {
-    "unary": _Walker._unary,
-    "binary": _Walker._binary,
-    "pairwise": _Walker._pairwise,
-    "where": _Walker._where,
-    "clamp": _Walker._clamp,
-    "stack": _Walker._stack,
-    "cat": _Walker._cat,
+    "unary": _RankWalker._rank_unary,
+    "binary": _RankWalker._rank_binary,
+    "pairwise": _RankWalker._rank_pairwise,
+    "where": _RankWalker._rank_where,
+    "clamp": _RankWalker._rank_clamp,
+    "stack": _RankWalker._rank_stack,
+    "cat": _RankWalker._rank_cat,
 }

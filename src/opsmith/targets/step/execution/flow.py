@@ -1,4 +1,4 @@
-"""Flows: what is the data of one stream, in all draws of a stack at once?
+"""Flows: the data of one stream, in all draws of a stack at once.
 
     static    [S, *reversed(dims), *element]: the S draws are the first axis
     routed    behind a Partition, where S > 1: a draw has as many entries as its data chose, so that the outermost dim
@@ -9,10 +9,13 @@ Nothing reads the sizes of dims from types: the axes of a tensor are what they a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
+
+Index = tuple[slice, ...]
 
 
 @dataclass(slots=True)
@@ -27,32 +30,43 @@ class Flow:
     def axes(self) -> tuple[int, ...]:
         return tuple(self.tensors[0].shape[: self.rank])
 
-    def element(self, tensor: Tensor) -> tuple[int, ...]:
+    def element_axes(self, tensor: Tensor) -> tuple[int, ...]:
         """The element axes of one of its tensors."""
         return tuple(tensor.shape[self.rank :])
 
-    def reshaped(self, axes: tuple[int, ...]) -> Flow:
+    def reshape_axes(self, axes: tuple[int, ...]) -> Flow:
         """The same entries in the same order under other stream axes; the rows of the draws grow with axis 0."""
-        tensors = [tensor.reshape(*axes, *self.element(tensor)) for tensor in self.tensors]
-        return Flow(tensors, len(axes), scaled(self.rows, self.tensors[0].shape[0], axes[0]))
+        tensors = [tensor.reshape(*axes, *self.element_axes(tensor)) for tensor in self.tensors]
+        return Flow(tensors, len(axes), scale_rows(self.rows, self.tensors[0].shape[0], axes[0]))
 
-    def split(self, axis: int, length: int) -> Iterator[Flow]:
-        """Parts of at most `length` along a stream axis; as views."""
-        for at in range(0, self.axes[axis], length):
-            size = min(length, self.axes[axis] - at)
-            yield replace(self, tensors=[tensor.narrow(axis, at, size) for tensor in self.tensors])
+    def cut_axes(self, last: int, limit: int) -> Iterator[tuple[Flow, Index]]:
+        """Parts of at most `most` entries of the axes from 1 to `last`, as views, and where each was."""
+        for cuts in _slice_axes(self.axes[1:last], limit):
+            index = (slice(None), *cuts)
+            yield replace(self, tensors=[tensor[index] for tensor in self.tensors]), index
 
 
-def scaled(rows: Sequence[int] | None, before: int, after: int) -> Sequence[int] | None:
+def _slice_axes(axes: Sequence[int], limit: int) -> Iterator[Index]:
+    """Slices of axes that together hold every entry once; the outer axes are cut first."""
+    if math.prod(axes) <= limit or not axes:
+        yield (slice(None),) * len(axes)
+        return
+    length = max(1, limit // math.prod(axes[1:]))
+    for start in range(0, axes[0], length):
+        for inner in _slice_axes(axes[1:], limit):
+            yield slice(start, start + length), *inner
+
+
+def scale_rows(rows: Sequence[int] | None, before: int, after: int) -> Sequence[int] | None:
     """The rows per draw after axis 0 went from one length to another."""
     if rows is None or before == after:
         return rows
     return [row * after // before for row in rows] if before else rows
 
 
-def zipped(operands: Sequence[Flow]) -> Flow:
+def zip_flows(operands: Sequence[Flow]) -> Flow:
     """Streams of equal axes side by side."""
     first = operands[0]
-    if any(other.axes != first.axes for other in operands[1:]):
+    if any(flow.axes != first.axes for flow in operands[1:]):
         raise AssertionError(f"streams of axes {[operand.axes for operand in operands]} side by side")
     return Flow([tensor for operand in operands for tensor in operand.tensors], first.rank, first.rows)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from opsmith.problems.compare import take_larger
+from opsmith.problems.precision import default_dtype, default_of
 from opsmith.records import Stage
-from opsmith.targets.step.execution.compare import compare, larger
-from opsmith.targets.step.execution.precision import default_dtype, default_of
-from opsmith.targets.step.execution.run import RunError, execute_batch, streamed_elements
-from opsmith.targets.step.execution.trials import Case
+from opsmith.targets.step.execution.bounds import count_streamed
+from opsmith.targets.step.execution.compare import compare_streams
+from opsmith.targets.step.execution.data import StepTrialData
+from opsmith.targets.step.execution.run import Outputs, RunError, execute_batch
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.trial import TaskFault, TrialResult
@@ -19,93 +21,103 @@ AT_ONCE = 1 << 23  # numbers streamed by the draws and programs that are execute
 Judged = TrialResult | TaskFault
 
 
-def judge(spec: TaskSpec, graphs: Sequence[Graph], case: Case) -> list[Judged]:
+def judge_programs(spec: TaskSpec, graphs: Sequence[Graph], case: StepTrialData) -> list[Judged]:
     """Per program: RUN with its finding, MATCH with what differs, or the fault of one of the task's functions.
 
     What fails to run on all draws at once is run draw by draw, so that the first draw decides.
     Raises TaskFault for a mistake of the task's author that concerns all of them.
     """
-    found: dict[int, Judged] = {}
-    work = _work(spec, graphs, case, found)
-    together = {at: numbers * len(case.draws) for at, numbers in work.items() if _fits(graphs[at], case, numbers)}
-    for part in _portions(together):
-        found.update(_on_one_stack(spec, graphs, part, case))
-    apart = {at: work[at] for at in work if at not in together or _did_not_run(found[at])}
+    results: dict[int, Judged] = {}
+    work = _measure_work(graphs, case, results)
+    together = {
+        index: streamed * len(case.draws)
+        for index, streamed in work.items()
+        if _fits_in_stack(graphs[index], case, streamed)
+    }
+    for portion in _cut_portions(together):
+        results.update(_run_on_stack(graphs, portion, case))
+    apart = {index: work[index] for index in work if index not in together or _did_not_run(results[index])}
     if len(case.draws) > 1:
-        found = {at: judged for at, judged in found.items() if at not in apart}
+        results = {index: result for index, result in results.items() if index not in apart}
     for single in case.singles:
-        alive = {at: numbers for at, numbers in apart.items() if not _has_failed(found.get(at))}
-        for part in _portions(alive):
-            for at, judged in _on_one_stack(spec, graphs, part, single).items():
-                found[at] = _with_worst(judged, found.get(at))
-    return [found[at] for at in range(len(graphs))]
+        alive = {index: streamed for index, streamed in apart.items() if not _has_failed(results.get(index))}
+        for portion in _cut_portions(alive):
+            for index, result in _run_on_stack(graphs, portion, single).items():
+                results[index] = _keep_worst(result, results.get(index))
+    return [results[index] for index in range(len(graphs))]
 
 
-def _did_not_run(judged: Judged) -> bool:
-    return isinstance(judged, TaskFault) or judged.stage is Stage.RUN
+def _did_not_run(result: Judged) -> bool:
+    return isinstance(result, TaskFault) or result.stage == Stage.RUN
 
 
-def _with_worst(judged: Judged, before: Judged | None) -> Judged:
+def _keep_worst(result: Judged, before: Judged | None) -> Judged:
     """The result with the largest error of all draws up to its own."""
-    if isinstance(judged, TaskFault) or not isinstance(before, TrialResult):
-        return judged
-    if judged.max_abs_error is None or before.max_abs_error is None:
-        return judged
-    return replace(judged, max_abs_error=larger(judged.max_abs_error, before.max_abs_error))
+    if isinstance(result, TaskFault) or not isinstance(before, TrialResult):
+        return result
+    if result.max_abs_error is None or before.max_abs_error is None:
+        return result
+    return replace(result, max_abs_error=take_larger(result.max_abs_error, before.max_abs_error))
 
 
-def _work(spec: TaskSpec, graphs: Sequence[Graph], case: Case, found: dict[int, Judged]) -> dict[int, int]:
+def _measure_work(graphs: Sequence[Graph], case: StepTrialData, results: dict[int, Judged]) -> dict[int, int]:
     """How much each program streams in one draw; one that streams too much is found guilty."""
-    stack = case.singles[0].stack
-    streams = [*(entry.type for entry in (*spec.inputs, *spec.parameters)), *(output.type for output in spec.outputs)]
-    io_elements = sum(stack.elements(kind) for kind in streams)
+    single = case.singles[0]
     work = {}
-    for at, graph in enumerate(graphs):
+    for index, graph in enumerate(graphs):
         try:
-            work[at] = streamed_elements(graph, stack, io_elements)
+            work[index] = count_streamed(graph, single.stack, *single.extent)
         except RunError as error:
-            found[at] = TrialResult(Stage.RUN, (error.diagnostic,))
+            results[index] = TrialResult(Stage.RUN, (error.diagnostic,))
         except TaskFault as fault:
-            found[at] = fault
+            results[index] = fault
     return work
 
 
-def _fits(graph: Graph, case: Case, numbers: int) -> bool:
-    return numbers * len(case.draws) <= AT_ONCE and graph.is_stackable
+def _fits_in_stack(graph: Graph, case: StepTrialData, streamed: int) -> bool:
+    return streamed * len(case.draws) <= AT_ONCE and graph.is_stackable
 
 
-def _portions(work: Mapping[int, int]) -> Iterator[list[int]]:
+def _cut_portions(work: Mapping[int, int]) -> Iterator[list[int]]:
     """Programs to be executed together: as many as stream AT_ONCE numbers, at least one."""
-    part: list[int] = []
+    portion: list[int] = []
     total = 0
-    for at, numbers in work.items():
-        if part and total + numbers > AT_ONCE:
-            yield part
-            part, total = [], 0
-        part.append(at)
-        total += numbers
-    if part:
-        yield part
+    for index, streamed in work.items():
+        if portion and total + streamed > AT_ONCE:
+            yield portion
+            portion, total = [], 0
+        portion.append(index)
+        total += streamed
+    if portion:
+        yield portion
 
 
-def _has_failed(judged: Judged | None) -> bool:
-    return isinstance(judged, TaskFault) or (judged is not None and bool(judged.errors))
+def _has_failed(result: Judged | None) -> bool:
+    return isinstance(result, TaskFault) or (result is not None and bool(result.errors))
 
 
-def _on_one_stack(spec: TaskSpec, graphs: Sequence[Graph], which: Sequence[int], case: Case) -> dict[int, Judged]:
+def _run_on_stack(graphs: Sequence[Graph], indices: Sequence[int], case: StepTrialData) -> dict[int, Judged]:
     _ = case.limits  # computed once, before any candidate has touched the data
     with default_dtype(default_of(case.is_wide)):
-        made = execute_batch([graphs[at] for at in which], case.stack)
-    known: dict[tuple[int, ...], TrialResult] = {}
-    found: dict[int, Judged] = {}
-    for at, outputs in zip(which, made, strict=True):
+        returned = execute_batch([graphs[index] for index in indices], case.stack)
+    result_by_outputs: dict[tuple[int, ...], TrialResult] = {}
+    results: dict[int, Judged] = {}
+    may_narrow = case.may_narrow()
+    for index, outputs in zip(indices, returned, strict=True):
         if isinstance(outputs, RunError):
-            found[at] = TrialResult(Stage.RUN, (outputs.diagnostic,))
+            results[index] = TrialResult(Stage.RUN, (outputs.diagnostic,))
         elif isinstance(outputs, TaskFault):
-            found[at] = outputs
+            results[index] = outputs
         else:
             key = tuple(id(tensor) for fields in outputs for tensor in fields)
-            if key not in known:
-                known[key] = compare(spec, case, outputs)
-            found[at] = known[key]
-    return found
+            if key not in result_by_outputs:
+                result_by_outputs[key] = (
+                    _compare_narrowed(graphs[index], case, outputs) if may_narrow else compare_streams(case, outputs)
+                )
+            results[index] = result_by_outputs[key]
+    return results
+
+
+def _compare_narrowed(graph: Graph, case: StepTrialData, outputs: Outputs) -> TrialResult:
+    """The comparison where code of the author computes with less than float64."""
+    return replace(compare_streams(case, outputs, case.limits_for(graph)), notes=case.describe_narrowing(graph))

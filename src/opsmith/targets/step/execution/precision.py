@@ -1,68 +1,18 @@
-"""Precision: which torch dtype does a field have, as declared or raised to float64?
-
-A trial runs either in the declared precision or *wide*: all floating inputs, parameters, declared types and torch's
-default dtype are then float64.
-"""
+"""Precision: the torch dtype of a field, as declared or raised to float64."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-
 import torch
-from torch import Tensor
 
-from opsmith.targets.step.language.types import FLOATS, Field, scalar_of
-
-TORCH_DTYPES: Mapping[str, torch.dtype] = {
-    "fp32": torch.float32,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-    "fp64": torch.float64,
-    "int32": torch.int32,
-    "int64": torch.int64,
-    "bool": torch.bool,
-}
+from opsmith.problems.dtypes import FLOATS
+from opsmith.problems.precision import dtype_of
+from opsmith.targets.step.language.types import Field, scalar_of
 
 
 def torch_dtype(field: Field, wide: bool = False) -> torch.dtype:
     """The dtype of a field's tensors; `wide` makes every floating one float64."""
-    name = scalar_of(field).name
-    return torch.float64 if wide and name in FLOATS else TORCH_DTYPES[name]
+    return dtype_of(scalar_of(field).name, wide)
 
 
 def is_floating(field: Field) -> bool:
     return scalar_of(field).name in FLOATS
-
-
-def widened(tensor: Tensor) -> Tensor:
-    """The same numbers with floats as float64."""
-    return tensor.double() if tensor.is_floating_point() else tensor
-
-
-def default_of(wide: bool) -> torch.dtype:
-    """torch's default dtype while author's code runs."""
-    return torch.float64 if wide else torch.float32
-
-
-@contextmanager
-def default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    """torch's default dtype for the block, restored whatever happens."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
-@contextmanager
-def own_randomness(seed: int) -> Iterator[None]:
-    """torch's global CPU generator seeded for the block; the process's own state comes back afterwards."""
-    generator = torch.default_generator
-    before = generator.get_state()
-    generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        generator.set_state(before)

@@ -1,13 +1,13 @@
-"""What do the kernels of one run share: the draws, what was routed where, and the form of a refusal?"""
+"""What the kernels of one run share: the draws, what was routed where, and the form of a refusal."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from opsmith.records import Diagnostic
-from opsmith.targets.step.execution.schedule import Step
+from opsmith.targets.step.execution.schedule import ScheduledStep
 from opsmith.targets.step.execution.stack import Stack, StackedFn
 
 
@@ -33,13 +33,14 @@ class Scene:
     """What the kernels of one run share."""
 
     stack: Stack
-    routes: dict[int, Route]
+    routes: dict[int, Route]  # by the number of a Partition
+    routes_by_index: dict[int, Route] = field(default_factory=dict)  # by the number of the index
 
-    def fn(self, step: Step) -> StackedFn:
+    def find_fn(self, step: ScheduledStep) -> StackedFn:
         if step.fn is None:
             raise AssertionError(f"{step.op} without a fn")
-        return self.stack.fn(step.fn.func_name)
+        return self.stack.find_fn(step.fn.func_name)
 
 
-def fault(step: Step, given: str, expected: str, remedy: str) -> RunError:
-    return RunError(Diagnostic("RUN", step.op, given, expected, remedy, step.line))
+def make_run_error(step: ScheduledStep, actual: str, expected: str, remedy: str) -> RunError:
+    return RunError(Diagnostic("RUN", step.op, actual, expected, remedy, step.line))

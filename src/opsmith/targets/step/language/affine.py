@@ -1,4 +1,4 @@
-"""The affine rule: is every stream consumed at most once? (reference section 6)
+"""The affine rule: every stream is consumed at most once.
 
 The rule is about identities, not names: the checker counts consumptions of each abstract stream while it interprets the
 program, so that aliases, tuples, lists, loops and keywords hide nothing. Returning a stream is not a consumption.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from opsmith.records import Diagnostic
-from opsmith.targets.step.language.values import quoted, short
+from opsmith.targets.step.language.values import quote_line, shorten_text
 
 MAX_FINDINGS = 20
 
@@ -39,24 +39,24 @@ class Consumed(Protocol):
 def affine_findings(streams: Sequence[Consumed], lines: Sequence[str]) -> list[Diagnostic]:
     """One AFFINE diagnostic for each stream that is consumed more than once, in program order."""
     broken = [stream for stream in streams if len(stream.uses) > 1]
-    return [_finding(stream, lines) for stream in broken[:MAX_FINDINGS]]
+    return [_describe_double_use(stream, lines) for stream in broken[:MAX_FINDINGS]]
 
 
-def _finding(stream: Consumed, lines: Sequence[str]) -> Diagnostic:
+def _describe_double_use(stream: Consumed, lines: Sequence[str]) -> Diagnostic:
     uses = stream.uses
     places = [f"line {use.line} {use.op}{f' ({use.role})' if use.role else ''}" for use in uses[:8]]
-    name = short(stream.name) or "a stream"
-    made = f"{stream.op}, line {stream.line}" if stream.line else "input"
+    name = shorten_text(stream.name) or "a stream"
+    origin = f"{stream.op}, line {stream.line}" if stream.line else "input"
     line = uses[1].line
     return Diagnostic(
         "AFFINE",
-        f"{name} ({made})",
+        f"{name} ({origin})",
         f"consumed {len(uses)} times: {', '.join(places)}{', ...' if len(uses) > 8 else ''}",
         "at most 1",
         copies_remedy(name, len(uses)),
         line,
         None,
-        quoted(lines, line),
+        quote_line(lines, line),
     )
 
 

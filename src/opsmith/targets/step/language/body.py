@@ -1,4 +1,4 @@
-"""Is a text, as a whole, a program? Models that are prompted in bare Python wrap theirs in `def body(E0, ...)`.
+"""Programs that are a text as a whole. Models that are prompted in bare Python wrap theirs in `def body(E0, ...)`.
 
 Some answer with the whole script around it.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from opsmith.targets.step.language.program import MAX_TEXT, dedent, parse
+from opsmith.targets.step.language.program import MAX_TEXT, dedent_program, parse_program
 
 
 def read_program(inputs: tuple[str, ...], text: str) -> str | None:
@@ -18,27 +18,27 @@ def read_program(inputs: tuple[str, ...], text: str) -> str | None:
     """
     if len(text) > MAX_TEXT:
         return None
-    source = dedent(text)
+    source = dedent_program(text)
     try:
-        tree = parse(source)
+        tree = parse_program(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     if tree.body and isinstance(tree.body[-1], ast.Return):
         return source
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "body"]
-    return _unwrapped(inputs, found[-1], source) if found else None
+    bodies = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "body"]
+    return _unwrap_body(inputs, bodies[-1], source) if bodies else None
 
 
-def _unwrapped(inputs: tuple[str, ...], wrapper: ast.FunctionDef, source: str) -> str | None:
+def _unwrap_body(inputs: tuple[str, ...], wrapper: ast.FunctionDef, source: str) -> str | None:
     arguments = wrapper.args
-    others = (arguments.posonlyargs, arguments.defaults, arguments.vararg, arguments.kwarg)
+    excluded = (arguments.posonlyargs, arguments.defaults, arguments.vararg, arguments.kwarg)
     names = tuple(argument.arg for argument in arguments.args)
-    if names != inputs or any(others) or wrapper.decorator_list or not _only_captures(arguments):
+    if names != inputs or any(excluded) or wrapper.decorator_list or not _only_captures(arguments):
         return None
     first, last = wrapper.body[0], wrapper.body[-1]
     if not isinstance(last, ast.Return) or first.lineno == wrapper.lineno:
         return None
-    return dedent("\n".join(source.split("\n")[wrapper.lineno : last.end_lineno]))
+    return dedent_program("\n".join(source.split("\n")[wrapper.lineno : last.end_lineno]))
 
 
 def _only_captures(arguments: ast.arguments) -> bool:

@@ -1,6 +1,6 @@
-"""Isomorphism of programs: are two texts the same program up to the names of locals, comments and layout?
+"""The canonical text of a program: equal for two that differ in names of locals, comments and layout alone.
 
-Functions, keywords, constants and order are kept, as in the paper's filter (section 3.1). A local is written as the
+Functions, keywords, constants and order are kept, as in the paper's filter (its section 3.1). A local is written as the
 number of its first binding. Names that are read before they are bound (inputs, fns, sizes) are kept; so is, beside its
 number, a name that only a loop bound, once the loop is over: the loop may have had nothing to run over.
 """
@@ -12,20 +12,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from opsmith.targets.step.language.expressions import stored_names
-from opsmith.targets.step.language.program import MAX_TEXT, dedent, parse
+from opsmith.targets.step.language.program import MAX_TEXT, dedent_program, parse_program
 from opsmith.targets.step.language.values import BUILTINS
 
 
-def canonical(source: str) -> str:
+def canonical_text(source: str) -> str:
     """A text that is equal exactly for isomorphic programs; a text that does not parse stands for itself."""
     if len(source) > MAX_TEXT:
         return source
     try:
         writer = _Writer()
-        body = parse(dedent(source)).body
+        body = parse_program(dedent_program(source)).body
         for statement in body:
             if statement is body[-1] or not _is_docstring(statement):
-                writer.write(statement)
+                writer.write_node(statement)
         return " ".join(writer.words)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
@@ -55,31 +55,31 @@ class _Writer:
         self.names: dict[str, str] = {name: name for name in BUILTINS}
         self.bound: list[str] = []  # the locals, in the order of their first bindings
 
-    def write(self, node: Any) -> None:
+    def write_node(self, node: Any) -> None:
         kind = type(node)
         if kind is ast.Name:
-            self.words.append(self.names.get(node.id) or self._first(node))
+            self.words.append(self.names.get(node.id) or self._bind_first(node))
         elif kind is list:
-            self._list(node)
+            self._write_list(node)
         elif not isinstance(node, ast.AST):
             self.words.append(repr(node))
         else:
             self.words.append(f"{kind.__name__}(")
-            _WRITERS.get(kind, _Writer._fields)(self, node)
+            _WRITERS.get(kind, _Writer._write_fields)(self, node)
             self.words.append(")")
 
-    def _list(self, parts: list[Any]) -> None:
+    def _write_list(self, elements: list[Any]) -> None:
         self.words.append("[")
-        for part in parts:
-            self.write(part)
+        for element in elements:
+            self.write_node(element)
         self.words.append("]")
 
-    def _fields(self, node: ast.AST) -> None:
+    def _write_fields(self, node: ast.AST) -> None:
         for name in _FIELDS.get(type(node)) or node._fields:
             if name != "ctx":
-                self.write(getattr(node, name))
+                self.write_node(getattr(node, name))
 
-    def _first(self, node: ast.Name) -> str:
+    def _bind_first(self, node: ast.Name) -> str:
         """What a name is written as from its first occurrence on."""
         self.names[node.id] = node.id
         if isinstance(node.ctx, ast.Store):
@@ -87,29 +87,29 @@ class _Writer:
             self.bound.append(node.id)
         return self.names[node.id]
 
-    def _for(self, node: ast.For) -> None:
+    def _write_loop(self, node: ast.For) -> None:
         before = len(self.bound)
-        for part in (node.iter, node.target, node.body, node.orelse):
-            self.write(part)
+        for child in (node.iter, node.target, node.body, node.orelse):
+            self.write_node(child)
         for number, name in enumerate(self.bound[before:], before):
             if self.names.get(name) == str(number):
                 self.names[name] = f"{number}:{name}"
 
-    def _comprehension(self, node: ast.ListComp) -> None:
+    def _write_comprehension(self, node: ast.ListComp) -> None:
         """Its variables are its own; what it runs over does not see them."""
-        self._list([generator.iter for generator in node.generators])
+        self._write_list([generator.iter for generator in node.generators])
         targets = [name for generator in node.generators for name in stored_names(generator.target)[0]]
         own = [name for name in targets if name not in BUILTINS]
         outer = {name: self.names.pop(name) for name in own if name in self.names}
         for generator in node.generators:
-            self._list([generator.target, generator.ifs, generator.is_async])
-        self.write(node.elt)
+            self._write_list([generator.target, generator.ifs, generator.is_async])
+        self.write_node(node.elt)
         for name in own:
             self.names.pop(name, None)
         self.names |= outer
 
 
 _WRITERS: Mapping[type[ast.AST], Callable[[_Writer, Any], None]] = {
-    ast.For: _Writer._for,
-    ast.ListComp: _Writer._comprehension,
+    ast.For: _Writer._write_loop,
+    ast.ListComp: _Writer._write_comprehension,
 }

@@ -1,4 +1,4 @@
-"""The static checker: is this text a well-typed, affine program of the task? (reference section 4)
+"""The static checker: whether a text is a well-typed, affine program of a task.
 
 One abstract interpretation does LANG, TYPE, OUT and AFFINE together; all findings are returned, none is raised. After a
 TYPE error the result is of unknown type, which passes silently, so that one mistake gives one message and the affine
@@ -12,17 +12,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opsmith.problems.dims import Dim, DimError, make_literal, make_symbol
 from opsmith.records import Diagnostic, Stage
 from opsmith.targets.step.language.affine import Consumption, affine_findings
-from opsmith.targets.step.language.build import FnValue, GraphBuilder, Stream
-from opsmith.targets.step.language.dims import Dim, DimError, literal, symbol
+from opsmith.targets.step.language.build import AbstractStream, FnValue, GraphBuilder
 from opsmith.targets.step.language.graph import Graph
-from opsmith.targets.step.language.operands import Operands, Reported, operands
+from opsmith.targets.step.language.operands import Operands, Reported, list_operands
 from opsmith.targets.step.language.ops import MAX_AXES, OpError
 from opsmith.targets.step.language.program import Interpreter
 from opsmith.targets.step.language.rules import RULES
-from opsmith.targets.step.language.spec import Fn, TaskSpec
-from opsmith.targets.step.language.values import UNKNOWN, Primitive, Sized, Unknown, describe, leaves, quoted, short
+from opsmith.targets.step.language.spec import FnSpec, TaskSpec
+from opsmith.targets.step.language.values import (
+    UNKNOWN,
+    Primitive,
+    Sized,
+    Unknown,
+    describe_value,
+    list_leaves,
+    quote_line,
+    shorten_text,
+)
 
 MAX_FINDINGS = 20
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -38,7 +47,7 @@ class Report:
     unrolled: Graph | None
     errors: tuple[Diagnostic, ...]
     warnings: tuple[str, ...]
-    streams: tuple[Stream, ...] = ()
+    streams: tuple[AbstractStream, ...] = ()
 
     @property
     def graph(self) -> Graph | None:
@@ -49,32 +58,36 @@ class Report:
         """The first stage that refused, RUN when none did."""
         kinds = {error.kind for error in self.errors}
         if "LANG" in kinds:
-            return Stage.PARSE
+            return Stage("PARSE")
         if kinds & {"TYPE", "OUT"}:
-            return Stage.TYPE
-        return Stage.AFFINE if "AFFINE" in kinds else Stage.RUN
+            return Stage("TYPE")
+        return Stage("AFFINE") if "AFFINE" in kinds else Stage.RUN
 
 
 def check_program(spec: TaskSpec, source: str, sizes: Mapping[str, int] | None = None) -> Report:
     """Check a program against its task at `sizes` (default: the task's own)."""
     typing = Typing(spec, sizes if sizes is not None else spec.sizes)
-    interpreter = Interpreter(typing.names(), typing)
-    returned = interpreter.run(source)
+    return examine_program(typing, Interpreter(typing.list_names(), typing), source)
+
+
+def examine_program(typing: Typing, interpreter: Interpreter, source: str) -> Report:
+    """Check a program by what an interpreter makes of it, whose applications `typing` types."""
+    returned = interpreter.run_program(source)
     typing.lines = interpreter.lines
     if not interpreter.errors:
         typing.check_outputs(returned)
-    typed = (*interpreter.errors, *typing.findings())
-    graph = None if typed else typing.graph(tuple(typing.inputs), returned)
+    typed = (*interpreter.errors, *typing.list_findings())
+    graph = None if typed else typing.build_graph(tuple(typing.inputs), returned)
     errors = (*typed, *affine_findings(typing.streams, interpreter.lines))
     warnings = tuple(dict.fromkeys(interpreter.warnings + typing.warnings))[:MAX_FINDINGS]  # a loop repeats them
     return Report(graph, errors, warnings, tuple(typing.streams))
 
 
-def _vocabulary(spec: TaskSpec, sizes: Mapping[str, int]) -> dict[str, Any]:
+def _list_vocabulary(spec: TaskSpec, sizes: Mapping[str, int]) -> dict[str, Any]:
     """What every program of the task may mention, but its inputs."""
-    known: dict[str, Any] = {name: symbol(name) for name in (*sizes, *spec.symbols)}
-    known |= {f"{name}_value": Sized(value, symbol(name)) for name, value in sizes.items()}
-    return known | {fn.func_name: FnValue(fn.func_name, fn) for fn in spec.fns}
+    vocabulary: dict[str, Any] = {name: make_symbol(name) for name in (*sizes, *spec.problem.symbols)}
+    vocabulary |= {f"{name}_value": Sized(value, make_symbol(name)) for name, value in sizes.items()}
+    return vocabulary | {fn.func_name: FnValue(fn.func_name, fn) for fn in spec.fns}
 
 
 class Typing(GraphBuilder):
@@ -86,28 +99,28 @@ class Typing(GraphBuilder):
         self.errors: list[tuple[OpError, str, int, str]] = []
         self.lines: list[str] = []
         self.inputs = {
-            entry.name: self.stream(entry.type, self.number("input", entry.name), None, "input", entry.name)
+            entry.name: self.add_stream(entry.type, self.number_value("input", entry.name), None, "input", entry.name)
             for entry in spec.inputs
         }
 
-    def names(self) -> dict[str, Any]:
+    def list_names(self) -> dict[str, Any]:
         """Everything a program may mention: symbols, sizes, fns, inputs."""
         if self.sizes is not self.spec.sizes:
-            return _vocabulary(self.spec, self.sizes) | self.inputs
+            return _list_vocabulary(self.spec, self.sizes) | self.inputs
         if "vocabulary" not in self.spec.derived:
-            self.spec.derived["vocabulary"] = _vocabulary(self.spec, self.sizes)
-        known: dict[str, Any] = self.spec.derived["vocabulary"]
-        return known | self.inputs
+            self.spec.derived["vocabulary"] = _list_vocabulary(self.spec, self.sizes)
+        vocabulary: dict[str, Any] = self.spec.derived["vocabulary"]
+        return vocabulary | self.inputs
 
-    def bind(self, name: str, value: Any) -> None:
-        if isinstance(value, Stream) and not value.name:
+    def bind_name(self, name: str, value: Any) -> None:
+        if isinstance(value, AbstractStream) and not value.name:
             value.name = name
 
     def read_size(self, sized: Sized) -> int:
         self.reads |= sized.dim.symbols
         return sized.value
 
-    def configure(self, op: str, keywords: Mapping[str, Any], line: int) -> dict[str, Any] | None:
+    def configure_primitive(self, op: str, keywords: Mapping[str, Any], line: int) -> dict[str, Any] | None:
         """The checked arguments; None after an error or where one is unknown: then so is the application's result."""
         config = {}
         try:
@@ -115,12 +128,12 @@ class Typing(GraphBuilder):
                 if value is not UNKNOWN:
                     config[key] = _ARGUMENTS[key](self, op, key, value)
         except OpError as error:
-            self._error(error, op, line)
+            self._report_error(error, op, line)
         return config if len(config) == len(keywords) else None
 
-    def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
+    def apply_primitive(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
         op, config = primitive.op, primitive.config
-        consumed = self._operands(op, argument, node, line)
+        consumed = self._list_operands(op, argument, node, line)
         if consumed is None:
             return self._unknown_result(op, config, line)
         streams, types = [], []
@@ -137,27 +150,29 @@ class Typing(GraphBuilder):
             if op == "Map" and len(streams) == 2 and streams[0].op == streams[1].op == "Copy":
                 error.given = f"a pair from Copy, zipped to {error.given}"
                 error.remedy = "A, B = step.Copy().apply(E0), then Map one of them"
-            self._error(self._sharpen(error), op, line, streams)
+            self._report_error(self._sharpen_remedy(error), op, line, streams)
             return self._unknown_result(op, config, line)
 
-    def _fn_argument(self, op: str, key: str, value: Any) -> Fn:
+    def _fn_argument(self, op: str, key: str, value: Any) -> FnSpec:
         if not isinstance(value, FnValue):
             offered = ", ".join(fn.func_name for fn in self.spec.fns) or "none"
-            raise OpError(describe(value), f"one of the task's fns: {offered}", f"{op}({key}=...)")
+            raise OpError(describe_value(value), f"one of the task's fns: {offered}", f"{op}({key}=...)")
         return value.fn
 
     def _list_argument(self, op: str, key: str, value: Any) -> tuple[int, ...]:
         if not isinstance(value, (list, tuple)):
-            raise OpError(f"{key} = {describe(value)}", "a list of whole numbers", f"{key}=[{describe(value)}]")
+            raise OpError(
+                f"{key} = {describe_value(value)}", "a list of whole numbers", f"{key}=[{describe_value(value)}]"
+            )
         if len(value) > MAX_AXES:
-            raise OpError(f"{key} = {describe(value)}", f"at most {MAX_AXES} whole numbers: one per dim")
+            raise OpError(f"{key} = {describe_value(value)}", f"at most {MAX_AXES} whole numbers: one per dim")
         return tuple([self._int_argument(op, key, entry) for entry in value])
 
     def _count_argument(self, op: str, key: str, value: Any) -> int:
         if not isinstance(value, Dim):
             return self._int_argument(op, key, value)
         names = list(value.symbols)
-        if value != symbol(names[0] if names else "") or names[0] not in self.sizes:
+        if value != make_symbol(names[0] if names else "") or names[0] not in self.sizes:
             raise OpError(f"{key} = {value}", "a whole number, E_value or E", f"{key}=E_value")
         return self.read_size(Sized(self.sizes[names[0]], value))
 
@@ -167,9 +182,9 @@ class Typing(GraphBuilder):
         if type(value) is int:
             if value < 1:
                 raise OpError(f"{key} = {value}", "a dim >= 1")
-            value = literal(value)
+            value = make_literal(value)
         if not isinstance(value, Dim):
-            raise OpError(f"{key} = {describe(value)}", "a dim: a symbol, a product of symbols or a whole number")
+            raise OpError(f"{key} = {describe_value(value)}", "a dim: a symbol, a product of symbols or a whole number")
         try:
             number = value.value(self.sizes)
         except DimError as error:
@@ -183,95 +198,101 @@ class Typing(GraphBuilder):
             return self.read_size(value)
         if type(value) is not int:
             remedy = f"{key}={value}_value" if isinstance(value, Dim) else ""
-            raise OpError(f"{key} = {describe(value)}", "a whole number", remedy)
+            raise OpError(f"{key} = {describe_value(value)}", "a whole number", remedy)
         return value
 
-    def _operands(self, op: str, argument: Any, node: ast.expr, line: int) -> Operands | None:
+    def _list_operands(self, op: str, argument: Any, node: ast.expr, line: int) -> Operands | None:
         """What an application consumes; None after an error."""
         try:
-            return operands(op, argument, node)
+            return list_operands(op, argument, node)
         except Reported:
             self._consume_loose(op, argument, line)
         except OpError as error:
             self._consume_loose(op, argument, line)
-            self._error(error, op, line)
+            self._report_error(error, op, line)
         return None
 
     def _consume_loose(self, op: str, argument: Any, line: int) -> None:
         """Count what a wrongly shaped argument consumes all the same."""
-        for item in leaves(argument):
-            if isinstance(item, Stream):
-                item.uses.append(Consumption(line, op, "", None))
+        for leaf in list_leaves(argument):
+            if isinstance(leaf, AbstractStream):
+                leaf.uses.append(Consumption(line, op, "", None))
 
     def _unknown_result(self, op: str, config: dict[str, Any] | None, line: int) -> Any:
         if op == "Copy":
-            return (self.unknown(op, line), self.unknown(op, line))
+            return (self.add_unknown(op, line), self.add_unknown(op, line))
         if op == "Partition":
             count = (config or {}).get("N")
-            return [self.unknown(op, line) for _ in range(count)] if count and count <= 1000 else UNKNOWN
-        return self.unknown(op, line)
+            return [self.add_unknown(op, line) for _ in range(count)] if count and count <= 1000 else UNKNOWN
+        return self.add_unknown(op, line)
 
     def check_outputs(self, returned: Any) -> None:
-        wanted = self.spec.outputs
+        outputs = self.spec.outputs
         line = len(self.lines)
         if any(isinstance(value, Unknown) for value in returned):
             return
         for value in returned:
-            if not isinstance(value, Stream):
-                self._out(f"{describe(value)}", "streams", "return the streams themselves", line)
+            if not isinstance(value, AbstractStream):
+                self._report_output(f"{describe_value(value)}", "streams", "return the streams themselves", line)
                 return
-        if len(returned) != len(wanted):
-            names = ", ".join(output.name for output in wanted)
-            self._out(f"{len(returned)} outputs", f"{len(wanted)}: {names}", "return them in that order", line)
+        if len(returned) != len(outputs):
+            names = ", ".join(output.name for output in outputs)
+            self._report_output(
+                f"{len(returned)} outputs", f"{len(outputs)}: {names}", "return them in that order", line
+            )
             return
-        for stream, output in zip(returned, wanted, strict=True):
+        for stream, output in zip(returned, outputs, strict=True):
             if stream.type is not None and stream.type != output.type:
                 error = OpError(str(stream.type), str(output.type), dims=(stream.type.dims, output.dims))
                 remedy = (
-                    self._sharpen(error).remedy
+                    self._sharpen_remedy(error).remedy
                     or "Streamify, Bufferize, Flatten or Promote change dims without changing data"
                 )
-                self._out(f"{stream}: {stream.type}", f"{output.name}: {output.type}", remedy, line)
+                self._report_output(f"{stream}: {stream.type}", f"{output.name}: {output.type}", remedy, line)
 
-    def _out(self, given: str, expected: str, remedy: str, line: int) -> None:
-        self._keep(OpError(given, expected, remedy), "the returned streams", line, "OUT")
+    def _report_output(self, given: str, expected: str, remedy: str, line: int) -> None:
+        self._keep_error(OpError(given, expected, remedy), "the returned streams", line, "OUT")
 
-    def _keep(self, error: OpError, where: str, line: int, kind: str) -> None:
+    def _keep_error(self, error: OpError, where: str, line: int, kind: str) -> None:
         if len(self.errors) < MAX_FINDINGS:
             self.errors.append((error, where, line, kind))
 
-    def _error(self, error: OpError, op: str, line: int, streams: Sequence[Stream] = ()) -> None:
+    def _report_error(self, error: OpError, op: str, line: int, streams: Sequence[AbstractStream] = ()) -> None:
         where = op
         if error.operand is not None and error.operand < len(streams):
             place = _ORDINALS[error.operand] if error.operand < len(_ORDINALS) else f"number {error.operand + 1}"
             where = f"{op}, {place} stream, {streams[error.operand]}"
         elif len(streams) == 1:
             where = f"{op} of {streams[0]}"
-        self._keep(error, where, line, "TYPE")
+        self._keep_error(error, where, line, "TYPE")
 
-    def _sharpen(self, error: OpError) -> OpError:
+    def _sharpen_remedy(self, error: OpError) -> OpError:
         """Say it when a number was written where its symbol is meant: `4 is the value of D here; write n=D`."""
-        for given, expected in zip(*error.dims, strict=False) if error.dims else ():
-            for number, name in ((given, expected), (expected, given)):
-                if not number.powers and name.powers and number == self._literal(name):
+        for dim, expected_dim in zip(*error.dims, strict=False) if error.dims else ():
+            for number, name in ((dim, expected_dim), (expected_dim, dim)):
+                if not number.powers and name.powers and number == self._literal_of(name):
                     error.remedy = f"{number} is the value of {name} here; write {name}, not {number}"
         return error
 
-    def _literal(self, dim: Dim) -> Dim | None:
+    def _literal_of(self, dim: Dim) -> Dim | None:
         """The dim's number as a dim, where it has one at these sizes."""
         try:
-            return literal(dim.value(self.sizes))
+            return make_literal(dim.value(self.sizes))
         except DimError:
             return None
 
-    def findings(self) -> list[Diagnostic]:
+    def list_findings(self) -> list[Diagnostic]:
         """The collected errors with the text of their lines."""
-        found = []
+        findings = []
         for error, where, line, kind in self.errors:
-            text = quoted(self.lines, line)
-            given, expected, remedy = short(error.given), short(error.expected), short(error.remedy)
-            found.append(Diagnostic(kind, short(where), given, expected, remedy, line, None, text))
-        return found
+            text = quote_line(self.lines, line)
+            given, expected, remedy = (
+                shorten_text(error.given),
+                shorten_text(error.expected),
+                shorten_text(error.remedy),
+            )
+            findings.append(Diagnostic(kind, shorten_text(where), given, expected, remedy, line, None, text))
+        return findings
 
 
 _ARGUMENTS: Mapping[str, Callable[[Typing, str, str, Any], Any]] = {

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from opsmith.targets.step.language.affine import copy_lines, copy_names
-from opsmith.targets.step.language.build import Stream
+from opsmith.targets.step.language.build import AbstractStream
 from opsmith.targets.step.language.check import Report, check_program
-from opsmith.targets.step.language.graph import Graph, Node
-from opsmith.targets.step.language.program import dedent, parse
+from opsmith.targets.step.language.graph import Graph, OpNode
+from opsmith.targets.step.language.program import dedent_program, parse_program
 from opsmith.targets.step.language.spec import TaskSpec
 
 Edit = tuple[int, int, int, str]  # line (from 1), first and last column, replacement
@@ -27,17 +27,17 @@ def insert_copies(spec: TaskSpec, source: str) -> str | None:
     report = check_program(spec, source)
     if not report.errors or any(error.kind != "AFFINE" for error in report.errors):
         return None
-    for rewritten in (_edited(source, report), _unrolled(spec, report)):
+    for rewritten in (_edit_source(source, report), _unroll_program(spec, report)):
         if rewritten is not None and not check_program(spec, rewritten).errors:
             return rewritten
     return None
 
 
 # -------------------------------------------------------------------- in place
-def _edited(source: str, report: Report) -> str | None:
-    text = dedent(source)
-    tree, lines = parse(text), text.split("\n")
-    taken = set(re.findall(r"\w+", source))
+def _edit_source(source: str, report: Report) -> str | None:
+    text = dedent_program(source)
+    tree, lines = parse_program(text), text.split("\n")
+    used_names = set(re.findall(r"\w+", source))
     written = Counter(id(use.place) for stream in report.streams for use in stream.uses)
     edits: list[Edit] = []
     inserts: list[tuple[int, list[str]]] = []
@@ -47,15 +47,17 @@ def _edited(source: str, report: Report) -> str | None:
         place = _end_of_statement(tree, stream)
         if place is None or any(use.place is None or written[id(use.place)] > 1 for use in stream.uses):
             return None
-        names = _fresh_names(stream.name, len(stream.uses), taken)
+        names = _fresh_names(stream.name, len(stream.uses), used_names)
         inserts.append((place, copy_lines(stream.name, names)))
         edits += [
-            _replacement(use.place, name) for use, name in zip(stream.uses, _use_names(names), strict=True) if use.place
+            _replace_name(use.place, name)
+            for use, name in zip(stream.uses, _use_names(names), strict=True)
+            if use.place
         ]
-    return _apply(lines, edits, inserts)
+    return _apply_edits(lines, edits, inserts)
 
 
-def _end_of_statement(tree: ast.Module, stream: Stream) -> int | None:
+def _end_of_statement(tree: ast.Module, stream: AbstractStream) -> int | None:
     """The line after which the Copies go; 0 for an input, None where no statement at top level names the stream."""
     if stream.line is None:
         return 0
@@ -66,12 +68,12 @@ def _end_of_statement(tree: ast.Module, stream: Stream) -> int | None:
     return None
 
 
-def _fresh_names(name: str, uses: int, taken: set[str]) -> list[str]:
+def _fresh_names(name: str, uses: int, used_names: set[str]) -> list[str]:
     stem = name
-    while any(candidate in taken for candidate in copy_names(stem, uses)):
+    while any(candidate in used_names for candidate in copy_names(stem, uses)):
         stem += "_"
     names = copy_names(stem, uses)
-    taken.update(names)
+    used_names.update(names)
     return names
 
 
@@ -80,13 +82,13 @@ def _use_names(names: Sequence[str]) -> list[str]:
     return [*names[::2], names[-1]]
 
 
-def _replacement(place: ast.expr, name: str) -> Edit:
+def _replace_name(place: ast.expr, name: str) -> Edit:
     if place.end_col_offset is None or place.lineno != place.end_lineno:
         return (place.lineno, -1, -1, name)
     return (place.lineno, place.col_offset, place.end_col_offset, name)
 
 
-def _apply(lines: list[str], edits: list[Edit], inserts: list[tuple[int, list[str]]]) -> str | None:
+def _apply_edits(lines: list[str], edits: list[Edit], inserts: list[tuple[int, list[str]]]) -> str | None:
     if any(first < 0 for _, first, _, _ in edits):
         return None
     for line, first, last, name in sorted(edits, reverse=True):
@@ -98,7 +100,7 @@ def _apply(lines: list[str], edits: list[Edit], inserts: list[tuple[int, list[st
 
 
 # -------------------------------------------------------------------- anew
-def _unrolled(spec: TaskSpec, report: Report) -> str | None:
+def _unroll_program(spec: TaskSpec, report: Report) -> str | None:
     """The straight line that the program unrolls to, with Copies; its streams are named S0, S1, ... in order."""
     graph = report.unrolled
     return (
@@ -112,32 +114,32 @@ def straight_line(graph: Graph, uses: dict[int, int]) -> str:
     own = dict(enumerate(graph.inputs))
     text: list[str] = []
     for number in range(len(graph.inputs)):
-        text += _copies(own[number], uses.get(number, 0), names, number)
+        text += _write_copies(own[number], uses.get(number, 0), names, number)
     for node in graph.nodes:
         arguments = [names[stream].pop(0) for stream in node.operands]
         results = [f"T{stream}" for stream in node.results]
         own |= dict(zip(node.results, results, strict=True))
-        text.append(f"{_targets(node, results)} = {_call(node)}.apply({_argument(node, arguments)})")
+        text.append(f"{_write_targets(node, results)} = {_write_call(node)}.apply({_write_argument(node, arguments)})")
         for stream in node.results:
             names[stream] = [own[stream]]
-            text += _copies(own[stream], uses.get(stream, 0), names, stream)
+            text += _write_copies(own[stream], uses.get(stream, 0), names, stream)
     returned = ", ".join(own[stream] for stream in graph.outputs)
     return "\n".join([*text, f"return {returned}", ""])
 
 
-def _copies(name: str, uses: int, names: dict[int, list[str]], number: int) -> list[str]:
+def _write_copies(name: str, uses: int, names: dict[int, list[str]], number: int) -> list[str]:
     if uses < 2:
         return []
-    made = copy_names(name, uses)
-    names[number] = _use_names(made)
-    return copy_lines(name, made)
+    copies = copy_names(name, uses)
+    names[number] = _use_names(copies)
+    return copy_lines(name, copies)
 
 
-def _targets(node: Node, results: Sequence[str]) -> str:
+def _write_targets(node: OpNode, results: Sequence[str]) -> str:
     return f"[{results[0]}]" if node.op == "Partition" and len(results) == 1 else ", ".join(results)
 
 
-def _call(node: Node) -> str:
+def _write_call(node: OpNode) -> str:
     arguments = []
     if node.fn is not None:
         arguments.append(f"fn={node.fn.func_name}")
@@ -156,7 +158,7 @@ def _call(node: Node) -> str:
     return f"step.{node.op}({', '.join(arguments)})"
 
 
-def _argument(node: Node, names: Sequence[str]) -> str:
+def _write_argument(node: OpNode, names: Sequence[str]) -> str:
     if node.op == "Merge":
         return f"([{', '.join(names[:-1])}], {names[-1]})"
     return names[0] if len(names) == 1 else f"({', '.join(names)})"

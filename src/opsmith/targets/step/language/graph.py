@@ -1,4 +1,4 @@
-"""The dataflow graph of one program: which primitive consumes which stream? (reference section 4)
+"""The dataflow graph of one program: which primitive consumes which stream.
 
 `check` builds it, `run` executes it, `cost` weighs it, `affine` counts in it. Streams are numbered in program order;
 a stream's value number is equal for two streams exactly when they are the same expression over the same inputs.
@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from opsmith.targets.step.language.dims import Dim
-from opsmith.targets.step.language.spec import Fn
+from opsmith.problems.dims import Dim
+from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
 
 
-class Node(NamedTuple):
+class OpNode(NamedTuple):
     """One application over stream numbers; Merge's operands are its streams, then the index."""
 
     op: str
     operands: tuple[int, ...]
     results: tuple[int, ...]
     line: int
-    fn: Fn | None = None
+    fn: FnSpec | None = None
     ints: tuple[int, ...] = ()  # b, a or N; the entries of L
     dim: Dim | None = None  # n of Repeat, S of Reshape
     partition: int | None = None  # number of the Partition; of the one a Merge belongs to
@@ -38,7 +38,7 @@ class Graph:
     """
 
     inputs: tuple[str, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[OpNode, ...]
     outputs: tuple[int, ...]
     types: tuple[StreamType, ...]
     values: tuple[int, ...]
@@ -46,28 +46,52 @@ class Graph:
     sizes: Mapping[str, int] = field(default_factory=dict)  # the sizes it was checked at
 
     @cached_property
-    def partitions(self) -> Mapping[int, Node]:
+    def partitions(self) -> Mapping[int, OpNode]:
         """The Partition nodes by their number."""
         return {node.partition: node for node in self.nodes if node.op == "Partition" and node.partition is not None}
 
     @cached_property
-    def distinct(self) -> tuple[Node, ...]:
+    def distinct(self) -> tuple[OpNode, ...]:
         """The nodes that compute a value not computed before."""
-        done = set(self.values[: len(self.inputs)])
+        computed = set(self.values[: len(self.inputs)])
         nodes = []
         for node in self.nodes:
             values = [self.values[stream] for stream in node.results]
-            if node.op not in ("Copy", "Identity") and not done.issuperset(values):
+            if node.op not in ("Copy", "Identity") and not computed.issuperset(values):
                 nodes.append(node)
-                done.update(values)
+                computed.update(values)
         return tuple(nodes)
+
+    def outputs_through(self, func_name: str) -> frozenset[int]:
+        """The outputs, by number, that depend on what a fn gives."""
+        reached: set[int] = set()
+        for node in self.nodes:
+            if (node.fn is not None and node.fn.func_name == func_name) or not reached.isdisjoint(node.operands):
+                reached.update(node.results)
+        return frozenset(number for number, stream in enumerate(self.outputs) if stream in reached)
+
+    @cached_property
+    def needed(self) -> tuple[OpNode, ...]:
+        """The distinct nodes that an output depends on, or that compare an index: only these can change a verdict.
+
+        A Partition whose streams nobody reads has its index as only operand.
+        """
+        read = {self.values[stream] for stream in self.outputs}
+        nodes = []
+        for node in reversed(self.distinct):
+            is_read = node.compare_index or not read.isdisjoint([self.values[stream] for stream in node.results])
+            if is_read or node.op == "Partition":
+                reader = node if is_read else node._replace(operands=node.operands[1:])
+                read.update([self.values[stream] for stream in reader.operands])
+                nodes.append(reader)
+        return tuple(reversed(nodes))
 
     @cached_property
     def is_stackable(self) -> bool:
         """Whether several draws can share tensors: routed streams keep their dynamic dim outermost."""
         return not self.partitions or all(map(self._keeps_draws_apart, self.nodes))
 
-    def _keeps_draws_apart(self, node: Node) -> bool:
+    def _keeps_draws_apart(self, node: OpNode) -> bool:
         results = [self.types[stream] for stream in node.results]
         if any(_is_dynamic_inside(kind) for kind in results):
             return False
@@ -83,5 +107,5 @@ def _is_dynamic(kind: StreamType) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_dynamic_inside(kind: StreamType) -> bool:
-    inner = (*kind.dims[:-1], *(dim for part in fields_of(kind.dtype) for dim in element_dims(part)))
+    inner = (*kind.dims[:-1], *(dim for field in fields_of(kind.dtype) for dim in element_dims(field)))
     return any(dim.is_dynamic for dim in inner)

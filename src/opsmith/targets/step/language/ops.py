@@ -1,4 +1,4 @@
-"""The primitives' type rules: what type has a primitive's result? (reference section 5)
+"""The primitives' type rules: the type of a primitive's result.
 
 One pure function per primitive: stream types and arguments in, stream types out, `OpError` where the rule is broken.
 The meaning in data stands beside each rule in words and is executed by `run`. Dims are listed innermost first; rank is
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import mul
 
-from opsmith.targets.step.language.dims import Dim, DimError, literal, symbol
-from opsmith.targets.step.language.spec import Fn
+from opsmith.problems.dims import Dim, DimError, make_literal, make_symbol
+from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import (
     Buffer,
     DType,
@@ -65,31 +65,31 @@ class OpError(ValueError):
         self.operand, self.dims = operand, dims
 
 
-def zip_(x: StreamType, y: StreamType) -> StreamType:
+def infer_zip(x: StreamType, y: StreamType) -> StreamType:
     """Pair two streams element by element; tuples are flattened, never nested.
 
     Shapes  St<T1, d>, St<T2, d>  ->  St<fields(T1) ++ fields(T2), d>; data: x's tensors, then y's
     Errors  OpError unless the dims are equal
     >>> from opsmith.targets.step.language.types import parse_stream as s
-    >>> print(zip_(s("fp32 [M, N]"), s("Buffer(fp32, [D]) [M, N]")))
+    >>> print(infer_zip(s("fp32 [M, N]"), s("Buffer(fp32, [D]) [M, N]")))
     [fp32, Buffer(fp32, [D])] [M, N]
     """
     _require_dims(x, y, 1)
-    return _stream((*fields_of(x.dtype), *fields_of(y.dtype)), x.dims)
+    return _build_type((*fields_of(x.dtype), *fields_of(y.dtype)), x.dims)
 
 
-def _require_dims(first: StreamType, other: StreamType, operand: int) -> None:
-    if first.dims != other.dims:
+def _require_dims(first: StreamType, second: StreamType, operand: int) -> None:
+    if first.dims != second.dims:
         raise OpError(
-            f"dims {dims_text(other.dims)}",
+            f"dims {dims_text(second.dims)}",
             f"dims {dims_text(first.dims)}, as the first stream",
             "Repeat or RepeatRef the shorter one, or Bufferize the extra dim",
             operand=operand,
-            dims=(other.dims, first.dims),
+            dims=(second.dims, first.dims),
         )
 
 
-def _stream(fields: Sequence[Field], dims: tuple[Dim, ...]) -> StreamType:
+def _build_type(fields: Sequence[Field], dims: tuple[Dim, ...]) -> StreamType:
     """The type of a result. Raises OpError where it is larger than any tensor or tuple of them."""
     if len(fields) > MAX_FIELDS:
         raise OpError(f"a tuple of {len(fields)} fields", f"at most {MAX_FIELDS}", "select fields with a Map")
@@ -99,7 +99,7 @@ def _stream(fields: Sequence[Field], dims: tuple[Dim, ...]) -> StreamType:
     return StreamType(tuple_of(fields), dims)
 
 
-def map_(fn: Fn, streams: Sequence[StreamType]) -> StreamType:
+def infer_map(fn: FnSpec, streams: Sequence[StreamType]) -> StreamType:
     """Apply a stateless fn to every element; several streams are zipped first, left to right.
 
     Shapes  f: A -> B, St<A, d>  ->  St<B, d>
@@ -113,30 +113,30 @@ def map_(fn: Fn, streams: Sequence[StreamType]) -> StreamType:
         )
     for operand, stream in enumerate(streams):
         _require_dims(streams[0], stream, operand)
-    zipped = _stream([field for stream in streams for field in fields_of(stream.dtype)], streams[0].dims)
+    zipped = _build_type([field for stream in streams for field in fields_of(stream.dtype)], streams[0].dims)
     _require_input(fn, zipped.dtype)
     return StreamType(fn.output_dtype, zipped.dims)
 
 
-def _require_input(fn: Fn, given: DType) -> None:
-    if given == fn.input_dtype:
+def _require_input(fn: FnSpec, dtype: DType) -> None:
+    if dtype == fn.input_dtype:
         return
-    wanted, have = fields_of(fn.input_dtype), fields_of(given)
-    if len(have) < len(wanted):
+    expected_fields, fields = fields_of(fn.input_dtype), fields_of(dtype)
+    if len(fields) < len(expected_fields):
         remedy = "zip the missing field first: step.Zip().apply((X, Y)), or Map on a tuple of streams"
-    elif len(have) > len(wanted):
+    elif len(fields) > len(expected_fields):
         remedy = f"select the fields with a fn that returns {fn.input_dtype}, or do not zip"
     else:
         remedy = "Bufferize or Streamify to change between a Buffer and its elements; fields and dims are ordered"
-    raise OpError(str(given), f"{fn.input_dtype}, the input of {fn.func_name}", remedy)
+    raise OpError(str(dtype), f"{fn.input_dtype}, the input of {fn.func_name}", remedy)
 
 
-def _require_stateful(fn: Fn) -> None:
+def _require_stateful(fn: FnSpec) -> None:
     if not fn.stateful:
         raise OpError(f"{fn.func_name}, a fn without init", "a stateful fn", f"step.Map(fn={fn.func_name})")
 
 
-def _reduction(op: str, fn: Fn, x: StreamType, b: int) -> None:
+def _check_reduction(op: str, fn: FnSpec, x: StreamType, b: int) -> None:
     _require_stateful(fn)
     if not 1 <= b <= x.rank:
         remedy = (
@@ -146,31 +146,31 @@ def _reduction(op: str, fn: Fn, x: StreamType, b: int) -> None:
     _require_input(fn, x.dtype)
 
 
-def accum(fn: Fn, x: StreamType, b: int) -> StreamType:
+def infer_accum(fn: FnSpec, x: StreamType, b: int) -> StreamType:
     """Reduce the `b` inner dims: state = init, then state = f(state, element) in stream order; emit the last state.
 
     Shapes  f: A -> B with init, St<A, d>, 1 <= b <= rank  ->  St<B, d[b:]>; zero elements give init
     Errors  OpError; the outermost dim can be reduced only after Promote
     """
-    _reduction("Accum", fn, x, b)
+    _check_reduction("Accum", fn, x, b)
     return StreamType(fn.output_dtype, x.dims[b:])
 
 
-def scan(fn: Fn, x: StreamType, b: int) -> StreamType:
+def infer_scan(fn: FnSpec, x: StreamType, b: int) -> StreamType:
     """As Accum, but emit the state after every element; it restarts for the next index of d[b:].
 
     Shapes  f: A -> B with init, St<A, d>, 1 <= b <= rank  ->  St<B, d>
     """
-    _reduction("Scan", fn, x, b)
+    _check_reduction("Scan", fn, x, b)
     return StreamType(fn.output_dtype, x.dims)
 
 
-def promote(x: StreamType, b: int) -> StreamType:
+def infer_promote(x: StreamType, b: int) -> StreamType:
     """Insert a dim of the literal size 1 at position b; data: unsqueeze(rank + 1 - b).
 
     Shapes  St<T, d>, 0 <= b <= rank + 1  ->  St<T, d[:b] ++ [1] ++ d[b:]>
     >>> from opsmith.targets.step.language.types import parse_stream as s
-    >>> print(promote(s("fp32 [M, N]"), b=2))
+    >>> print(infer_promote(s("fp32 [M, N]"), b=2))
     fp32 [M, N, 1]
     """
     if not 0 <= b <= x.rank + 1:
@@ -179,16 +179,16 @@ def promote(x: StreamType, b: int) -> StreamType:
             f"0 <= b <= {x.rank + 1}",
             f"b={x.rank + 1} adds the outermost dim, b=0 the innermost",
         )
-    return _stream(fields_of(x.dtype), (*x.dims[:b], literal(1), *x.dims[b:]))
+    return _build_type(fields_of(x.dtype), (*x.dims[:b], make_literal(1), *x.dims[b:]))
 
 
-def flatten(x: StreamType, L: Sequence[int]) -> StreamType:
+def infer_flatten(x: StreamType, L: Sequence[int]) -> StreamType:
     """Merge every dim named in L into its inner neighbour, so that dims i-1 .. j become one.
 
     Shapes  L = [i, i+1, ..., j], 1 <= i <= j <= rank  ->  St<T, d[:i-1] ++ [d[i-1] * ... * d[j]] ++ d[j+1:]>
     Errors  OpError for gaps, repeats, descending order, entries out of range or an empty list
     >>> from opsmith.targets.step.language.types import parse_stream as s
-    >>> print(flatten(s("fp32 [M, N, K]"), L=[2]))
+    >>> print(infer_flatten(s("fp32 [M, N, K]"), L=[2]))
     fp32 [M, K*N]
     """
     entries = list(L)
@@ -208,13 +208,13 @@ def flatten(x: StreamType, L: Sequence[int]) -> StreamType:
     return StreamType(x.dtype, (*x.dims[: first - 1], merged, *x.dims[last + 1 :]))
 
 
-def reshape(x: StreamType, S: Dim, L: Sequence[int], sizes: Mapping[str, int]) -> StreamType:
+def infer_reshape(x: StreamType, S: Dim, L: Sequence[int], sizes: Mapping[str, int]) -> StreamType:
     """Split every dim i in L into [S, d[i]/S], S inner; the rank grows by len(L).
 
     Shapes  St<T, d>, 0 <= i <= rank  ->  each d[i] becomes S, d[i]/S
     Errors  OpError for repeated or out-of-range entries, dynamic dims, or a size that S does not divide
     >>> from opsmith.targets.step.language.types import parse_stream as s
-    >>> print(reshape(s("fp32 [D, N]"), literal(2), [0], {"D": 16}))
+    >>> print(infer_reshape(s("fp32 [D, N]"), make_literal(2), [0], {"D": 16}))
     fp32 [2, D/2, N]
     """
     entries = sorted(L)
@@ -227,36 +227,38 @@ def reshape(x: StreamType, S: Dim, L: Sequence[int], sizes: Mapping[str, int]) -
     dims: list[Dim] = []
     for position, dim in enumerate(x.dims):
         dims += _split_dim(dim, S, sizes) if position in entries else [dim]
-    return _stream(fields_of(x.dtype), tuple(dims))
+    return _build_type(fields_of(x.dtype), tuple(dims))
 
 
 def _split_dim(dim: Dim, size: Dim, sizes: Mapping[str, int]) -> list[Dim]:
     if dim.is_dynamic or size.is_dynamic:
         raise OpError(f"{dim}, a size known only at run time", "a static dim", "Reshape before Partition")
-    whole, part = _value(dim, sizes), _value(size, sizes)
-    if whole % part:
-        raise OpError(f"{dim} = {whole}", f"a multiple of {part}", f"Reshape another dim, or choose S dividing {dim}")
+    length, divisor = _require_whole(dim, sizes), _require_whole(size, sizes)
+    if length % divisor:
+        raise OpError(
+            f"{dim} = {length}", f"a multiple of {divisor}", f"Reshape another dim, or choose S dividing {dim}"
+        )
     return [size, dim / size]
 
 
-def _value(dim: Dim, sizes: Mapping[str, int]) -> int:
+def _require_whole(dim: Dim, sizes: Mapping[str, int]) -> int:
     try:
         return dim.value(sizes)
     except DimError as error:
         raise OpError(str(error), "a dim with a whole value") from None
 
 
-def repeat(x: StreamType, n: Dim) -> StreamType:
+def infer_repeat(x: StreamType, n: Dim) -> StreamType:
     """Repeat each element n times, as a new innermost dim.
 
     Shapes  St<T, d>, n a static dim  ->  St<T, [n] ++ d>
     """
     if n.is_dynamic:
         raise OpError(f"{n}, a size known only at run time", "a static dim", "RepeatRef with a stream of that size")
-    return _stream(fields_of(x.dtype), (n, *x.dims))
+    return _build_type(fields_of(x.dtype), (n, *x.dims))
 
 
-def repeat_ref(x: StreamType, ref: StreamType) -> StreamType:
+def infer_repeat_ref(x: StreamType, ref: StreamType) -> StreamType:
     """Repeat each element as often as the reference has elements there; the reference's values are not read.
 
     Shapes  St<T, d>, St<any, q> with q[1:] == d  ->  St<T, q>; the reference is consumed
@@ -269,15 +271,15 @@ def repeat_ref(x: StreamType, ref: StreamType) -> StreamType:
             operand=1,
             dims=(ref.dims[1:], x.dims),
         )
-    return _stream(fields_of(x.dtype), ref.dims)
+    return _build_type(fields_of(x.dtype), ref.dims)
 
 
-def bufferize(x: StreamType, a: int) -> StreamType:
+def infer_bufferize(x: StreamType, a: int) -> StreamType:
     """Gather the `a` innermost dims into one Buffer per element; the data is unchanged.
 
     Shapes  St<T, d>, 1 <= a <= rank  ->  St<Buffer(T, d[:a]), d[a:]>; a Buffer grows: Buffer(E, s ++ d[:a])
     >>> from opsmith.targets.step.language.types import parse_stream as s
-    >>> print(bufferize(s("Buffer(fp32, [D]) [M, N]"), a=1))
+    >>> print(infer_bufferize(s("Buffer(fp32, [D]) [M, N]"), a=1))
     Buffer(fp32, [D, M]) [N]
     """
     if not 1 <= a <= x.rank:
@@ -290,7 +292,7 @@ def bufferize(x: StreamType, a: int) -> StreamType:
     return StreamType(tuple_of(fields), x.dims[a:])
 
 
-def streamify(x: StreamType) -> StreamType:
+def infer_streamify(x: StreamType) -> StreamType:
     """Stream the elements of every Buffer: all buffer dims become inner stream dims; the data is unchanged.
 
     Shapes  St<Buffer(E, s), d>  ->  St<E, s ++ d>; a tuple only if all its fields are Buffers with equal dims
@@ -304,17 +306,19 @@ def streamify(x: StreamType) -> StreamType:
     return StreamType(tuple_of([buffer.elem for buffer in buffers]), buffers[0].dims + x.dims)
 
 
-def copy(x: StreamType) -> tuple[StreamType, StreamType]:
+def infer_copy(x: StreamType) -> tuple[StreamType, StreamType]:
     """Two streams out of one; k uses of a stream need k-1 Copies."""
     return x, x
 
 
-def identity(x: StreamType) -> StreamType:
+def infer_identity(x: StreamType) -> StreamType:
     """The same stream under a new identity."""
     return x
 
 
-def partition(x: StreamType, index: StreamType, n: int, length: int | None, number: int) -> tuple[StreamType, ...]:
+def infer_partition(
+    x: StreamType, index: StreamType, n: int, length: int | None, number: int
+) -> tuple[StreamType, ...]:
     """Route every item of x to the streams whose entry in the multihot index is 1.
 
     Shapes  x: St<T, c ++ e>, index: St<Multihot(s, n), e>  ->  n streams St<T, c ++ [?p.i]>, p = `number`
@@ -339,10 +343,10 @@ def partition(x: StreamType, index: StreamType, n: int, length: int | None, numb
             f"N={index.dtype.length}_value",
         )
     inner = x.dims[: len(x.dims) - outer]
-    return tuple(StreamType(x.dtype, (*inner, symbol(f"?{number}.{i}"))) for i in range(n))
+    return tuple(StreamType(x.dtype, (*inner, make_symbol(f"?{number}.{i}"))) for i in range(n))
 
 
-def merge(fn: Fn, streams: Sequence[StreamType], index: StreamType) -> StreamType:
+def infer_merge(fn: FnSpec, streams: Sequence[StreamType], index: StreamType) -> StreamType:
     """Reduce the items of each position: state = init, then f(state, item) for the selected experts, ascending.
 
     Shapes  f: A -> B with init, Xi: St<A, c ++ [?p.i]>, index: St<Multihot(s, n), e>  ->  St<B, c ++ e>
@@ -360,21 +364,23 @@ def merge(fn: Fn, streams: Sequence[StreamType], index: StreamType) -> StreamTyp
 
 def merged_partition(streams: Sequence[StreamType]) -> int:
     """The number of the Partition whose streams these are, in order. Raises OpError."""
-    routes = [_route(stream, position) for position, stream in enumerate(streams)]
+    routes = [_parse_route(stream, position) for position, stream in enumerate(streams)]
     numbers = {number for number, _ in routes}
     if len(numbers) != 1:
         raise OpError("streams of different Partitions", "the streams of one Partition", "Merge each Partition apart")
     experts = tuple(expert for _, expert in routes)
     if experts != tuple(range(len(experts))):
-        wanted = tuple(sorted(experts))
-        raise OpError(f"the streams of experts {experts}", f"{wanted}, the order of Partition", "keep the list's order")
+        ascending = tuple(sorted(experts))
+        raise OpError(
+            f"the streams of experts {experts}", f"{ascending}, the order of Partition", "keep the list's order"
+        )
     return numbers.pop()
 
 
-def _route(stream: StreamType, position: int) -> tuple[int, int]:
+def _parse_route(stream: StreamType, position: int) -> tuple[int, int]:
     """(partition, expert) of a stream whose outermost dim is `?p.i`."""
     outer = stream.dims[-1]
-    name = outer.powers[0][0] if len(outer.powers) == 1 and outer == symbol(outer.powers[0][0]) else ""
+    name = outer.powers[0][0] if len(outer.powers) == 1 and outer == make_symbol(outer.powers[0][0]) else ""
     if not name.startswith("?"):
         raise OpError(
             f"outermost dim {outer}",

@@ -1,6 +1,7 @@
-"""The records of a task in structural IR: what does a task file say, once read? (reference section 8.1)
+"""The records of a task file that was read: its streams and functions, and the problem behind them.
 
-`ir` reads and writes them, `check` types programs against them, `data` makes tensors from them.
+`ir` reads and writes them, `check` types programs against them. `TaskSpec.problem` is what the task asks for in any
+language: `Buffer(fp32, [D])` over `[M, N]` is the same tensor as `fp32` over `[D, M, N]`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from opsmith.targets.step.language.dims import Dim
-from opsmith.targets.step.language.types import DType, StreamType, symbols_of
-
-DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
+from opsmith.problems.dims import Dim
+from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem
+from opsmith.targets.step.language.types import (
+    Buffer,
+    DType,
+    Field,
+    Multihot,
+    StreamType,
+    dims_text,
+    element_dims,
+    fields_of,
+    scalar_of,
+)
 
 
 @dataclass(frozen=True)
@@ -31,9 +41,15 @@ class TensorSpec:
     def type(self) -> StreamType:
         return StreamType(self.dtype, self.dims)
 
+    @property
+    def input_tensor(self) -> InputTensor:
+        """The tensor that streams."""
+        (type_,) = array_types(self.dtype, self.dims)
+        return InputTensor(self.name, type_, self.data_gen, self.min, self.max)
+
 
 @dataclass(frozen=True)
-class Fn:
+class FnSpec:
     """A function the hardware offers. `apply` is trusted PyTorch for one element; `init` makes it stateful."""
 
     name: str
@@ -66,13 +82,10 @@ class OutputSpec:
     def type(self) -> StreamType:
         return StreamType(self.dtype, self.dims)
 
-
-@dataclass(frozen=True)
-class CaseSpec:
-    """A hand-made input: a text that changes a draw and ends in a property that must hold."""
-
-    text: str
-    shape: str = ""  # one of the file's shape sets; "": the base shape
+    @property
+    def output_tensors(self) -> OutputTensors:
+        """The tensors that are wanted, one for each field."""
+        return OutputTensors(self.name, array_types(self.dtype, self.dims), self.data_transform, self.rtol, self.atol)
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,7 @@ class TaskSpec:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[OutputSpec, ...]
     parameters: tuple[TensorSpec, ...] = ()
-    fns: tuple[Fn, ...] = ()
+    fns: tuple[FnSpec, ...] = ()
     global_code: str = ""
     test_name: str = ""
     impl: str | None = None
@@ -93,7 +106,7 @@ class TaskSpec:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def fn_table(self) -> Mapping[str, Fn]:
+    def fn_table(self) -> Mapping[str, FnSpec]:
         return {fn.func_name: fn for fn in self.fns}
 
     @cached_property
@@ -102,13 +115,31 @@ class TaskSpec:
         return {}
 
     @cached_property
-    def symbols(self) -> frozenset[str]:
-        """Every symbol that occurs in a dim or a type of the file."""
-        found: set[str] = set()
-        streams = [entry.type for entry in (*self.inputs, *self.parameters)] + [output.type for output in self.outputs]
-        for stream in streams:
-            found |= symbols_of(stream.dtype)
-            found.update(name for dim in stream.dims for name in dim.symbols)
-        for fn in self.fns:
-            found |= symbols_of(fn.input_dtype) | symbols_of(fn.output_dtype)
-        return frozenset(found)
+    def problem(self) -> Problem:
+        """What the task asks for in any language; the fields of its functions are an interface to it."""
+        return Problem(
+            tuple(tensor.input_tensor for tensor in self.inputs),
+            tuple(tensor.input_tensor for tensor in self.parameters),
+            tuple(output.output_tensors for output in self.outputs),
+            self.global_code,
+            self.sizes,
+            self.shapes,
+            self.margins,
+            self.cases,
+            tuple(
+                type_ for fn in self.fns for dtype in (fn.input_dtype, fn.output_dtype) for type_ in array_types(dtype)
+            ),
+        )
+
+
+def array_types(dtype: DType, dims: tuple[Dim, ...] = ()) -> tuple[ArrayType, ...]:
+    """The tensors of a stream, one for each field; without dims those of a single element."""
+    return tuple(_array_type(field, dims) for field in fields_of(dtype))
+
+
+def _array_type(field: Field, dims: tuple[Dim, ...]) -> ArrayType:
+    inner = field.elem if isinstance(field, Buffer) else field
+    shape = (*reversed(dims), *element_dims(field))
+    return ArrayType(
+        scalar_of(field).name, shape, isinstance(inner, Multihot), str(field), f"{field} {dims_text(dims)}"
+    )

@@ -1,7 +1,7 @@
-"""Does a program manipulate shapes, and does it use a stream twice? Read off its graph (paper, section 2.3, table 2).
+"""Traits read off a program's graph: whether it manipulates shapes, and whether it uses a stream twice.
 
-The primitives that change the shape of a stream are those with which table 2's counts come out on the paper's own
-benchmark: 7 Arith-Once, 8 Arith-Reuse, 7 Shape-Once, 4 Shape-Reuse. Bufferize and Streamify are not among them, though
+The primitives that change the shape of a stream are those with which the counts of the paper's table 2 come out on its
+own tasks: 7 Arith-Once, 8 Arith-Reuse, 7 Shape-Once, 4 Shape-Reuse. Bufferize and Streamify are not among them, though
 the caption of figure 17 counts them: they move data between stream and buffer and keep its shape, and with them nearly
 every oracle would be a Shape task.
 """

@@ -1,4 +1,4 @@
-"""Types: what does one element of a stream look like, and what shape has the stream? (reference sections 1.2 to 1.4)
+"""Types: what one element of a stream looks like, and what shape the stream has.
 
 Types are immutable and compared by structure: `Buffer(fp32, [M, N]) != Buffer(fp32, [N, M])`. Dims are listed innermost
 first. A tuple of one field is that field; tuples and Buffers do not nest.
@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from opsmith.targets.step.language.dims import Dim, DimError, as_dim, parse_dim
-
-SCALARS = ("fp32", "fp16", "bf16", "fp64", "int32", "int64", "bool")
-SCALAR_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8, "int32": 4, "int64": 8, "bool": 1}
-FLOATS = frozenset({"fp32", "fp16", "bf16", "fp64"})
+from opsmith.problems.dims import Dim, DimError, as_dim, parse_dim
+from opsmith.problems.dtypes import STREAM_DTYPES
 
 
 class StepTypeError(ValueError):
@@ -133,14 +130,14 @@ def element_dims(field: Field) -> tuple[Dim, ...]:
     return (*reversed(field.dims), *element_dims(field.elem))
 
 
-def layout(field: Field, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def element_shape(field: Field, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The tensor shape of one element. Raises DimError where a dim has no whole value."""
     return tuple(dim.value(sizes) for dim in element_dims(field))
 
 
 def tensor_shape(field: Field, dims: Sequence[Dim], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The tensor shape of a whole stream: reversed(dims) ++ layout(field)."""
-    return tuple(dim.value(sizes) for dim in reversed(dims)) + layout(field, sizes)
+    return tuple(dim.value(sizes) for dim in reversed(dims)) + element_shape(field, sizes)
 
 
 def symbols_of(dtype: DType) -> frozenset[str]:
@@ -148,13 +145,13 @@ def symbols_of(dtype: DType) -> frozenset[str]:
     return frozenset(name for field in fields_of(dtype) for dim in element_dims(field) for name in dim.symbols)
 
 
-def parse_dims(given: Any) -> tuple[Dim, ...]:
+def parse_dims(written: Any) -> tuple[Dim, ...]:
     """A YAML list of ints and strings. Raises StepTypeError with the place in words."""
-    if not isinstance(given, (list, tuple)):
-        raise StepTypeError(f"given {given!r}; expected a list of dims, innermost first; try: [{given}]")
-    if not given:
+    if not isinstance(written, (list, tuple)):
+        raise StepTypeError(f"given {written!r}; expected a list of dims, innermost first; try: [{written}]")
+    if not written:
         raise StepTypeError("given an empty list; expected at least one dim; try: [1]")
-    return tuple(_parse_entry(entry) for entry in given)
+    return tuple(_parse_entry(entry) for entry in written)
 
 
 def _parse_entry(entry: Any) -> Dim:
@@ -166,61 +163,61 @@ def _parse_entry(entry: Any) -> Dim:
         raise StepTypeError(f"given {entry!r}; expected a dim such as 4, N, M*N or D/2: {error}") from None
 
 
-def parse_type(given: Any) -> DType:
+def parse_type(written: Any) -> DType:
     """A dtype as written: a string, or a list of strings for a tuple. Raises StepTypeError.
 
     >>> print(parse_type(["fp32", "Buffer(fp32,[D,K])"]))
     [fp32, Buffer(fp32, [D, K])]
     """
-    if isinstance(given, (list, tuple)):
-        if not given:
+    if isinstance(written, (list, tuple)):
+        if not written:
             raise StepTypeError("given an empty list; expected at least one type")
-        fields = [_parse_field(entry) for entry in given]
+        fields = [_parse_field(entry) for entry in written]
         return tuple_of(fields)
-    if isinstance(given, str) and given.strip().startswith("["):
-        inner = given.strip()
+    if isinstance(written, str) and written.strip().startswith("["):
+        inner = written.strip()
         if not inner.endswith("]"):
-            raise StepTypeError(f"given {given!r}; expected a closing bracket")
-        return tuple_of([_parse_field(part) for part in _split(inner[1:-1])])
-    return _parse_field(given)
+            raise StepTypeError(f"given {written!r}; expected a closing bracket")
+        return tuple_of([_parse_field(field) for field in _split_list(inner[1:-1])])
+    return _parse_field(written)
 
 
 @lru_cache(maxsize=1024)
 def _parse_text(text: str) -> Field:
     bare = text.strip()
-    if bare in SCALARS:
+    if bare in STREAM_DTYPES:
         return Scalar(bare)
     match = re.fullmatch(r"(Buffer|Multihot)\s*\((.*)\)", bare, re.S)
     if match is None:
-        known = ", ".join(SCALARS)
-        raise StepTypeError(f"given {text!r}; expected one of {known}, Buffer(TYPE, [DIMS]) or Multihot(TYPE, LENGTH)")
-    parts = _split(match[2])
-    if len(parts) != 2:
+        names = ", ".join(STREAM_DTYPES)
+        raise StepTypeError(f"given {text!r}; expected one of {names}, Buffer(TYPE, [DIMS]) or Multihot(TYPE, LENGTH)")
+    arguments = _split_list(match[2])
+    if len(arguments) != 2:
         raise StepTypeError(f"given {text!r}; expected two arguments; try: Buffer(fp32, [D]) or Multihot(fp32, E)")
-    return _buffer(text, *parts) if match[1] == "Buffer" else _multihot(text, *parts)
+    return _parse_buffer(text, *arguments) if match[1] == "Buffer" else _parse_multihot(text, *arguments)
 
 
-def _parse_field(given: Any) -> Field:
-    if not isinstance(given, str):
-        raise StepTypeError(f"given {given!r}; expected a type as text; inside [ ] quote types with brackets")
-    if len(given) > 500:
-        raise StepTypeError(f"given a type of {len(given)} characters; expected at most 500")
-    return _parse_text(given)
+def _parse_field(written: Any) -> Field:
+    if not isinstance(written, str):
+        raise StepTypeError(f"given {written!r}; expected a type as text; inside [ ] quote types with brackets")
+    if len(written) > 500:
+        raise StepTypeError(f"given a type of {len(written)} characters; expected at most 500")
+    return _parse_text(written)
 
 
-def _buffer(text: str, elem_text: str, dims: str) -> Buffer:
+def _parse_buffer(text: str, elem_text: str, dims: str) -> Buffer:
     elem = _parse_text(elem_text)
     if isinstance(elem, Buffer):
         raise StepTypeError(f"given {text!r}; expected no Buffer in a Buffer; try: Buffer(fp32, [D, K])")
     if not (dims.startswith("[") and dims.endswith("]")):
         raise StepTypeError(f"given {text!r}; expected dims in brackets; try: Buffer({elem_text}, [{dims}])")
-    entries = _split(dims[1:-1])
+    entries = _split_list(dims[1:-1])
     if not entries:
         raise StepTypeError(f"given {text!r}; expected at least one dim")
     return Buffer(elem, tuple(_parse_entry(entry) for entry in entries))
 
 
-def _multihot(text: str, scalar_text: str, length: str) -> Multihot:
+def _parse_multihot(text: str, scalar_text: str, length: str) -> Multihot:
     scalar = _parse_text(scalar_text)
     if not isinstance(scalar, Scalar):
         raise StepTypeError(f"given {text!r}; expected a number type first; try: Multihot(fp32, E)")
@@ -230,22 +227,22 @@ def _multihot(text: str, scalar_text: str, length: str) -> Multihot:
         raise StepTypeError(f"given {text!r}; expected a length: {error}") from None
 
 
-def _split(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     """The parts between the commas that lie outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
+    entries, depth, start = [], 0, 0
+    for position, char in enumerate(text):
         if char in "([":
             depth += 1
         elif char in ")]":
             depth -= 1
         elif char == "," and depth == 0:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    parts.append(text[start:].strip())
-    return [part for part in parts if part]
+            entries.append(text[start:position].strip())
+            start = position + 1
+    entries.append(text[start:].strip())
+    return [entry for entry in entries if entry]
 
 
 def parse_stream(text: str) -> StreamType:
     """The printed form back: `TYPE [DIMS]`."""
     head, _, dims = text.strip().rpartition(" [")
-    return StreamType(parse_type(head), parse_dims(_split(dims.rstrip("]"))))
+    return StreamType(parse_type(head), parse_dims(_split_list(dims.rstrip("]"))))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from opsmith.problems.dims import Dim
 from opsmith.records import printable
-from opsmith.targets.step.language.dims import Dim
 
 MAX_WORDS = 1000  # characters of each part of a message
 MAX_OPENED = 1000  # parts of a nested list that are looked at
@@ -44,23 +44,24 @@ class Primitive:
 
 @dataclass(eq=False, slots=True)
 class Opaque:
-    """A named value with no meaning to the interpreter: a stream's base class, and fns."""
+    """A named value with no meaning to the interpreter: the base of streams and fns. `noun`: its kind in messages."""
 
+    noun: ClassVar[str] = "value"
     name: str
 
 
 class Applier(Protocol):
     """What the interpreter asks of its owner."""
 
-    def configure(self, op: str, keywords: Mapping[str, Any], line: int) -> Any:
-        """Check a primitive's arguments; returns what `apply` gets back."""
+    def configure_primitive(self, op: str, keywords: Mapping[str, Any], line: int) -> Any:
+        """Check a primitive's arguments; returns what `apply_primitive` gets back."""
         ...
 
-    def apply(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
+    def apply_primitive(self, primitive: Primitive, argument: Any, node: ast.expr, line: int) -> Any:
         """One application; returns a stream, a tuple or a list of streams."""
         ...
 
-    def bind(self, name: str, value: Any) -> None:
+    def bind_name(self, name: str, value: Any) -> None:
         """A statement or comprehension gave `value` a name."""
         ...
 
@@ -72,45 +73,54 @@ class Applier(Protocol):
 class LangError(Exception):
     """Outside the language: reported at the statement's line, then the statement is skipped."""
 
-    def __init__(self, where: str, given: str, expected: str, remedy: str = "", line: int | None = None) -> None:
+    def __init__(
+        self,
+        where: str,
+        given: str,
+        expected: str,
+        remedy: str = "",
+        line: int | None = None,
+        column: int | None = None,  # from 1; where the line alone does not say it
+    ) -> None:
         super().__init__(given)
-        self.where, self.given, self.expected, self.remedy, self.line = where, given, expected, remedy, line
+        self.where, self.given, self.expected, self.remedy = where, given, expected, remedy
+        self.line, self.column = line, column
 
 
 class TooLarge(LangError):
     """A limit struck: the rest of the program is not looked at."""
 
 
-def leaves(value: Any) -> list[Any]:
+def list_leaves(value: Any) -> list[Any]:
     """What a value holds, its lists and tuples opened. Lists may share parts, so no more than MAX_OPENED are opened."""
-    found: list[Any] = []
+    leaves: list[Any] = []
     pending = [value]
     for _ in range(MAX_OPENED):
         if not pending:
             break
-        part = pending.pop()
-        if isinstance(part, (list, tuple)):
-            pending += part[:MAX_OPENED]
+        entry = pending.pop()
+        if isinstance(entry, (list, tuple)):
+            pending += entry[:MAX_OPENED]
         else:
-            found.append(part)
-    return found
+            leaves.append(entry)
+    return leaves
 
 
-def short(text: str) -> str:
+def shorten_text(text: str) -> str:
     """A text for a message: its beginning, where it is too long, and nothing that steers a terminal or its reading."""
     text = text if len(text) <= MAX_WORDS else f"{text[:MAX_WORDS]}..."
     return printable(text)
 
 
-def quoted(lines: Sequence[str], line: int | None) -> str:
+def quote_line(lines: Sequence[str], line: int | None) -> str:
     """A line of the program for a message; lines are counted from 1."""
-    return short(lines[line - 1].strip()[:200].replace("\t", " ")) if line and line <= len(lines) else ""
+    return shorten_text(lines[line - 1].strip()[:200].replace("\t", " ")) if line and line <= len(lines) else ""
 
 
-def describe(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value in words, for messages."""
     if isinstance(value, Opaque):
-        return f"{type(value).__name__.lower()} {value.name}".strip()
+        return f"{value.noun} {value.name}".strip()
     if isinstance(value, Primitive):
         return f"the primitive {value.op}"
     if isinstance(value, Sized):
@@ -144,15 +154,15 @@ _WORDS: dict[type[ast.AST], str] = {
 }
 
 
-def construct(node: ast.AST) -> str:
+def describe_construct(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return f"attribute `{node.attr}`"
     if isinstance(node, ast.Constant):
-        return f"the constant {_constant(node.value)[:40]!r}"
+        return f"the constant {_constant_text(node.value)[:40]!r}"
     return _WORDS.get(type(node), f"{type(node).__name__.lower()}")
 
 
-def _constant(value: Any) -> str:
+def _constant_text(value: Any) -> str:
     try:
         return str(value)
     except ValueError:  # Python prints no int of more than 4300 digits

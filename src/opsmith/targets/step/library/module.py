@@ -9,10 +9,11 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from opsmith.targets.packaged import Solved
+from opsmith.problems.dims import Dim
+from opsmith.problems.problem import CaseSpec
+from opsmith.targets.programs import Solved
 from opsmith.targets.step.execution.precision import torch_dtype
-from opsmith.targets.step.language.dims import Dim
-from opsmith.targets.step.language.spec import CaseSpec, Fn, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import DType, Field, Tuple, element_dims, fields_of
 from opsmith.targets.step.library.sizes import free_symbols
 
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from {runtime}.targets.step.language.spec import CaseSpec, Fn, OutputSpec, TaskSpec, TensorSpec
+from {runtime}.targets.step.language.spec import CaseSpec, FnSpec, OutputSpec, TaskSpec, TensorSpec
 from {runtime}.targets.step.language.types import parse_dims, parse_type
 from {runtime}.targets.step.library.operator import Operator
 '''.lstrip("\n")
@@ -35,7 +36,7 @@ from {runtime}.targets.step.library.operator import Operator
 def operator_variable(task: TaskSpec) -> str:
     """What a module calls its Operator: no name of the task."""
     name = "OPERATOR"
-    while name in _parameters(task):
+    while name in _parameter_names(task):
         name += "_"
     return name
 
@@ -43,82 +44,92 @@ def operator_variable(task: TaskSpec) -> str:
 def module_text(solved: Solved, task: TaskSpec, runtime: str) -> str:
     """The module of an operator; `runtime` is the package that holds ours."""
     variable = operator_variable(task)
-    parts = [
+    sections = [
         _HEAD.format(runtime=runtime),
-        f"PROGRAM = {literal(solved.source, 0)}\n",
-        f"TASK = {_record(task, 0)}\n",
+        f"PROGRAM = {write_literal(solved.source, 0)}\n",
+        f"TASK = {_write_record(task, 0)}\n",
         f"{variable} = Operator({solved.name!r}, TASK, PROGRAM)\n\n",
-        _function(solved, task, variable),
+        _write_function(solved, task, variable),
     ]
-    return "\n".join(parts)
+    return "\n".join(sections)
 
 
-def literal(text: str, indent: int) -> str:
+def write_literal(text: str, indent: int) -> str:
     """A string literal that holds exactly this text: in triple quotes at the margin, where nothing needs an escape."""
     lines = text.split("\n")
     plain = all(line.isprintable() for line in lines) and "\\" not in text and '"""' not in text
     if indent == 0 and plain and text.endswith("\n"):
-        shown = f'"""\\\n{text}"""'
+        written = f'"""\\\n{text}"""'
     elif len(lines) <= 1 or (len(lines) == 2 and not lines[1]):
-        shown = repr(text)
+        written = repr(text)
     else:
         rows = [repr(line) for line in text.splitlines(keepends=True)]
-        shown = "\n".join(["(", *(f"{' ' * (indent + 4)}{row}" for row in rows), f"{' ' * indent})"])
-    assert ast.literal_eval(shown) == text, "a text changed on its way into a literal"
-    return shown
+        written = "\n".join(["(", *(f"{' ' * (indent + 4)}{row}" for row in rows), f"{' ' * indent})"])
+    assert ast.literal_eval(written) == text, "a text changed on its way into a literal"
+    return written
 
 
 # -- the task
 
 
-def _record(value: Any, indent: int) -> str:
+def _write_record(value: Any, indent: int) -> str:
     """A record of the task as an expression that makes it again, one field per line."""
-    if isinstance(value, TaskSpec | TensorSpec | Fn | OutputSpec | CaseSpec):
+    if isinstance(value, TaskSpec | TensorSpec | FnSpec | OutputSpec | CaseSpec):
         fields = [(name, getattr(value, name)) for name in value.__dataclass_fields__]
-        rows = [f"{name}={_value(name, given, indent + 4)}" for name, given in fields if _is_told(value, name, given)]
-        return _bracketed(f"{type(value).__name__}(", rows, ")", indent)
+        rows = [
+            f"{name}={_write_value(name, field_value, indent + 4)}"
+            for name, field_value in fields
+            if _is_recorded(value, name, field_value)
+        ]
+        return _bracket_rows(f"{type(value).__name__}(", rows, ")", indent)
     if isinstance(value, tuple):
-        return _bracketed("(", [_value("", item, indent + 4) for item in value], ")", indent) if value else "()"
+        return (
+            _bracket_rows("(", [_write_value("", element, indent + 4) for element in value], ")", indent)
+            if value
+            else "()"
+        )
     if isinstance(value, Mapping):
-        return _bracketed("{", [f"{key!r}: {_value('', item, indent + 4)}" for key, item in value.items()], "}", indent)
-    return literal(value, indent) if isinstance(value, str) else _number(value)
+        return _bracket_rows(
+            "{", [f"{key!r}: {_write_value('', element, indent + 4)}" for key, element in value.items()], "}", indent
+        )
+    return write_literal(value, indent) if isinstance(value, str) else _number_text(value)
 
 
-def _value(name: str, value: Any, indent: int) -> str:
+def _write_value(name: str, value: Any, indent: int) -> str:
     if name == "dims":
         return f"parse_dims({[str(dim) for dim in value]!r})"
     if name in ("dtype", "input_dtype", "output_dtype"):
-        return f"parse_type({_type(value)!r})"
-    if isinstance(value, Mapping) and all(isinstance(item, int) for item in value.values()):
+        return f"parse_type({_type_text(value)!r})"
+    if isinstance(value, Mapping) and all(isinstance(element, int) for element in value.values()):
         return repr(dict(value))
-    if isinstance(value, tuple) and all(isinstance(item, float) for item in value) and value:
-        return f"({', '.join(map(_number, value))},)"
-    return _record(value, indent)
+    if isinstance(value, tuple) and all(isinstance(element, float) for element in value) and value:
+        return f"({', '.join(map(_number_text, value))},)"
+    return _write_record(value, indent)
 
 
-def _is_told(record: Any, name: str, value: Any) -> bool:
+def _is_recorded(record: Any, name: str, value: Any) -> bool:
     """What is absent, and what says nothing to an operator, is left out."""
     untold = isinstance(record, TaskSpec) and name in ("extra", "impl", "test_name")
     return not untold and (value not in (None, "", (), {}) or name in ("inputs", "outputs"))
 
 
-def _type(dtype: DType) -> str | list[str]:
+def _type_text(dtype: DType) -> str | list[str]:
     return [str(field) for field in dtype.fields] if isinstance(dtype, Tuple) else str(dtype)
 
 
-def _number(value: float | int | None) -> str:
+def _number_text(value: float | int | None) -> str:
     text = repr(value)
     return f'float("{text}")' if text in ("inf", "-inf", "nan") else text
 
 
-def _bracketed(opening: str, rows: Iterable[str], closing: str, indent: int) -> str:
+def _bracket_rows(opening: str, rows: Iterable[str], closing: str, indent: int) -> str:
     return "\n".join([opening, *(f"{' ' * (indent + 4)}{row}," for row in rows), f"{' ' * indent}{closing}"])
 
 
 # -- the function
 
 
-def _function(solved: Solved, task: TaskSpec, variable: str) -> str:
+def _write_function(solved: Solved, task: TaskSpec, variable: str) -> str:
     inputs = [f"{entry.name}: Tensor" for entry in task.inputs]
     named = [f"{entry.name}: Tensor" for entry in task.parameters]
     named += [f"{name}: int = {task.sizes[name]}" for name in free_symbols(task)]
@@ -127,62 +138,65 @@ def _function(solved: Solved, task: TaskSpec, variable: str) -> str:
     sizes = ", ".join(f'"{name}": {name}' for name in free_symbols(task))
     return (
         f"def {solved.name}({signature}) -> {_result_type(task)}:\n"
-        f"    {_docstring(solved, task)}\n"
+        f"    {_write_docstring(solved, task)}\n"
         f"    return {variable}({{{tensors}}}, {{{sizes}}})\n"
     )
 
 
-def _parameters(task: TaskSpec) -> set[str]:
+def _parameter_names(task: TaskSpec) -> set[str]:
     return {*(entry.name for entry in (*task.inputs, *task.parameters)), *free_symbols(task)}
 
 
 def _result_type(task: TaskSpec) -> str:
-    kinds = [f"tuple[{', '.join('Tensor' for _ in fields)}]" if len(fields) > 1 else "Tensor" for fields in _made(task)]
+    kinds = [
+        f"tuple[{', '.join('Tensor' for _ in fields)}]" if len(fields) > 1 else "Tensor"
+        for fields in _output_fields(task)
+    ]
     return kinds[0] if len(kinds) == 1 else f"tuple[{', '.join(kinds)}]"
 
 
-def _made(task: TaskSpec) -> list[Sequence[Any]]:
+def _output_fields(task: TaskSpec) -> list[Sequence[Any]]:
     return [fields_of(output.dtype) for output in task.outputs]
 
 
-def _docstring(solved: Solved, task: TaskSpec) -> str:
+def _write_docstring(solved: Solved, task: TaskSpec) -> str:
     """The docstring as a literal that ends where it should, whatever the texts in it are."""
-    first, *rest = "\n".join(_words(solved, task)).split("\n")
-    text = "\n".join([first, *(f"    {line}".rstrip() for line in rest), "    "])
+    first, *lines = "\n".join(_describe_operator(solved, task)).split("\n")
+    text = "\n".join([first, *(f"    {line}".rstrip() for line in lines), "    "])
     is_plain = all(line.isprintable() for line in text.split("\n")) and "\\" not in text and '"""' not in text
-    shown = f'"""{text}"""' if is_plain else repr(text)
-    assert ast.literal_eval(shown) == text, "a text changed on its way into a docstring"
-    return shown
+    written = f'"""{text}"""' if is_plain else repr(text)
+    assert ast.literal_eval(written) == text, "a text changed on its way into a docstring"
+    return written
 
 
-def _words(solved: Solved, task: TaskSpec) -> Iterator[str]:
+def _describe_operator(solved: Solved, task: TaskSpec) -> Iterator[str]:
     results = ", ".join(output.name for output in task.outputs)
     yield f"The operator {solved.task.id}: {results} from {', '.join(entry.name for entry in task.inputs)}."
-    yield from ["", "Inputs", *(_line(entry.name, entry) for entry in task.inputs)]
+    yield from ["", "Inputs", *(_describe_tensor(entry.name, entry) for entry in task.inputs)]
     if task.parameters:
-        yield from ["Parameters", *(_line(entry.name, entry) for entry in task.parameters)]
+        yield from ["Parameters", *(_describe_tensor(entry.name, entry) for entry in task.parameters)]
     if free := free_symbols(task):
         yield from ["Sizes that no shape determines", *(f"    {name} (here {task.sizes[name]})" for name in free)]
-    yield from ["Outputs", *(_line(output.name, output) for output in task.outputs)]
+    yield from ["Outputs", *(_describe_tensor(output.name, output) for output in task.outputs)]
     yield from ["", "What it computes (the task's reference, which it was compared with)"]
     for output in task.outputs:
-        for at, code in enumerate(output.data_transform):
-            yield f"    {output.name}{f', field {at}' if len(output.data_transform) > 1 else ''}:"
+        for number, code in enumerate(output.data_transform):
+            yield f"    {output.name}{f', field {number}' if len(output.data_transform) > 1 else ''}:"
             yield from (f"        {line}".rstrip() for line in code.rstrip("\n").split("\n"))
     yield from ["", "Where it comes from", *(f"    {name}: {fact}" for name, fact in solved.facts.items())]
     yield from ["", "The program is PROGRAM. Shapes and types are checked: OperatorError says what would fit."]
 
 
-def _line(name: str, entry: TensorSpec | OutputSpec) -> str:
-    kinds = [f"{_shape(entry.dims, field)} {_kind(field)}" for field in fields_of(entry.dtype)]
+def _describe_tensor(name: str, entry: TensorSpec | OutputSpec) -> str:
+    kinds = [f"{_shape_text(entry.dims, field)} {_dtype_name(field)}" for field in fields_of(entry.dtype)]
     return f"    {name}: {' and '.join(kinds)}; as a stream {entry.type}"
 
 
-def _kind(field: Field) -> str:
+def _dtype_name(field: Field) -> str:
     return str(torch_dtype(field)).removeprefix("torch.")
 
 
-def _shape(dims: Sequence[Dim], field: Field) -> str:
+def _shape_text(dims: Sequence[Dim], field: Field) -> str:
     """A tensor's shape by the names of its dims, outermost first."""
     axes = [str(dim) for dim in (*reversed(dims), *element_dims(field))]
     return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"

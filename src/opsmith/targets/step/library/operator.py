@@ -11,26 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from functools import cached_property
-from types import MappingProxyType
 
 import torch
 from torch import Tensor
 
-from opsmith.targets.step.execution.data import Bindings
-from opsmith.targets.step.execution.fns import FnTable, Plans
-from opsmith.targets.step.execution.namespace import namespace_of
-from opsmith.targets.step.execution.precision import (
-    default_dtype,
-    default_of,
-    is_floating,
-    own_randomness,
-    torch_dtype,
-)
+from opsmith.problems.bindings import bind_tensors
+from opsmith.problems.dims import DimError
+from opsmith.problems.namespace import run_global
+from opsmith.problems.precision import default_dtype, default_of, own_randomness
+from opsmith.targets.step.execution.bound import BoundDraw, bind_fns
+from opsmith.targets.step.execution.fns import Plans
+from opsmith.targets.step.execution.precision import is_floating, torch_dtype
 from opsmith.targets.step.execution.run import RunError, execute_batch
 from opsmith.targets.step.execution.stack import Stack
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.checked import Program
-from opsmith.targets.step.language.dims import DimError
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import fields_of
@@ -58,54 +53,55 @@ class Operator:
 
         tensors: all inputs and parameters by name; sizes: of all free symbols, which no shape determines.
         """
-        return self.on(self.bind(tensors, sizes))
+        return self.run_on(self.bind_tensors(tensors, sizes))
 
     @cached_property
-    def free(self) -> list[str]:
+    def free_names(self) -> list[str]:
         return free_symbols(self.task)
 
-    def bind(self, tensors: Mapping[str, Tensor], free: Mapping[str, int]) -> Bindings:
+    def bind_tensors(self, tensors: Mapping[str, Tensor], free: Mapping[str, int]) -> BoundDraw:
         """What a run needs. Raises OperatorError for tensors that do not fit."""
         wide = self._is_wide(tensors)
-        overrides = sizes_of(self.task, {name: tensor.shape for name, tensor in tensors.items()}, self._whole(free))
-        with own_randomness(SEED), _as_judged(wide):
+        overrides = sizes_of(
+            self.task, {name: tensor.shape for name, tensor in tensors.items()}, self._check_sizes(free)
+        )
+        with own_randomness(SEED), _judging_context(wide):
             tensors = {name: tensor.clone() if tensor.is_inference() else tensor for name, tensor in tensors.items()}
             try:
-                sizes, names = namespace_of(self.task, overrides)
+                sizes, names = run_global(self.task.problem, overrides)
             except TaskFault as fault:
                 raise OperatorError(f"{self.name}: {fault}") from fault
-        for entry in self._entries.values():
+        for entry in self._tensor_specs.values():
             self._check_shape(entry, tensors[entry.name], sizes)
-        names["input_data"] = MappingProxyType(tensors)
-        return Bindings(sizes, tensors, names, wide, FnTable(self.task, sizes, names, wide, self._plans))
+        return bind_fns(self.task, bind_tensors(sizes, tensors, names, wide), self._plans)
 
-    def on(self, bindings: Bindings) -> Result | tuple[Result, ...]:
+    def run_on(self, bindings: BoundDraw) -> Result | tuple[Result, ...]:
         """The outputs on bound tensors. Raises OperatorError."""
-        with _as_judged(bindings.wide):
-            (made,) = execute_batch([self._graph(bindings.sizes)], Stack([bindings]))
-        if isinstance(made, RunError | TaskFault):
-            raise OperatorError(f"{self.name}: {made.diagnostic}") from made
-        results = [_result([tensor.squeeze(0).clone() for tensor in fields]) for fields in made]
+        with _judging_context(bindings.wide):
+            (outputs,) = execute_batch([self.graph_at(bindings.sizes)], Stack([bindings]))
+        if isinstance(outputs, RunError | TaskFault):
+            raise OperatorError(f"{self.name}: {outputs.diagnostic}") from outputs
+        results = [_join_fields([tensor.squeeze(0).clone() for tensor in fields]) for fields in outputs]
         return results[0] if len(results) == 1 else tuple(results)
 
     @cached_property
-    def _entries(self) -> dict[str, TensorSpec]:
+    def _tensor_specs(self) -> dict[str, TensorSpec]:
         return {entry.name: entry for entry in (*self.task.inputs, *self.task.parameters)}
 
     @cached_property
-    def _checked(self) -> Program:
+    def _checked_program(self) -> Program:
         return Program(self.task, self.program, check_program(self.task, self.program))
 
-    def _graph(self, sizes: Mapping[str, int]) -> Graph:
+    def graph_at(self, sizes: Mapping[str, int]) -> Graph:
         """The program's graph at these sizes, which may shape it."""
-        report = self._checked.at(sizes)
+        report = self._checked_program.report_at(sizes)
         if report.graph is None:
-            given, usual = _told(sizes), _told(self.task.sizes, {*self.task.symbols})
-            head = f"{self.name}: given {given}; expected sizes that the program fits, such as the task's own: {usual}"
+            actual, usual = _list_sizes(sizes), _list_sizes(self.task.sizes, {*self.task.problem.symbols})
+            head = f"{self.name}: given {actual}; expected sizes that the program fits, such as the task's own: {usual}"
             raise OperatorError("\n".join([head, *map(str, report.errors)]))
         return report.graph
 
-    def _whole(self, free: Mapping[str, int]) -> Mapping[str, int]:
+    def _check_sizes(self, free: Mapping[str, int]) -> Mapping[str, int]:
         for name, size in free.items():
             if type(size) is not int or size < 1:
                 raise OperatorError(f"{self.name}: {name}: given {size!r}; expected a size, an int of at least 1")
@@ -113,7 +109,7 @@ class Operator:
 
     def _is_wide(self, tensors: Mapping[str, Tensor]) -> bool:
         """Whether all floats are float64 though declared otherwise."""
-        fields = {name: fields_of(entry.dtype)[0] for name, entry in self._entries.items()}
+        fields = {name: fields_of(entry.dtype)[0] for name, entry in self._tensor_specs.items()}
         for name, tensor in tensors.items():
             self._check_kind(name, tensor)
         floats = [tensors[name].dtype for name, field in fields.items() if is_floating(field)]
@@ -128,27 +124,29 @@ class Operator:
         if not isinstance(tensor, Tensor):
             raise OperatorError(f"{self.name}: {name}: given {type(tensor).__name__}; expected a torch tensor")
         if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-            given = f"a {tensor.layout} tensor on {tensor.device}"
-            raise OperatorError(f"{self.name}: {name}: given {given}; expected a dense tensor on the CPU")
+            description = f"a {tensor.layout} tensor on {tensor.device}"
+            raise OperatorError(f"{self.name}: {name}: given {description}; expected a dense tensor on the CPU")
 
     def _check_shape(self, entry: TensorSpec, tensor: Tensor, sizes: Mapping[str, int]) -> None:
         axes = axes_of(entry)
         if tensor.ndim != len(axes) or 0 in tensor.shape:
             expected = f"{len(axes)} ax{'is' if len(axes) == 1 else 'es'}, ({', '.join(map(str, axes))})"
-            given = f"given shape {tuple(tensor.shape)}"
-            raise OperatorError(f"{self.name}: {entry.name}: {given}; expected {expected}, each at least 1")
+            description = f"given shape {tuple(tensor.shape)}"
+            raise OperatorError(f"{self.name}: {entry.name}: {description}; expected {expected}, each at least 1")
         try:
-            wanted = tuple(dim.value(sizes) for dim in axes)
+            expected_shape = tuple(dim.value(sizes) for dim in axes)
         except DimError as error:
             raise OperatorError(f"{self.name}: {entry.name}: given shape {tuple(tensor.shape)}; {error}") from None
-        if tuple(tensor.shape) != wanted:
-            known = _told(sizes, set().union(*(dim.symbols for dim in axes)))
-            expected = f"({', '.join(map(str, axes))}) = {wanted}" + (f", with {known}" if known else "")
+        if tuple(tensor.shape) != expected_shape:
+            size_text = _list_sizes(sizes, set().union(*(dim.symbols for dim in axes)))
+            expected = f"({', '.join(map(str, axes))}) = {expected_shape}" + (
+                f", with {size_text}" if size_text else ""
+            )
             raise OperatorError(f"{self.name}: {entry.name}: given shape {tuple(tensor.shape)}; expected {expected}")
 
 
 @contextmanager
-def _as_judged(wide: bool) -> Iterator[None]:
+def _judging_context(wide: bool) -> Iterator[None]:
     """What surrounded the author's code in a verdict: default dtype and device, no autocast, plain tensors."""
     with (
         default_dtype(default_of(wide)),
@@ -160,9 +158,9 @@ def _as_judged(wide: bool) -> Iterator[None]:
         yield
 
 
-def _told(sizes: Mapping[str, int], names: Set[str] | None = None) -> str:
+def _list_sizes(sizes: Mapping[str, int], names: Set[str] | None = None) -> str:
     return ", ".join(f"{name} = {sizes[name]}" for name in sorted(sizes if names is None else names))
 
 
-def _result(fields: list[Tensor]) -> Result:
+def _join_fields(fields: list[Tensor]) -> Result:
     return fields[0] if len(fields) == 1 else tuple(fields)

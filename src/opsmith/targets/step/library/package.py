@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsmith.targets.packaged import Solved
+from opsmith.targets.programs import Solved
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.library.module import module_text, operator_variable
-from opsmith.targets.step.library.vendor import vendored
+from opsmith.targets.step.library.vendor import vendor_modules
 
 _TESTS = '''
 """Every operator on every input that its verdict rests on: all shape sets, seeds, hand-made inputs and precisions.
@@ -49,12 +49,12 @@ def test_what_does_not_fit_is_refused(name):
 '''.lstrip("\n")
 
 
-def package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
+def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
     """Path -> text, see `Packaged`."""
     runtime = f"{name}._runtime"
     tasks = {solved.name: read_spec(solved.task.text) for solved in operators}
-    files = {f"{name}/_runtime/{path}": text for path, text in vendored(runtime).items()}
-    files[f"{name}/__init__.py"] = _front(name, operators)
+    files = {f"{name}/_runtime/{path}": text for path, text in vendor_modules(runtime).items()}
+    files[f"{name}/__init__.py"] = _write_front(name, operators)
     files[f"{name}/operators/__init__.py"] = '"""One module for each operator."""\n'
     files |= {f"{name}/operators/{o.name}.py": module_text(o, tasks[o.name], runtime) for o in operators}
     variables = {o.name: operator_variable(tasks[o.name]) for o in operators}
@@ -64,7 +64,7 @@ def package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
     return files
 
 
-def _front(name: str, operators: Sequence[Solved]) -> str:
+def _write_front(name: str, operators: Sequence[Solved]) -> str:
     imports = [f"from {name}.operators.{o.name} import {o.name}" for o in operators]
     names = [f'    "{o}",' for o in ("OperatorError", *(o.name for o in operators))]
     error = f"from {name}._runtime.targets.step.library.operator import OperatorError"
@@ -72,7 +72,7 @@ def _front(name: str, operators: Sequence[Solved]) -> str:
     return "\n".join([head, error, *imports, "", "__all__ = [", *names, "]", ""])
 
 
-def usage(name: str, operators: Sequence[Solved]) -> str:
+def describe_usage(name: str, operators: Sequence[Solved]) -> str:
     """What to know of STeP operators, in Markdown."""
     first = operators[0]
     inputs = ", ".join(entry.name for entry in read_spec(first.task.text).inputs)

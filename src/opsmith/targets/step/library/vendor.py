@@ -1,4 +1,4 @@
-"""Vendor: which modules of ours does an operator need, and what do they look like inside another package?
+"""Vendoring: the modules of ours that an operator needs, as they stand inside another package.
 
 The import closure of the operator and its proof, less imports for type checkers; the texts are ours but for the name
 of the package. Nothing in it needs more than torch, which the tests hold.
@@ -16,13 +16,15 @@ ROOTS = ("opsmith.targets.step.library.operator", "opsmith.targets.step.library.
 _IMPORT = re.compile(rf"\b(from|import) {ROOT}(?=[.\s])")
 
 
-def vendored(package: str) -> dict[str, str]:
+def vendor_modules(package: str) -> dict[str, str]:
     """Path below the package -> text of every module that it needs of ours, imports rewritten to `package`."""
-    texts = _closure()
-    found = {f"{name.removeprefix(f'{ROOT}.').replace('.', '/')}.py": text for name, text in texts.items()}
-    for folder in sorted({parent for name in texts for parent in _parents(name)}):
-        found[f"{folder.removeprefix(ROOT).lstrip('.').replace('.', '/')}/__init__.py".lstrip("/")] = _front(folder)
-    return {path: _IMPORT.sub(rf"\1 {package}", text) for path, text in sorted(found.items())}
+    texts = _close_imports()
+    files_by_path = {f"{name.removeprefix(f'{ROOT}.').replace('.', '/')}.py": text for name, text in texts.items()}
+    for folder in sorted({parent for name in texts for parent in _list_parents(name)}):
+        files_by_path[f"{folder.removeprefix(ROOT).lstrip('.').replace('.', '/')}/__init__.py".lstrip("/")] = (
+            _write_front(folder)
+        )
+    return {path: _IMPORT.sub(rf"\1 {package}", text) for path, text in sorted(files_by_path.items())}
 
 
 def imports_of(text: str) -> Iterator[str]:
@@ -39,32 +41,32 @@ def imports_of(text: str) -> Iterator[str]:
         pending += [] if for_checkers else ast.iter_child_nodes(node)
 
 
-def _closure() -> dict[str, str]:
-    """Module -> text. A package's own file is none of them: `_front` stands for it."""
-    found: dict[str, str] = {}
+def _close_imports() -> dict[str, str]:
+    """Module -> text. A package's own file is none of them: `_write_front` stands for it."""
+    texts: dict[str, str] = {}
     pending = list(ROOTS)
     while pending:
         name = pending.pop()
-        text = None if name in found else _text(name)
+        text = None if name in texts else _read_module(name)
         if text is not None:
-            found[name] = text
-            pending += [other for other in imports_of(text) if other.startswith(f"{ROOT}.")]
-    return dict(sorted(found.items()))
+            texts[name] = text
+            pending += [module for module in imports_of(text) if module.startswith(f"{ROOT}.")]
+    return dict(sorted(texts.items()))
 
 
-def _text(module: str) -> str | None:
+def _read_module(module: str) -> str | None:
     """The text of a module that is a file of its own."""
     file = files(ROOT).joinpath(*module.split(".")[1:-1], f"{module.rpartition('.')[2]}.py")
     return file.read_text(encoding="utf-8") if file.is_file() else None
 
 
-def _parents(module: str) -> Iterator[str]:
+def _list_parents(module: str) -> Iterator[str]:
     while "." in module:
         module = module.rpartition(".")[0]
         yield module
 
 
-def _front(folder: str) -> str:
+def _write_front(folder: str) -> str:
     """The `__init__.py` of a package that imports nothing: ours if it is one, else a line of its own."""
     text = files(ROOT).joinpath(*folder.split(".")[1:], "__init__.py").read_text(encoding="utf-8")
     if folder != ROOT and not any(imports_of(text)):

@@ -14,13 +14,13 @@ from typing import Any
 import yaml
 
 
-def explained(task: str) -> Mapping[str, str]:
+def read_explanations(task: str) -> Mapping[str, str]:
     """Change -> why the changed program is right, for one task."""
-    return {change: entry["why"] for entry in entries() if task in entry["tasks"] for change in entry["changes"]}
+    return {change: entry["why"] for entry in read_entries() if task in entry["tasks"] for change in entry["changes"]}
 
 
 @lru_cache(maxsize=1)
-def entries() -> tuple[Mapping[str, Any], ...]:
+def read_entries() -> tuple[Mapping[str, Any], ...]:
     """The table as it is written."""
     text = files("opsmith.targets.step.mutation").joinpath("accepted.yaml").read_text(encoding="utf-8")
     return tuple(yaml.safe_load(text) or ())

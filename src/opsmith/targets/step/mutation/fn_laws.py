@@ -1,4 +1,4 @@
-"""What does a function's text prove about it? Which fields it passes on or treats alike, and what a first step is.
+"""What a function's text proves about it: which fields it passes on or treats alike, and what a first step is.
 
 Proofs are about the text: a property that holds but cannot be read off the syntax tree is not claimed. Two functions
 with equal texts and types are one function, whatever they are called. Numbers are equal up to the sign of zero.
@@ -9,78 +9,80 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from opsmith.targets.step.language.spec import Fn
+from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import fields_of
 
 
 @lru_cache(maxsize=256)
-def identity_of(fn: Fn) -> tuple[object, ...]:
+def identity_of(fn: FnSpec) -> tuple[object, ...]:
     """Equal for two functions exactly when their bodies, types and start values are."""
-    return (ast.dump(_parsed(fn.apply)), fn.input_dtype, fn.output_dtype, fn.init)
+    return (ast.dump(_parse_body(fn.apply)), fn.input_dtype, fn.output_dtype, fn.init)
 
 
 @lru_cache(maxsize=256)
-def projection(fn: Fn) -> tuple[int, ...] | None:
+def find_projection(fn: FnSpec) -> tuple[int, ...] | None:
     """The input fields that a stateless fn returns untouched, in order; None for one that does anything else."""
     if fn.stateful:
         return None
-    return _selection(_returned(fn))
+    return _select_fields(_find_results(fn))
 
 
 @lru_cache(maxsize=256)
-def first_step(fn: Fn) -> tuple[int, ...] | None:
+def find_first_step(fn: FnSpec) -> tuple[int, ...] | None:
     """The input fields that a stateful fn returns when its state is still init, in order; None: anything else.
 
     Sums that start from 0 do, products from 1, maxima from -inf and minima from inf.
     """
-    results = _returned(fn)
+    results = _find_results(fn)
     if results is None or fn.init is None:
         return None
-    kept = _selection([_from_init(result, fn.init) for result in results])
-    given, made = fields_of(fn.input_dtype), fields_of(fn.output_dtype)
-    return kept if kept and tuple(given[at] for at in kept) == made else None  # else state + input is broadcast
+    selected = _select_fields([_from_init(result, fn.init) for result in results])
+    inputs, outputs = fields_of(fn.input_dtype), fields_of(fn.output_dtype)
+    return (
+        selected if selected and tuple(inputs[number] for number in selected) == outputs else None
+    )  # else state + input is broadcast
 
 
 @lru_cache(maxsize=256)
-def exchangeable(fn: Fn) -> tuple[tuple[int, int], ...]:
+def find_exchangeable(fn: FnSpec) -> tuple[tuple[int, int], ...]:
     """Pairs of input fields that may trade places: of one type, and the body reads the same with them exchanged."""
-    if not _reads_by_number(_parsed(fn.apply)):
+    if not _reads_by_number(_parse_body(fn.apply)):
         return ()
     fields = fields_of(fn.input_dtype)
     pairs = [(i, j) for j in range(len(fields)) for i in range(j) if fields[i] == fields[j]]
-    return tuple(pair for pair in pairs if _commuted(fn) == _commuted(fn, _Exchanged(*pair)))
+    return tuple(pair for pair in pairs if _dump_commuted(fn) == _dump_commuted(fn, _Exchanged(*pair)))
 
 
-def _commuted(fn: Fn, change: ast.NodeTransformer | None = None) -> str:
-    body = _parsed(fn.apply)
+def _dump_commuted(fn: FnSpec, change: ast.NodeTransformer | None = None) -> str:
+    body = _parse_body(fn.apply)
     return ast.dump(_Commuted().visit(change.visit(body) if change else body))
 
 
 def _reads_by_number(body: ast.Module) -> bool:
     """Whether `input` occurs as `input[i]` only, so that exchanging numbers exchanges fields."""
     named = sum(isinstance(node, ast.Name) and node.id == "input" for node in ast.walk(body))
-    return named == sum(_field(node, "input") is not None for node in ast.walk(body))
+    return named == sum(_field_number(node, "input") is not None for node in ast.walk(body))
 
 
-def _parsed(body: str) -> ast.Module:
+def _parse_body(body: str) -> ast.Module:
     return ast.parse(f"def body():\n{chr(10).join(' ' + line for line in body.splitlines())}")
 
 
-def _returned(fn: Fn) -> list[ast.expr] | None:
+def _find_results(fn: FnSpec) -> list[ast.expr] | None:
     """The expressions of a body that is one `return [...]`."""
-    match _parsed(fn.apply).body:
+    match _parse_body(fn.apply).body:
         case [ast.FunctionDef(body=[ast.Return(value=ast.List(elts=results))])]:
             return results
     return None
 
 
-def _selection(results: list[ast.expr] | None) -> tuple[int, ...] | None:
-    fields = [_field(result, "input") for result in results or []]
-    known = tuple(field for field in fields if field is not None)
-    return known if known and len(known) == len(fields) else None
+def _select_fields(results: list[ast.expr] | None) -> tuple[int, ...] | None:
+    fields = [_field_number(result, "input") for result in results or []]
+    numbers = tuple(field for field in fields if field is not None)
+    return numbers if numbers and len(numbers) == len(fields) else None
 
 
-def _field(node: ast.AST, of: str) -> int | None:
+def _field_number(node: ast.AST, of: str) -> int | None:
     """i of `input[i]` or `state[i]`."""
     match node:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(i))) if name == of:
@@ -101,10 +103,10 @@ def _from_init(node: ast.expr, init: tuple[float, ...]) -> ast.expr:
             unit = _EXTREMES.get(name)
         case _:
             return node
-    for state, other in ((left, right), (right, left)):
-        at = _field(state, "state")
-        if at is not None and unit is not None and init[at] == unit:
-            return other
+    for state, operand in ((left, right), (right, left)):
+        number = _field_number(state, "state")
+        if number is not None and unit is not None and init[number] == unit:
+            return operand
     return node
 
 
@@ -115,9 +117,9 @@ class _Exchanged(ast.NodeTransformer):
         self.other = {i: j, j: i}
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        at = _field(node, "input")
-        if at in self.other:
-            return ast.Subscript(node.value, ast.Constant(self.other[at]), node.ctx)
+        number = _field_number(node, "input")
+        if number in self.other:
+            return ast.Subscript(node.value, ast.Constant(self.other[number]), node.ctx)
         return self.generic_visit(node)
 
 
@@ -127,8 +129,8 @@ class _Commuted(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.op, ast.Add | ast.Mult) and _is_numeric(node):
-            left, right = sorted((node.left, node.right), key=ast.dump)
-            return ast.BinOp(left, node.op, right)
+            first, second = sorted((node.left, node.right), key=ast.dump)
+            return ast.BinOp(first, node.op, second)
         return node
 
 
@@ -137,4 +139,4 @@ def _is_numeric(node: ast.expr) -> bool:
     if isinstance(node, ast.BinOp):
         return _is_numeric(node.left) and _is_numeric(node.right)
     number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
-    return number or _field(node, "input") is not None or _field(node, "state") is not None
+    return number or _field_number(node, "input") is not None or _field_number(node, "state") is not None

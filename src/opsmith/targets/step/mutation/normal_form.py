@@ -1,18 +1,18 @@
-"""When are two programs the same by the laws of the primitives, whatever the data and the sizes?
+"""The normal form of a program: equal for two that are the same by the laws of the primitives, at any data and sizes.
 
 Every field of every stream gets a term, and equal terms have equal data in row-major order; with equal types, which the
-checker guarantees of outputs, programs of equal terms are equal. The laws (section numbers of the language reference):
+checker guarantees of outputs, programs of equal terms are equal. The laws:
 
-    view       Promote, Flatten, Reshape, Bufferize, Streamify, Copy, Identity keep the row-major data (5.5 to 5.13),
-               so each is its operand; types alone tell them apart, and a stream's type is no part of its term
-    fields     Zip appends fields (5.2); Map of several streams zips them first (5.1); a fn whose text returns input
-               fields untouched selects fields
-    repeat     a Repeat copies chunks of one element each (5.8); by 1 is a view; of a Repeat is one Repeat when the
-               inner one's runs or chunks are its chunks; RepeatRef repeats by its reference's innermost dim (5.9)
-    pointwise  Map applies its fn to the elements in order (5.1): stream dims do not matter
-    runs       Accum and Scan read runs of prod(d[:b]) elements (5.3, 5.4); over runs of one they agree, and a fn whose
-               first step from init returns input fields untouched selects fields
-    routing    Partition depends on data and index (5.14), Merge on its items, in order, and the index (5.15)
+    view       Promote, Flatten, Reshape, Bufferize, Streamify, Copy, Identity keep the row-major data, so each is its
+               operand; types alone tell them apart, and a stream's type is no part of its term
+    fields     Zip appends fields; Map of several streams zips them first; a fn whose text returns input fields
+               untouched selects fields
+    repeat     a Repeat copies chunks of one element each; by 1 is a view; of a Repeat is one Repeat when the inner
+               one's runs or chunks are its chunks; RepeatRef repeats by its reference's innermost dim
+    pointwise  Map applies its fn to the elements in order: stream dims do not matter
+    runs       Accum and Scan read runs of prod(d[:b]) elements; over runs of one they agree, and a fn whose first
+               step from init returns input fields untouched selects fields
+    routing    Partition depends on data and index, Merge on its items, in order, and the index
     fns        equal texts and types are one fn; fields that a fn's text treats alike may trade places
 
 A law that is wrong would hide a wrong program, so each is tested against the simulator. What is true but not proven by
@@ -25,14 +25,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
 from operator import mul
 
-from opsmith.targets.step.language.dims import Dim, literal, symbol
-from opsmith.targets.step.language.graph import Graph, Node
-from opsmith.targets.step.language.spec import Fn
+from opsmith.problems.dims import Dim, make_literal, make_symbol
+from opsmith.targets.step.language.graph import Graph, OpNode
+from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
-from opsmith.targets.step.mutation.fn_laws import exchangeable, first_step, identity_of, projection
+from opsmith.targets.step.mutation.fn_laws import find_exchangeable, find_first_step, find_projection, identity_of
 
 Fields = tuple[int, ...]  # one term number per field of a stream
-ONE = literal(1)
+ONE = make_literal(1)
 VIEWS = frozenset({"Promote", "Flatten", "Reshape", "Bufferize", "Streamify", "Copy", "Identity"})
 
 
@@ -43,13 +43,13 @@ class Terms:
         self._numbers: dict[Hashable, int] = {}
         self._terms: list[tuple[Hashable, ...]] = []
 
-    def number(self, *term: Hashable) -> int:
+    def number_term(self, *term: Hashable) -> int:
         if term not in self._numbers:
             self._numbers[term] = len(self._terms)
             self._terms.append(term)
         return self._numbers[term]
 
-    def term(self, number: int) -> tuple[Hashable, ...]:
+    def term_at(self, number: int) -> tuple[Hashable, ...]:
         return self._terms[number]
 
 
@@ -57,7 +57,7 @@ def normal_form(terms: Terms, graph: Graph) -> tuple[Fields, ...]:
     """The terms of a well-typed program's outputs."""
     walk = _Walk(terms, graph)
     for node in graph.nodes:
-        walk.visit(node)
+        walk.visit_node(node)
     return tuple(walk.fields[stream] for stream in graph.outputs)
 
 
@@ -70,112 +70,119 @@ class _Walk:
         self.routed: dict[str, Dim] = {}
         for stream, name in enumerate(graph.inputs):
             count = len(fields_of(graph.types[stream].dtype))
-            self.fields[stream] = tuple(terms.number("input", name, field) for field in range(count))
+            self.fields[stream] = tuple(terms.number_term("input", name, field) for field in range(count))
 
-    def visit(self, node: Node) -> None:
+    def visit_node(self, node: OpNode) -> None:
         if node.op in VIEWS:
             results = [self.fields[node.operands[0]]] * len(node.results)
         else:
             results = _LAWS[node.op](self, node)
         self.fields.update(zip(node.results, results, strict=True))
 
-    def zipped(self, streams: Sequence[int]) -> Fields:
+    def zip_fields(self, streams: Sequence[int]) -> Fields:
         return tuple(field for stream in streams for field in self.fields[stream])
 
-    def size(self, dims: Sequence[Dim]) -> Dim:
+    def multiply_dims(self, dims: Sequence[Dim]) -> Dim:
         """The product of dims, in terms that do not depend on how Partitions are numbered."""
         product = reduce(mul, dims, ONE)
         size = Dim(product.coefficient)
         for name, power in product.powers:
-            factor = self.routed.get(name, symbol(name))
+            factor = self.routed.get(name, make_symbol(name))
             for _ in range(abs(power)):
                 size = size * factor if power > 0 else size / factor
         return size
 
-    def kind(self, stream: int) -> StreamType:
+    def type_of(self, stream: int) -> StreamType:
         return self.graph.types[stream]
 
-    def applied(self, op: str, fn: Fn, arguments: Fields, *key: Hashable) -> Fields:
+    def apply_fn(self, op: str, fn: FnSpec, arguments: Fields, *key: Hashable) -> Fields:
         """One term per field that fn returns."""
-        call = self.terms.number(op, identity_of(fn), *key, _ordered(fn, arguments))
-        return tuple(self.terms.number("field", call, at) for at in range(len(fields_of(fn.output_dtype))))
+        call = self.terms.number_term(op, identity_of(fn), *key, _order_arguments(fn, arguments))
+        return tuple(self.terms.number_term("field", call, number) for number in range(len(fields_of(fn.output_dtype))))
 
 
-def _ordered(fn: Fn, arguments: Fields) -> Fields:
+def _order_arguments(fn: FnSpec, arguments: Fields) -> Fields:
     """The arguments with exchangeable ones in order of their numbers."""
-    found = list(arguments)
-    for _ in found:  # as often as a bubble sort may need
-        for i, j in exchangeable(fn):
-            if found[i] > found[j]:
-                found[i], found[j] = found[j], found[i]
-    return tuple(found)
+    ordered = list(arguments)
+    for _ in ordered:  # as often as a bubble sort may need
+        for i, j in find_exchangeable(fn):
+            if ordered[i] > ordered[j]:
+                ordered[i], ordered[j] = ordered[j], ordered[i]
+    return tuple(ordered)
 
 
-def _zip(walk: _Walk, node: Node) -> list[Fields]:
-    return [walk.zipped(node.operands)]
+def _zip_law(walk: _Walk, node: OpNode) -> list[Fields]:
+    return [walk.zip_fields(node.operands)]
 
 
-def _map(walk: _Walk, node: Node) -> list[Fields]:
-    fn, arguments = _fn(node), walk.zipped(node.operands)
-    kept = projection(fn)
-    return [walk.applied("Map", fn, arguments) if kept is None else tuple(arguments[at] for at in kept)]
+def _map_law(walk: _Walk, node: OpNode) -> list[Fields]:
+    fn, arguments = _require_fn(node), walk.zip_fields(node.operands)
+    selected = find_projection(fn)
+    return [
+        walk.apply_fn("Map", fn, arguments) if selected is None else tuple(arguments[number] for number in selected)
+    ]
 
 
-def _reduction(walk: _Walk, node: Node) -> list[Fields]:
-    fn, arguments = _fn(node), walk.zipped(node.operands)
-    run = walk.size(walk.kind(node.operands[0]).dims[: node.ints[0]])
+def _reduction_law(walk: _Walk, node: OpNode) -> list[Fields]:
+    fn, arguments = _require_fn(node), walk.zip_fields(node.operands)
+    run = walk.multiply_dims(walk.type_of(node.operands[0]).dims[: node.ints[0]])
     if run != ONE:
-        return [walk.applied(node.op, fn, arguments, run)]
-    kept = first_step(fn)
-    return [walk.applied("step", fn, arguments) if kept is None else tuple(arguments[at] for at in kept)]
+        return [walk.apply_fn(node.op, fn, arguments, run)]
+    selected = find_first_step(fn)
+    return [
+        walk.apply_fn("step", fn, arguments) if selected is None else tuple(arguments[number] for number in selected)
+    ]
 
 
-def _repeat(walk: _Walk, node: Node) -> list[Fields]:
+def _repeat_law(walk: _Walk, node: OpNode) -> list[Fields]:
     data = node.operands[0]
-    count = walk.size(walk.kind(node.results[0]).dims[:1])
-    chunks = [walk.size(element_dims(field)) for field in fields_of(walk.kind(data).dtype)]
-    return [tuple(_repeated(walk.terms, *part, count) for part in zip(walk.fields[data], chunks, strict=True))]
+    count = walk.multiply_dims(walk.type_of(node.results[0]).dims[:1])
+    chunks = [walk.multiply_dims(element_dims(field)) for field in fields_of(walk.type_of(data).dtype)]
+    pairs = zip(walk.fields[data], chunks, strict=True)
+    return [tuple(_repeat_field(walk.terms, field, chunk, count) for field, chunk in pairs)]
 
 
-def _repeated(terms: Terms, field: int, chunk: Dim, count: Dim) -> int:
+def _repeat_field(terms: Terms, field: int, chunk: Dim, count: Dim) -> int:
     if count == ONE:
         return field
-    match terms.term(field):
+    match terms.term_at(field):
         case ("Repeat", int(inner), Dim() as inner_chunk, Dim() as inner_count):
             if chunk in (inner_chunk, inner_chunk * inner_count):
-                return terms.number("Repeat", inner, inner_chunk, inner_count * count)
-    return terms.number("Repeat", field, chunk, count)
+                return terms.number_term("Repeat", inner, inner_chunk, inner_count * count)
+    return terms.number_term("Repeat", field, chunk, count)
 
 
-def _partition(walk: _Walk, node: Node) -> list[Fields]:
+def _partition_law(walk: _Walk, node: OpNode) -> list[Fields]:
     data, (index,) = walk.fields[node.operands[0]], walk.fields[node.operands[1]]
     ways = range(len(node.results))
     for way in ways:
-        walk.routed[f"?{node.partition}.{way}"] = symbol(f"?{index}:{way}")
-    return [tuple(walk.terms.number("Partition", field, index, way) for field in data) for way in ways]
+        walk.routed[f"?{node.partition}.{way}"] = make_symbol(f"?{index}:{way}")
+    return [tuple(walk.terms.number_term("Partition", field, index, way) for field in data) for way in ways]
 
 
-def _merge(walk: _Walk, node: Node) -> list[Fields]:
-    *items, index = (walk.fields[stream] for stream in node.operands)
-    fn = _fn(node)
-    inner = walk.size(walk.kind(node.operands[0]).dims[:-1])
-    merged = walk.terms.number("Merge", identity_of(fn), inner, tuple(_ordered(fn, item) for item in items), index)
-    return [tuple(walk.terms.number("field", merged, at) for at in range(len(fields_of(fn.output_dtype))))]
+def _merge_law(walk: _Walk, node: OpNode) -> list[Fields]:
+    *branches, index = (walk.fields[stream] for stream in node.operands)
+    fn = _require_fn(node)
+    inner = walk.multiply_dims(walk.type_of(node.operands[0]).dims[:-1])
+    merged = walk.terms.number_term(
+        "Merge", identity_of(fn), inner, tuple(_order_arguments(fn, fields) for fields in branches), index
+    )
+    return [tuple(walk.terms.number_term("field", merged, number) for number in range(len(fields_of(fn.output_dtype))))]
 
 
-def _fn(node: Node) -> Fn:
+def _require_fn(node: OpNode) -> FnSpec:
     if node.fn is None:
         raise AssertionError(f"{node.op} always has a fn")
     return node.fn
 
 
-_LAWS: Mapping[str, Callable[[_Walk, Node], list[Fields]]] = {
-    "Zip": _zip,
-    "Map": _map,
-    "Accum": _reduction,
-    "Scan": _reduction,
-    "Repeat": _repeat,
-    "RepeatRef": _repeat,
-    "Partition": _partition,
-    "Merge": _merge,
+_LAWS: Mapping[str, Callable[[_Walk, OpNode], list[Fields]]] = {
+    "Zip": _zip_law,
+    "Map": _map_law,
+    "Accum": _reduction_law,
+    "Scan": _reduction_law,
+    "Repeat": _repeat_law,
+    "RepeatRef": _repeat_law,
+    "Partition": _partition_law,
+    "Merge": _merge_law,
 }

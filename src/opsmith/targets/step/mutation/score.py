@@ -1,4 +1,4 @@
-"""Does the verdict accept a wrong program or refuse a right one? Counted over populations around one right program.
+"""The mutation score: how often the verdict accepts a wrong program or refuses a right one, around one right program.
 
 An accepted program is right by normal form, explained in the table of accepted changes, or a false accept until
 somebody explains it. A refused program that is right by normal form or by construction is a false refusal, unless it
@@ -24,7 +24,7 @@ FALSE = (FALSE_ACCEPT, FALSE_REFUSAL)
 
 
 @dataclass(frozen=True)
-class Finding:
+class FalseVerdict:
     """A verdict that is false as far as we know."""
 
     what: str  # one of FALSE
@@ -34,45 +34,48 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Score:
+class MutationScore:
     """One task. `tallies`: population -> stage that refused, or one of the words above -> programs."""
 
     task: str
     tallies: Mapping[str, Mapping[str, int]]
-    findings: tuple[Finding, ...]
+    findings: tuple[FalseVerdict, ...]
     stale: tuple[str, ...]  # changes of the table that were not accepted; () for a sample
 
     @property
     def is_clean(self) -> bool:
         return not self.findings and not self.stale
 
-    def total(self, *words: str) -> int:
+    def count_programs(self, *words: str) -> int:
         """Programs of all populations with one of these ends; no word: all programs."""
         return sum(n for tally in self.tallies.values() for word, n in tally.items() if word in words or not words)
 
 
-def score(populations: Populations, judge_all: JudgeAll, table: Mapping[str, str]) -> Score:
+def score_populations(populations: Populations, judge_all: JudgeAll, table: Mapping[str, str]) -> MutationScore:
     """The score of one task. `table`: accepted change -> why the changed program is right."""
-    mutants = list(populations.mutants())
+    mutants = list(populations.iterate_mutants())
     verdicts = judge_all([(mutant.task, mutant.source) for mutant in mutants])
-    judged = [
-        (mutant, verdict, _end(mutant, verdict, table)) for mutant, verdict in zip(mutants, verdicts, strict=True)
+    classified = [
+        (mutant, verdict, _classify_end(mutant, verdict, table))
+        for mutant, verdict in zip(mutants, verdicts, strict=True)
     ]
     tallies = {population: Counter[str]() for population in POPULATIONS}
     tallies["edits"].update(populations.refused)
-    for mutant, _, end in judged:
+    for mutant, _, end in classified:
         tallies[mutant.population][end] += 1
     findings = [
-        Finding(end, mutant.population, mutant.change, verdict.message)
-        for mutant, verdict, end in judged
+        FalseVerdict(end, mutant.population, mutant.change, verdict.message)
+        for mutant, verdict, end in classified
         if end in FALSE
     ]
-    accepted = {mutant.change for mutant, _, end in judged if end == EXPLAINED}
+    accepted = {mutant.change for mutant, _, end in classified if end == EXPLAINED}
     stale = () if populations.sample else tuple(change for change in table if change not in accepted)
-    return Score(populations.task.id, {name: dict(tally) for name, tally in tallies.items()}, tuple(findings), stale)
+    return MutationScore(
+        populations.task.id, {name: dict(tally) for name, tally in tallies.items()}, tuple(findings), stale
+    )
 
 
-def _end(mutant: Mutant, verdict: Verdict, table: Mapping[str, str]) -> str:
+def _classify_end(mutant: Mutant, verdict: Verdict, table: Mapping[str, str]) -> str:
     """The stage that refused it, or what its acceptance means."""
     if verdict.passed:
         unproven = EXPLAINED if mutant.change in table else FALSE_ACCEPT
@@ -87,4 +90,4 @@ def _end(mutant: Mutant, verdict: Verdict, table: Mapping[str, str]) -> str:
 
 def _is_of_other_sizes(verdict: Verdict) -> bool:
     """Whether the program breaks a type rule at another shape set: a Reshape by a size that does not divide there."""
-    return verdict.stage is Stage.RUN and any(error.kind == "TYPE" for error in verdict.errors)
+    return verdict.stage == Stage.RUN and any(error.kind == "TYPE" for error in verdict.errors)

@@ -1,4 +1,4 @@
-"""A program as a straight line of applications: what is there to edit?
+"""A program as a straight line of applications, which are what there is to edit.
 
 Every program unrolls to one. A text that is straight already keeps its names; any other is written anew.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.copies import straight_line
-from opsmith.targets.step.language.program import dedent
+from opsmith.targets.step.language.program import dedent_program
 from opsmith.targets.step.language.spec import TaskSpec
 
 Arguments = tuple[tuple[str, str], ...]  # keyword and text of its value
@@ -27,17 +27,17 @@ class Statement:
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{key}={value}" for key, value in self.arguments)
-        return f"{', '.join(self.targets)} = step.{self.op}({arguments}).apply({self._operands()})"
+        return f"{', '.join(self.targets)} = step.{self.op}({arguments}).apply({self._operand_text()})"
 
-    def _operands(self) -> str:
+    def _operand_text(self) -> str:
         if self.op == "Merge":
             return f"([{', '.join(self.operands[:-1])}], {self.operands[-1]})"
         return self.operands[0] if len(self.operands) == 1 else f"({', '.join(self.operands)})"
 
-    def argument(self, key: str) -> str | None:
+    def argument_text(self, key: str) -> str | None:
         return dict(self.arguments).get(key)
 
-    def renamed(self, old: str, new: str) -> Statement:
+    def rename_operand(self, old: str, new: str) -> Statement:
         """The statement that reads `new` where this one reads `old`."""
         return replace(self, operands=tuple(new if name == old else name for name in self.operands))
 
@@ -56,40 +56,40 @@ class StraightLine:
         """The program with statements start .. stop - 1 replaced by the new ones."""
         return replace(self, statements=(*self.statements[:start], *new, *self.statements[stop:]))
 
-    def rewired(self, start: int, old: str, new: str) -> StraightLine:
+    def rewire_from(self, start: int, old: str, new: str) -> StraightLine:
         """The program in which the statements from `start` on, and the return, read `new` instead of `old`."""
-        later = [statement.renamed(old, new) for statement in self.statements[start:]]
+        later = [statement.rename_operand(old, new) for statement in self.statements[start:]]
         returned = tuple(new if name == old else name for name in self.returned)
         return StraightLine((*self.statements[:start], *later), returned)
 
 
-def straight(spec: TaskSpec, source: str) -> StraightLine:
+def read_straight(spec: TaskSpec, source: str) -> StraightLine:
     """A right program as a straight line. Raises ValueError for one that is not right."""
     try:
-        return _read(source)
+        return _read_program(source)
     except _NotStraight:
         graph = check_program(spec, source).graph
     if graph is None:
         raise ValueError("the program to mutate: given one that the checker refuses; expected a right one")
-    return _read(straight_line(graph, {}))
+    return _read_program(straight_line(graph, {}))
 
 
 class _NotStraight(Exception):
     """A loop, a nested application, or a value in a variable."""
 
 
-def _read(source: str) -> StraightLine:
-    *statements, last = ast.parse(f"def body():\n{_indented(source)}").body[0].body  # type: ignore[attr-defined]
+def _read_program(source: str) -> StraightLine:
+    *statements, last = ast.parse(f"def body():\n{_indent_source(source)}").body[0].body  # type: ignore[attr-defined]
     if not isinstance(last, ast.Return) or last.value is None:
         raise _NotStraight
-    return StraightLine(tuple(_statement(statement) for statement in statements), _names(last.value))
+    return StraightLine(tuple(_read_statement(statement) for statement in statements), _list_names(last.value))
 
 
-def _indented(source: str) -> str:
-    return "\n".join(" " + line for line in dedent(source).split("\n"))
+def _indent_source(source: str) -> str:
+    return "\n".join(" " + line for line in dedent_program(source).split("\n"))
 
 
-def _statement(node: ast.stmt) -> Statement:
+def _read_statement(node: ast.stmt) -> Statement:
     """`T = step.Op(k=v).apply(X)` with names for targets and operands."""
     match node:
         case ast.Assign(
@@ -100,14 +100,14 @@ def _statement(node: ast.stmt) -> Statement:
             ),
         ):
             arguments = tuple((str(keyword.arg), ast.unparse(keyword.value)) for keyword in keywords)
-            return Statement(_names(target), op, arguments, _names(argument))
+            return Statement(_list_names(target), op, arguments, _list_names(argument))
     raise _NotStraight
 
 
-def _names(node: ast.expr) -> tuple[str, ...]:
+def _list_names(node: ast.expr) -> tuple[str, ...]:
     """The names in a name, a tuple or a list, from left to right."""
     if isinstance(node, ast.Name):
         return (node.id,)
     if isinstance(node, ast.Tuple | ast.List):
-        return tuple(name for part in node.elts for name in _names(part))
+        return tuple(name for element in node.elts for name in _list_names(element))
     raise _NotStraight

@@ -1,4 +1,4 @@
-"""Which applications could stand in a program of this task? Every primitive with every argument of a neighbourhood.
+"""The applications that could stand in a program of a task: every primitive with every argument of a neighbourhood.
 
 Whole numbers run from 0 to 3; dims are the task's symbols, their halves and products of two, and 1, 2 and 3; functions
 are all that the task offers, right or wrong for the place.
@@ -22,12 +22,12 @@ LISTS = ("[0]", "[1]", "[2]", "[3]", "[0, 1]", "[1, 2]", "[2, 3]", "[1, 2, 3]")
 COUNTS = ("1", "2", "3", "4")
 
 
-def applications(spec: TaskSpec, products: bool = True) -> list[Application]:
+def list_applications(spec: TaskSpec, products: bool = True) -> list[Application]:
     """Every primitive with every argument; without `products`, dims are single symbols and numbers."""
-    return list(_applications(spec, dims(spec) if products else [*sorted(spec.symbols), "1", "2"]))
+    return list(_iterate_applications(spec, list_dims(spec) if products else [*sorted(spec.problem.symbols), "1", "2"]))
 
 
-def _applications(spec: TaskSpec, sizes: Sequence[str]) -> Iterator[Application]:
+def _iterate_applications(spec: TaskSpec, sizes: Sequence[str]) -> Iterator[Application]:
     for fn in (fn.func_name for fn in spec.fns):
         yield from (("Map", (("fn", fn),)), ("Merge", (("fn", fn),)))
         yield from ((op, (("fn", fn), ("b", b))) for op in ("Accum", "Scan") for b in INTS)
@@ -40,8 +40,8 @@ def _applications(spec: TaskSpec, sizes: Sequence[str]) -> Iterator[Application]
     yield from ((op, ()) for op in ("Zip", "RepeatRef", "Streamify", "Copy", "Identity"))
 
 
-def dims(spec: TaskSpec) -> list[str]:
+def list_dims(spec: TaskSpec) -> list[str]:
     """The sizes to repeat or split by."""
-    symbols = sorted(spec.symbols)
-    products = [f"{left} * {right}" for left, right in combinations_with_replacement(symbols, 2)]
+    symbols = sorted(spec.problem.symbols)
+    products = [f"{first} * {second}" for first, second in combinations_with_replacement(symbols, 2)]
     return [*symbols, *products, *(f"{name} / 2" for name in symbols), "1", "2", "3"]

@@ -11,8 +11,8 @@ from typing import Any
 
 from opsmith.targets.step.sampler.kinds import Step
 from opsmith.targets.step.sampler.orders import HAND_ON
-from opsmith.targets.step.sampler.problem import Problem
 from opsmith.targets.step.sampler.records import Move
+from opsmith.targets.step.sampler.task import SamplerTask
 
 Value = int  # a stream, or the list of streams that a Partition makes
 
@@ -26,38 +26,38 @@ class _Line:
     result: Value
 
 
-def program_text(problem: Problem, moves: Sequence[Move]) -> str:
+def program_text(task: SamplerTask, moves: Sequence[Move]) -> str:
     """The program that makes these moves; the last one is a Return."""
-    writer = _Writer(problem)
+    writer = _Writer(task)
     for move in moves:
-        writer.add(move)
-    return writer.text()
+        writer.add_move(move)
+    return writer.write_program()
 
 
 class _Writer:
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.streams: list[Value] = list(range(len(problem.inputs)))
-        self.kinds = list(problem.inputs)
+    def __init__(self, task: SamplerTask) -> None:
+        self.task = task
+        self.streams: list[Value] = list(range(len(task.inputs)))
+        self.kinds = list(task.inputs)
         self.lines: list[_Line] = []
         self.returned: list[Value] = []
         self._known: dict[tuple[Any, ...], Value] = {}
-        self._values = len(problem.inputs)
-        spec = problem.spec
-        sizes = [name for symbol in (*spec.sizes, *spec.symbols) for name in (symbol, f"{symbol}_value")]
-        self._taken = {*problem.input_names, *(fn.name for fn in problem.fns), *sizes, "f", "part"}
+        self._values = len(task.inputs)
+        spec = task.spec
+        sizes = [name for symbol in (*spec.sizes, *spec.problem.symbols) for name in (symbol, f"{symbol}_value")]
+        self._taken = {*task.input_names, *(fn.name for fn in task.fns), *sizes, "f", "part"}
 
     # ---------------------------------------------------------------- building
-    def add(self, move: Move) -> None:
+    def add_move(self, move: Move) -> None:
         """Append one move."""
         if move.fn is None:
-            self.returned = [self._zipped(args, plan.paths) for args, plan in move.outputs]
+            self.returned = [self._zip_streams(args, plan.paths) for args, plan in move.outputs]
             return
-        self.streams.append(self._expert(move) if move.plan.op == "Expert" else self._applied(move))
+        self.streams.append(self._add_expert(move) if move.plan.op == "Expert" else self._apply_move(move))
         if move.plan.result is not None:
             self.kinds.append(move.plan.result)
 
-    def _line(self, form: str, operands: tuple[Value, ...]) -> Value:
+    def _reuse_line(self, form: str, operands: tuple[Value, ...]) -> Value:
         key = (form, operands)
         if key not in self._known:
             self._known[key] = self._new_line(form, operands)
@@ -68,15 +68,15 @@ class _Writer:
         self._values += 1
         return self._values - 1
 
-    def _coerced(self, arg: int, path: Sequence[Step]) -> Value:
+    def _coerce_stream(self, arg: int, path: Sequence[Step]) -> Value:
         value = self.streams[arg]
         for step in path:
-            value = self._line(f"step.{self._primitive(step)}.apply({{0}})", (value,))
+            value = self._reuse_line(f"step.{self._write_primitive(step)}.apply({{0}})", (value,))
         return value
 
-    def _primitive(self, step: Step) -> str:
+    def _write_primitive(self, step: Step) -> str:
         op, *args = step
-        dim = self.problem.kinds.dim
+        dim = self.task.kinds.decode_dim
         if op == "Flatten":
             return f"Flatten(L={list(range(args[0], args[1] + 1))})"
         if op == "Reshape":
@@ -87,37 +87,39 @@ class _Writer:
             *args
         )
 
-    def _applied(self, move: Move) -> Value:
+    def _apply_move(self, move: Move) -> Value:
         assert move.fn is not None
         if move.plan.op != "Map":
-            zipped = self._zipped(move.args, move.plan.paths)
-            return self._line(f"step.{move.plan.op}(fn={move.fn.name}, b={move.plan.b}).apply({{0}})", (zipped,))
-        operands = tuple(map(self._coerced, move.args, move.plan.paths))
-        return self._line(f"step.Map(fn={move.fn.name}).apply({_tuple(len(operands))})", operands)
+            zipped = self._zip_streams(move.args, move.plan.paths)
+            return self._reuse_line(f"step.{move.plan.op}(fn={move.fn.name}, b={move.plan.b}).apply({{0}})", (zipped,))
+        operands = tuple(map(self._coerce_stream, move.args, move.plan.paths))
+        return self._reuse_line(f"step.Map(fn={move.fn.name}).apply({_tuple_form(len(operands))})", operands)
 
-    def _zipped(self, args: Sequence[int], paths: Sequence[Sequence[Step]]) -> Value:
-        first, *rest = map(self._coerced, args, paths)
-        for value in rest:
-            first = self._line("step.Zip().apply(({0}, {1}))", (first, value))
-        return first
+    def _zip_streams(self, args: Sequence[int], paths: Sequence[Sequence[Step]]) -> Value:
+        zipped, *operands = map(self._coerce_stream, args, paths)
+        for value in operands:
+            zipped = self._reuse_line("step.Zip().apply(({0}, {1}))", (zipped, value))
+        return zipped
 
-    def _expert(self, move: Move) -> Value:
+    def _add_expert(self, move: Move) -> Value:
         assert move.fn is not None
-        data = self._zipped(move.args[:-1], move.plan.paths[:-1])
-        index = self._coerced(move.args[-1], move.plan.paths[-1])
-        parts = self._new_line(f"step.Partition(N={self._places(move)}).apply(({{0}}, {{1}}))", (data, index))
-        branch = self._branch(move)
-        results = self._line(branch, (parts,)) if branch else parts
-        return self._line(f"step.Merge(fn={move.fn.name}).apply(({{0}}, {{1}}))", (results, index))
+        data = self._zip_streams(move.args[:-1], move.plan.paths[:-1])
+        index = self._coerce_stream(move.args[-1], move.plan.paths[-1])
+        routed = self._new_line(
+            f"step.Partition(N={self._write_place_count(move)}).apply(({{0}}, {{1}}))", (data, index)
+        )
+        branch = self._write_branch(move)
+        results = self._reuse_line(branch, (routed,)) if branch else routed
+        return self._reuse_line(f"step.Merge(fn={move.fn.name}).apply(({{0}}, {{1}}))", (results, index))
 
-    def _places(self, move: Move) -> str:
+    def _write_place_count(self, move: Move) -> str:
         """N of the Partition: the size's name where the index's length is a symbol."""
-        index = self.problem.kinds.multihot(self.kinds[move.args[-1]].fields)
+        index = self.task.kinds.decode_multihot(self.kinds[move.args[-1]].fields)
         named = index is not None and index.length.symbols == {str(index.length)}
         return f"{index.length}_value" if index is not None and named else str(len(move.branch))
 
-    def _branch(self, move: Move) -> str:
-        names = [None if place == HAND_ON else self.problem.fns[place].name for place in move.branch]
+    def _write_branch(self, move: Move) -> str:
+        names = [None if place == HAND_ON else self.task.fns[place].name for place in move.branch]
         if all(name == names[0] for name in names):
             return "" if names[0] is None else f"[step.Map(fn={names[0]}).apply(part) for part in {{0}}]"
         if None in names:
@@ -126,48 +128,48 @@ class _Writer:
         return f"[step.Map(fn=f).apply(part) for f, part in zip([{', '.join(map(str, names))}], {{0}})]"
 
     # ---------------------------------------------------------------- writing
-    def text(self) -> str:
+    def write_program(self) -> str:
         """The program, with Copies; without a Return it hands out the newest stream, right or wrong."""
         self.returned = self.returned or self.streams[-1:]
         uses: dict[Value, int] = {}
-        needed = self._needed()
+        needed = self._needed_lines()
         for line in needed:
             if not _is_list(line):
                 for operand in line.operands:
                     uses[operand] = uses.get(operand, 0) + 1
-        names = dict(enumerate(self.problem.input_names))
-        fresh = self._fresh()
+        names = dict(enumerate(self.task.input_names))
+        fresh = self._fresh_names()
         handles: dict[Value, list[str]] = {}
         out: list[str] = []
         for line in needed:
             for operand in dict.fromkeys(line.operands):
                 if uses.get(operand, 0) > 1 and operand not in handles:
-                    handles[operand] = _copies(names[operand], uses[operand], fresh, out)
+                    handles[operand] = _write_copies(names[operand], uses[operand], fresh, out)
             operands = [handles[o].pop(0) if o in handles else names[o] for o in line.operands]
             names[line.result] = next(fresh)
             out.append(f"{names[line.result]} = {line.form.format(*operands)}")
         out.append("return " + ", ".join(names[value] for value in self.returned))
         return "\n".join(out) + "\n"
 
-    def _needed(self) -> list[_Line]:
+    def _needed_lines(self) -> list[_Line]:
         """The lines that the outputs depend on."""
-        wanted = set(self.returned)
-        kept = []
+        values = set(self.returned)
+        lines = []
         for line in reversed(self.lines):
-            if line.result in wanted:
-                wanted.update(line.operands)
-                kept.append(line)
-        return kept[::-1]
+            if line.result in values:
+                values.update(line.operands)
+                lines.append(line)
+        return lines[::-1]
 
-    def _fresh(self) -> Iterator[str]:
-        number = len(self.problem.inputs)
+    def _fresh_names(self) -> Iterator[str]:
+        number = len(self.task.inputs)
         while True:
             if f"E{number}" not in self._taken:
                 yield f"E{number}"
             number += 1
 
 
-def _tuple(count: int) -> str:
+def _tuple_form(count: int) -> str:
     return "{0}" if count == 1 else "(" + ", ".join(f"{{{i}}}" for i in range(count)) + ")"
 
 
@@ -180,7 +182,7 @@ def _is_list(line: _Line) -> bool:
     return line.form.startswith("[")
 
 
-def _copies(name: str, uses: int, fresh: Iterator[str], out: list[str]) -> list[str]:
+def _write_copies(name: str, uses: int, fresh: Iterator[str], out: list[str]) -> list[str]:
     """Append the Copies of a stream; returns one name per use."""
     handles = []
     while uses > 1:

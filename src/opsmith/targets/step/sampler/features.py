@@ -1,4 +1,4 @@
-"""What can be said of a move in a state, as short texts that mean the same in every task.
+"""The features of a move in a state: short texts that mean the same in every task.
 
 Features come in groups; each group is a pure function of a small key, so that its weights are summed once and then
 looked up. `static` groups of a move never change while the program grows, `dynamic` ones do. `prior_cost` is the part
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from opsmith.targets.step.sampler.orders import HAND_ON, by_body, by_name
-from opsmith.targets.step.sampler.problem import FnView
-from opsmith.targets.step.sampler.records import Move, Origin, State
+from opsmith.targets.step.sampler.records import Move, PartialProgram, StreamOrigin
+from opsmith.targets.step.sampler.task import FnView
 
 Group = tuple[Any, ...]  # a function's name and its arguments
 
 
-def static_groups(state: State, move: Move) -> Iterator[Group]:
+def static_groups(state: PartialProgram, move: Move) -> Iterator[Group]:
     """The groups that depend on the move and its arguments' origins alone."""
     if move.fn is None:
         for slot, (args, plan) in enumerate(move.outputs):
@@ -39,99 +39,101 @@ def static_groups(state: State, move: Move) -> Iterator[Group]:
         yield ("argument", state.streams[arg].origin, op, worker, slot, len(data))
     if len(data) > 1:
         yield ("pattern", op, all(a < b for a, b in itertools.pairwise(data)), len(set(data)) < len(data))
-        yield ("kin", op, _kin(state, data[0], data[1]), move.fn.stateful)
+        yield ("kin", op, _relate_arguments(state, data[0], data[1]), move.fn.stateful)
 
 
-def _kin(state: State, left: int, right: int) -> str:
+def _relate_arguments(state: PartialProgram, first: int, second: int) -> str:
     """How two arguments are related."""
-    if left == right:
+    if first == second:
         return "same"
-    one, two = state.streams[left].line, state.streams[right].line
-    if two >> left & 1:
+    first_line, second_line = state.streams[first].line, state.streams[second].line
+    if second_line >> first & 1:
         return "second made from first"
-    if one >> right & 1:
+    if first_line >> second & 1:
         return "first made from second"
-    return "common source" if (one | 1 << left) & (two | 1 << right) else "apart"
+    return "common source" if (first_line | 1 << first) & (second_line | 1 << second) else "apart"
 
 
-def dynamic_groups(state: State, move: Move) -> tuple[Group, ...]:
+def dynamic_groups(state: PartialProgram, move: Move) -> tuple[Group, ...]:
     """The groups that depend on what else has been made."""
-    newest = len(state.streams) - 1
-    used, given, mask = state.used, state.given, move.mask
-    made = (2 << newest) - 1 & ~given
+    newest, used, inputs, intermediates, mask = state.newest, state.used, state.input_bits, state.made_bits, move.mask
     if move.fn is None:
-        idle = (given & ~(used | mask)).bit_count()
-        dangling = (made & ~(used | mask)).bit_count()
+        idle = (inputs & ~(used | mask)).bit_count()
+        dangling = (intermediates & ~(used | mask)).bit_count()
         dup = mask.bit_count() < sum(len(args) for args, _ in move.outputs)
-        left = state.unused.bit_count()
-        return (("stop", min(idle, 2), min(left, 4), min(dangling, 2), mask >> newest & 1, dup),)
+        return (("stop", min(idle, 2), min(state.unused.bit_count(), 4), min(dangling, 2), mask >> newest & 1, dup),)
     index, op = move.fn.index, move.plan.op
     uses = state.fn_uses[index]
     again = mask & used
     unused = state.unused & ~(1 << index)
     for place in move.branch:
         unused &= ~(1 << place) if place >= 0 else -1
-    loose = (made & ~(used | mask)).bit_count()
+    loose = (intermediates & ~(used | mask)).bit_count()
     first = not uses and not state.unused & (1 << index) - 1
     outlook = ("outlook", move.plan.feeds & unused != 0, unused != 0, first, move.plan.closes, loose > 0)
     growth = (
         "growth",
         op,
         2 if uses > 1 else uses,
-        min(state.unused.bit_count(), 3),
-        mask >> newest & 1 if made else 2,
-        (again & given).bit_count(),
-        (again & made).bit_count(),
+        state.unapplied,
+        mask >> newest & 1 if intermediates else 2,
+        (again & inputs).bit_count(),
+        (again & intermediates).bit_count(),
         loose,
     )
     sequence = ("sequence", state.streams[newest].origin, op, move.fn)
     if op == "Expert" or len(move.args) != 2:
         return growth, outlook, sequence
-    left, right = move.args
-    pair = ("pair", op, 2 if left == newest else used >> left & 1, 2 if right == newest else used >> right & 1)
+    first_arg, second_arg = move.args
+    pair = (
+        "pair",
+        op,
+        2 if first_arg == newest else used >> first_arg & 1,
+        2 if second_arg == newest else used >> second_arg & 1,
+    )
     return growth, outlook, sequence, pair
 
 
-def prior_cost(state: State, move: Move) -> float:
+def prior_cost(state: PartialProgram, move: Move) -> float:
     """What the move spends: coercions, streams and fns used again, and at the end what was left unused."""
     used, mask = state.used, move.mask
     if move.fn is None:
         cost = sum(plan.cost for _, plan in move.outputs)
-        idle = state.given & ~(used | mask)
-        dangling = (1 << len(state.streams)) - 1 & ~(state.given | used | mask)
+        idle = state.input_bits & ~(used | mask)
+        dangling = state.made_bits & ~(used | mask)
         return cost + 2.0 * idle.bit_count() + state.unused.bit_count() + dangling.bit_count()
     return move.plan.cost + 0.5 * (mask & used).bit_count() + min(state.fn_uses[move.fn.index], 2)
 
 
 # -------------------------------------------------------------------- the texts of a group
-def texts(group: Group) -> list[str]:
+def feature_texts(group: Group) -> list[str]:
     """The features of one group."""
     return list(_TEXTS[group[0]](*group[1:]))
 
 
-def _plan(plan: Any) -> Iterator[str]:
+def _plan_texts(plan: Any) -> Iterator[str]:
     yield from plan.features
 
 
-def _fn(op: str, fn: FnView) -> Iterator[str]:
+def _fn_texts(op: str, fn: FnView) -> Iterator[str]:
     yield f"fn:{op}:{fn.meaning}"
     for word in fn.words:
         yield f"word:{op}:{word}"
 
 
-def _label(origin: Origin) -> str:
+def _full_label(origin: StreamOrigin) -> str:
     return "Input" if origin.fn is None else f"{origin.op}/{origin.fn.meaning}"
 
 
-def _short(origin: Origin) -> str:
+def _short_label(origin: StreamOrigin) -> str:
     return "Input" if origin.fn is None else origin.op
 
 
-def _argument(origin: Origin, op: str, fn: FnView, slot: int, count: int) -> Iterator[str]:
+def _argument_texts(origin: StreamOrigin, op: str, fn: FnView, slot: int, count: int) -> Iterator[str]:
     place = f"{slot}/{count}"
-    yield f"arg:{_short(origin)}>{op}@{place}"
-    yield f"arg:{_label(origin)}>{op}/{fn.meaning}@{place}"
-    yield f"arg:{_short(origin)}>{op}/{fn.meaning}@{place}"
+    yield f"arg:{_short_label(origin)}>{op}@{place}"
+    yield f"arg:{_full_label(origin)}>{op}/{fn.meaning}@{place}"
+    yield f"arg:{_short_label(origin)}>{op}/{fn.meaning}@{place}"
     if origin.fn is None:
         yield f"arg:Input{min(origin.index, 2)}@{place}"
         yield from (f"argword:Input>{word}@{place}" for word in fn.words[:4])
@@ -145,18 +147,18 @@ def _argument(origin: Origin, op: str, fn: FnView, slot: int, count: int) -> Ite
             yield f"argword:{before}>{word}@{place}"
 
 
-def _returned(origin: Origin, slot: int) -> Iterator[str]:
-    yield f"return:{_short(origin)}@{slot}"
-    yield f"return:{_label(origin)}"
+def _return_texts(origin: StreamOrigin, slot: int) -> Iterator[str]:
+    yield f"return:{_short_label(origin)}@{slot}"
+    yield f"return:{_full_label(origin)}"
     if origin.fn is not None:
         yield from (f"returnword:{word}" for word in origin.fn.words[:4])
 
 
-def _index(origin: Origin) -> Iterator[str]:
-    yield f"index:{_short(origin)}"
+def _index_texts(origin: StreamOrigin) -> Iterator[str]:
+    yield f"index:{_short_label(origin)}"
 
 
-def _branch(branch: tuple[int, ...], family: tuple[FnView, ...]) -> Iterator[str]:
+def _branch_texts(branch: tuple[int, ...], family: tuple[FnView, ...]) -> Iterator[str]:
     members = {fn.index: fn for fn in family}
     fns = [members[place] for place in branch if place != HAND_ON]
     yield f"branch:handed on:{min(branch.count(HAND_ON), 2)}"
@@ -167,7 +169,7 @@ def _branch(branch: tuple[int, ...], family: tuple[FnView, ...]) -> Iterator[str
     yield f"branch:body:{fns == sorted(fns, key=by_body)}"
 
 
-def _pattern(op: str, ascending: bool, same: bool) -> Iterator[str]:
+def _pattern_texts(op: str, ascending: bool, same: bool) -> Iterator[str]:
     yield f"pattern:{op}:{'same' if same else ascending}"
 
 
@@ -175,11 +177,11 @@ def _kin_texts(op: str, kin: str, stateful: bool) -> Iterator[str]:
     yield f"kin:{op}:{kin}"
 
 
-def _pair(op: str, first: int, second: int) -> Iterator[str]:
+def _pair_texts(op: str, first: int, second: int) -> Iterator[str]:
     yield f"pair:{op}:{first}{second}"
 
 
-def _stop(idle: int, unused: int, dangling: int, newest: int, dup: bool) -> Iterator[str]:
+def _stop_texts(idle: int, unused: int, dangling: int, newest: int, dup: bool) -> Iterator[str]:
     yield "stop"
     yield f"stop:idle:{idle}"
     yield f"stop:unused:{unused}"
@@ -189,10 +191,12 @@ def _stop(idle: int, unused: int, dangling: int, newest: int, dup: bool) -> Iter
     yield f"stop:all:{idle == 0 and unused == 0 and dangling == 0}"
 
 
-def _growth(op: str, used: int, left: int, fresh: int, again_in: int, again_made: int, loose: int) -> Iterator[str]:
+def _growth_texts(
+    op: str, used: int, unapplied: int, fresh: int, again_in: int, again_made: int, loose: int
+) -> Iterator[str]:
     again_in, again_made, loose = min(again_in, 2), min(again_made, 2), min(loose, 3)
-    yield f"used:{used}:{min(left, 1)}"
-    yield f"left:{left}"
+    yield f"used:{used}:{min(unapplied, 1)}"
+    yield f"left:{unapplied}"
     yield f"fresh:{fresh}"
     yield f"again:{again_in}:{again_made}"
     yield f"again:{again_in}:{again_made}:fresh:{fresh}"
@@ -200,32 +204,32 @@ def _growth(op: str, used: int, left: int, fresh: int, again_in: int, again_made
     yield f"used:{op}:{used}:fresh:{fresh}"
 
 
-def _outlook(feeds: bool, left: bool, first: bool, closes: str, loose: bool) -> Iterator[str]:
-    yield f"feeds:{feeds if left else 'none left'}"
+def _outlook_texts(feeds: bool, unused: bool, first: bool, closes: str, loose: bool) -> Iterator[str]:
+    yield f"feeds:{feeds if unused else 'none left'}"
     yield f"first:{first}"
-    yield f"closes:{closes}:{left}"
-    yield f"closes:{closes}:{left}:{loose}"
+    yield f"closes:{closes}:{unused}"
+    yield f"closes:{closes}:{unused}:{loose}"
 
 
-def _sequence(last: Origin, op: str, fn: FnView) -> Iterator[str]:
+def _sequence_texts(last: StreamOrigin, op: str, fn: FnView) -> Iterator[str]:
     if last.fn is None:
         return
-    yield f"then:{_short(last)}>{op}"
-    yield f"then:{_label(last)}>{op}/{fn.meaning}"
+    yield f"then:{_short_label(last)}>{op}"
+    yield f"then:{_full_label(last)}>{op}/{fn.meaning}"
 
 
 _TEXTS: dict[str, Any] = {
-    "plan": _plan,
-    "fn": _fn,
-    "argument": _argument,
-    "returned": _returned,
-    "index": _index,
-    "branch": _branch,
-    "pattern": _pattern,
+    "plan": _plan_texts,
+    "fn": _fn_texts,
+    "argument": _argument_texts,
+    "returned": _return_texts,
+    "index": _index_texts,
+    "branch": _branch_texts,
+    "pattern": _pattern_texts,
     "kin": _kin_texts,
-    "pair": _pair,
-    "stop": _stop,
-    "growth": _growth,
-    "outlook": _outlook,
-    "sequence": _sequence,
+    "pair": _pair_texts,
+    "stop": _stop_texts,
+    "growth": _growth_texts,
+    "outlook": _outlook_texts,
+    "sequence": _sequence_texts,
 }

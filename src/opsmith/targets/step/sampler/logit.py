@@ -1,4 +1,4 @@
-"""Which weights make the observed choices likely? A conditional logit, fitted by MAP from zero.
+"""A conditional logit: the weights that make the observed choices likely, fitted by MAP from zero.
 
 A decision is a set of candidates, each a bag of feature numbers and a fixed offset, and the one that was chosen. The
 objective is concave, so the result does not depend on how it is climbed; L-BFGS with backtracking climbs it.
@@ -29,7 +29,7 @@ class Decision:
 
 
 class Logit:
-    """The observed decisions over `size` features, laid out for evaluation; `fit` may be asked with other weights."""
+    """The observed decisions over `size` features, laid out to be fitted, also again with other importances."""
 
     def __init__(self, decisions: Sequence[Decision], size: int) -> None:
         self.size, self.empty = size, not decisions or not size
@@ -45,12 +45,12 @@ class Logit:
         lengths = np.diff(np.append(self.starts, len(self.features)))
         self.owner = np.repeat(np.arange(len(self.offsets)), lengths)
 
-    def fit(self, importance: Vector, precision: float, steps: int = 60) -> Vector:
+    def fit_weights(self, importance: Vector, precision: float, steps: int = 60) -> Vector:
         """The weights when decision i counts `importance[i]` times, under a normal prior of that precision."""
         weights = np.zeros(self.size)
-        return weights if self.empty else _climb(self._objective(importance, precision), weights, steps)
+        return weights if self.empty else _minimise_loss(self._build_objective(importance, precision), weights, steps)
 
-    def _objective(self, importance: Vector, precision: float) -> Objective:
+    def _build_objective(self, importance: Vector, precision: float) -> Objective:
         """w -> (negative log posterior, gradient)."""
         spread = np.repeat(importance, self.counts)
         target = np.zeros(len(self.offsets))
@@ -69,11 +69,11 @@ class Logit:
         return evaluate
 
 
-def _climb(evaluate: Objective, weights: Vector, steps: int) -> Vector:
+def _minimise_loss(evaluate: Objective, weights: Vector, steps: int) -> Vector:
     value, gradient = evaluate(weights)
     pairs: list[tuple[Vector, Vector]] = []
     for _ in range(steps):
-        direction = _direction(gradient, pairs)
+        direction = _find_direction(gradient, pairs)
         slope = float(gradient @ direction)
         if slope > -1e-7:
             break
@@ -88,14 +88,14 @@ def _climb(evaluate: Objective, weights: Vector, steps: int) -> Vector:
             break
         if float((new - gradient) @ (tried - weights)) > 1e-12:
             pairs = [*pairs[-(MEMORY - 1) :], (tried - weights, new - gradient)]
-        done = value - after < 1e-6 * max(1.0, abs(value))
+        converged = value - after < 1e-6 * max(1.0, abs(value))
         weights, value, gradient = tried, after, new
-        if done:
+        if converged:
             break
     return weights
 
 
-def _direction(gradient: Vector, pairs: Sequence[tuple[Vector, Vector]]) -> Vector:
+def _find_direction(gradient: Vector, pairs: Sequence[tuple[Vector, Vector]]) -> Vector:
     """The two-loop recursion."""
     direction = -gradient
     factors = []

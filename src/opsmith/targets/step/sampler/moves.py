@@ -1,92 +1,132 @@
-"""The moves of a half-written program: which fn may be applied to which streams next, or what may be returned?
+"""The moves of a half-written program: which fn may be applied to which streams next, and what may be returned.
 
 A state is a list of streams, inputs first. Its moves are those of the state before plus those that use the newest
 stream, so that a step costs only what is new. Enumeration is deterministic.
+
+Where a task has many fns and streams of one type, not all moves are kept: a program's states have at most `WORK` moves
+together, a state its share of those that its ancestors left over. The moves that spend least stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from heapq import nsmallest
 from itertools import product
 
 from opsmith.targets.step.sampler.experts import Experts
-from opsmith.targets.step.sampler.kinds import Kind
-from opsmith.targets.step.sampler.plans import Plan, Planner
-from opsmith.targets.step.sampler.problem import Problem
-from opsmith.targets.step.sampler.records import Move, Origin, State, Stream, arguments
+from opsmith.targets.step.sampler.features import prior_cost
+from opsmith.targets.step.sampler.kinds import Fields, StreamKind
+from opsmith.targets.step.sampler.plans import ApplicationPlan, Planner
+from opsmith.targets.step.sampler.records import (
+    LISTS,
+    Move,
+    PartialProgram,
+    ProgramStream,
+    StreamOrigin,
+    list_arguments,
+)
+from opsmith.targets.step.sampler.task import SamplerTask
 
+WORK = 80_000  # moves of all states on the way to one program together
 MAX_RETURNS = 40
+MAX_VARIED = 6  # outputs that are handed out in more than one way where there are too many
+MAX_OUTPUTS = 512  # lists of streams tried for one output
 
 
 class Enumerator:
-    """States and moves of one problem."""
+    """States and moves of one task."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.planner = Planner(problem)
-        self.experts = Experts(problem, self.planner)
-        self._origins: dict[tuple[str, int], Origin] = {}
+    def __init__(self, task: SamplerTask) -> None:
+        self.task = task
+        self.planner = Planner(task)
+        self.experts = Experts(task, self.planner)
+        self._origins: dict[tuple[str, int], StreamOrigin] = {}
 
-    def origin(self, op: str, index: int) -> Origin:
+    @property
+    def size(self) -> int:
+        """Bytes that its tables take, roughly."""
+        return self.task.size + self.planner.size
+
+    def find_origin(self, op: str, index: int) -> StreamOrigin:
         """The origin object of a primitive with a fn, or of an input."""
-        found = self._origins.get((op, index))
-        if found is None:
-            fn = None if op == "Input" else self.problem.fns[index]
-            found = self._origins[op, index] = Origin(op, fn, index, len(self._origins))
-        return found
+        origin = self._origins.get((op, index))
+        if origin is None:
+            fn = None if op == "Input" else self.task.fns[index]
+            origin = self._origins[op, index] = StreamOrigin(op, fn, index, len(self._origins))
+        return origin
 
-    def start(self) -> State:
+    def start_program(self) -> PartialProgram:
         """The state in which only the inputs exist."""
-        state = State((), (), (0,) * len(self.problem.fns), (), len(self.problem.inputs))
-        for index, kind in enumerate(self.problem.inputs):
-            state = self._grown(state, Stream(kind, self.origin("Input", index)), state.moves)
+        state = PartialProgram((), (), (0,) * len(self.task.fns), (), len(self.task.inputs))
+        for index, kind in enumerate(self.task.inputs):
+            state = self._add_stream(state, ProgramStream(kind, self.find_origin("Input", index)))
         return state
 
-    def after(self, state: State, move: Move, kind: Kind | None = None) -> State:
+    def apply_move(self, state: PartialProgram, move: Move, kind: StreamKind | None = None) -> PartialProgram:
         """The state after a move that makes a stream; `kind` overrides the type of a program that was given."""
         assert move.fn is not None
         assert move.plan.result is not None
         line = 0
         for arg in move.args:
             line |= state.streams[arg].line | 1 << arg
-        stream = Stream(kind or move.plan.result, self.origin(move.plan.op, move.fn.index), line)
+        stream = ProgramStream(kind or move.plan.result, self.find_origin(move.plan.op, move.fn.index), line)
         uses, fn_uses = list(state.uses), list(state.fn_uses)
         for arg in move.args:
             uses[arg] += 1
         for index in {move.fn.index, *move.branch} - {-1}:
             fn_uses[index] += 1
-        rest = tuple(other for other in state.moves if other is not move)
-        before = State(state.streams, tuple(uses), tuple(fn_uses), rest, state.inputs)
-        return self._grown(before, stream, rest)
+        moves = tuple(candidate for candidate in state.moves if candidate is not move)
+        weighed = state.weighed + len(state.moves)
+        before = PartialProgram(state.streams, tuple(uses), tuple(fn_uses), moves, state.inputs, weighed)
+        return self._add_stream(before, stream)
 
-    def _grown(self, state: State, stream: Stream, moves: tuple[Move, ...]) -> State:
+    def _add_stream(self, state: PartialProgram, stream: ProgramStream) -> PartialProgram:
         streams = (*state.streams, stream)
-        new = [*self._applications(streams), *self.experts.moves(streams)]
-        return State(streams, (*state.uses, 0), state.fn_uses, (*moves, *new), state.inputs)
+        steps_ahead = max(1, self.task.limit + state.inputs - len(state.streams))
+        room = max(0, WORK - state.weighed) // steps_ahead
+        new = [*self._list_applications(streams, state.used, room), *self.experts.list_moves(streams, state.used, room)]
+        moves, fresh = (*state.moves, *new), min(len(new), room)
+        state = PartialProgram(streams, (*state.uses, 0), state.fn_uses, moves, state.inputs, state.weighed, fresh)
+        return state if len(moves) <= room else replace(state, moves=_cheapest_moves(state, room))
 
-    def _applications(self, streams: Sequence[Stream]) -> Iterator[Move]:
+    def _list_applications(self, streams: Sequence[ProgramStream], used: int, room: int) -> Iterator[Move]:
         newest = len(streams) - 1
-        for fn in self.problem.fns:
-            for args in arguments(self.problem, fn.takes, streams, newest):
-                for plan in self.planner.applications(fn, tuple(streams[arg].kind for arg in args)):
+        limit = max(1, room // LISTS // max(1, len(self.task.fns)))
+        lists: dict[Fields, list[tuple[int, ...]]] = {}
+        for fn in self.task.fns:
+            if fn.takes not in lists:
+                lists[fn.takes] = list(list_arguments(self.task, fn.takes, streams, newest, used, limit))
+            for args in lists[fn.takes]:
+                for plan in self.planner.plan_applications(fn, tuple(streams[arg].kind for arg in args)):
                     yield Move(plan, fn, args)
 
-    def returns(self, state: State) -> list[Move]:
-        """Every way to end here, the cheapest first where there are too many."""
-        per_goal = [list(self._outputs(state, goal)) for goal in range(len(self.problem.goals))]
+    def list_returns(self, state: PartialProgram) -> list[Move]:
+        """Every way to end here; where there are too many, the cheapest, of equals those of the newest streams."""
+        per_goal = [list(self._list_outputs(state, goal)) for goal in range(len(self.task.goals))]
         count = 1
         for ways in per_goal:
             count *= len(ways)
         if count > MAX_RETURNS:
             room = max(2, round(MAX_RETURNS ** (1 / len(per_goal))))
-            per_goal = [sorted(ways, key=lambda way: (way[1].cost, -max(way[0])))[:room] for ways in per_goal]
+            per_goal = [
+                sorted(ways, key=lambda way: (way[1].cost, -max(way[0])))[: room if goal < MAX_VARIED else 1]
+                for goal, ways in enumerate(per_goal)
+            ]
         return [Move(outputs[0][1], None, (), outputs=outputs) for outputs in product(*per_goal)]
 
-    def _outputs(self, state: State, goal: int) -> Iterator[tuple[tuple[int, ...], Plan]]:
-        fields = self.problem.goals[goal].fields
-        for args in arguments(self.problem, fields, state.streams, None):
-            yield from ((args, plan) for plan in self.planner.returns(goal, self._kinds(state, args))[:2])
+    def _list_outputs(self, state: PartialProgram, goal: int) -> Iterator[tuple[tuple[int, ...], ApplicationPlan]]:
+        fields = self.task.goals[goal].fields
+        for args in list_arguments(self.task, fields, state.streams, None, state.used, MAX_OUTPUTS):
+            yield from ((args, plan) for plan in self.planner.plan_returns(goal, self._kinds_of(state, args))[:2])
 
     @staticmethod
-    def _kinds(state: State, args: tuple[int, ...]) -> tuple[Kind, ...]:
+    def _kinds_of(state: PartialProgram, args: tuple[int, ...]) -> tuple[StreamKind, ...]:
         return tuple(state.streams[arg].kind for arg in args)
+
+
+def _cheapest_moves(state: PartialProgram, count: int) -> tuple[Move, ...]:
+    """The moves that spend least, of equals the newest, in their order."""
+    costs = [prior_cost(state, move) for move in state.moves]
+    places = nsmallest(count, range(len(costs)), key=lambda place: (costs[place], -place))
+    return tuple(state.moves[place] for place in sorted(places))

@@ -15,87 +15,87 @@ _PLUMBING = frozenset({"input", "state", "input_data", "torch", "to", "dtype", "
 
 
 @lru_cache(maxsize=4096)
-def words(*names: str) -> tuple[str, ...]:
+def split_words(*names: str) -> tuple[str, ...]:
     """The different words of identifiers in lower case, numbers as `#`.
 
-    >>> words("fn_divbyD", "DivByD")
+    >>> split_words("fn_divbyD", "DivByD")
     ('divby', 'd', 'div', 'by')
     """
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for name in names:
         for word in _WORD.findall(name):
-            found["#" if word.isdigit() else word.lower()] = None
-    found.pop("fn", None)
-    return tuple(found)
+            words["#" if word.isdigit() else word.lower()] = None
+    words.pop("fn", None)
+    return tuple(words)
 
 
 @lru_cache(maxsize=4096)
-def operations(body: str) -> frozenset[str]:
+def list_operations(body: str) -> frozenset[str]:
     """What a body computes with: operators and called names; `+=` forms and plumbing left out.
 
-    >>> sorted(operations("return [torch.sqrt(input[0]) / D_value]"))
+    >>> sorted(list_operations("return [torch.sqrt(input[0]) / D_value]"))
     ['div', 'sqrt']
     """
-    tree = _tree(body)
-    found = {_operator(node) for node in ast.walk(tree)} if tree else set()
-    return frozenset(found - {""})
+    tree = _parse_body(body)
+    names = {_operator_name(node) for node in ast.walk(tree)} if tree else set()
+    return frozenset(names - {""})
 
 
 @lru_cache(maxsize=4096)
-def summary(body: str) -> str:
+def summarise_body(body: str) -> str:
     """One short text per meaning of a body: operations, number of inputs read, state, sizes, constants, parameters.
 
-    >>> summary("return [input[0] * input[0]]"), summary("return [input[0] * input[1]]")
+    >>> summarise_body("return [input[0] * input[0]]"), summarise_body("return [input[0] * input[1]]")
     ('i1 mul square', 'i2 mul')
     """
-    tree = _tree(body)
+    tree = _parse_body(body)
     if tree is None:
         return "unreadable"
-    parts = set(operations(body))
+    texts = set(list_operations(body))
     if any(_is_square(node) for node in ast.walk(tree)):
-        parts.add("square")
+        texts.add("square")
     reads = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Subscript)}
-    parts.add(f"i{sum(read.startswith('input[') and read.count('[') == 1 for read in reads)}")
+    texts.add(f"i{sum(read.startswith('input[') and read.count('[') == 1 for read in reads)}")
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    parts |= {"state"} & names
-    parts |= {"weights" for name in names if name == "input_data"}
-    parts |= {"size" for name in names if name.endswith("_value")}
+    texts |= {"state"} & names
+    texts |= {"weights" for name in names if name == "input_data"}
+    texts |= {"size" for name in names if name.endswith("_value")}
     if any(isinstance(node, ast.Constant) and isinstance(node.value, float) for node in ast.walk(tree)):
-        parts.add("constant")
-    return " ".join(sorted(parts))
+        texts.add("constant")
+    return " ".join(sorted(texts))
 
 
 @lru_cache(maxsize=4096)
-def picked(body: str) -> tuple[int, ...]:
+def list_picked(body: str) -> tuple[int, ...]:
     """The inputs that a body merely hands on, in order; empty when it computes anything.
 
-    >>> picked("return [input[1], input[2]]"), picked("return [-input[0]]")
+    >>> list_picked("return [input[1], input[2]]"), list_picked("return [-input[0]]")
     ((1, 2), ())
     """
-    tree = _tree(body)
+    tree = _parse_body(body)
     if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Return):
         return ()
     value = tree.body[0].value
-    items = value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
-    found = [re.fullmatch(r"input\[(\d+)\]", ast.unparse(item)) for item in items]
-    return tuple(int(match[1]) for match in found if match) if items and all(found) else ()
+    elements = value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
+    matches = [re.fullmatch(r"input\[(\d+)\]", ast.unparse(element)) for element in elements]
+    return tuple(int(match[1]) for match in matches if match) if elements and all(matches) else ()
 
 
 @lru_cache(maxsize=4096)
-def natural(text: str) -> tuple[Any, ...]:
+def natural_key(text: str) -> tuple[Any, ...]:
     """A sort key that orders numbers by value: expert2 before expert10."""
-    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text))
+    return tuple((int(digits), "") if digits.isdigit() else (-1, digits) for digits in re.split(r"(\d+)", text))
 
 
-@lru_cache(maxsize=4096)
-def _tree(body: str) -> Any:
+@lru_cache(maxsize=64)
+def _parse_body(body: str) -> Any:
     try:
         return ast.parse(body)
     except (SyntaxError, ValueError, RecursionError):
         return None
 
 
-def _operator(node: ast.AST) -> str:
+def _operator_name(node: ast.AST) -> str:
     if isinstance(node, (ast.BinOp, ast.AugAssign)):
         return type(node.op).__name__.lower().replace("mult", "mul")
     if isinstance(node, ast.UnaryOp):

@@ -1,0 +1,1 @@
+"""Every `opsmith bench`: how long things take, and whether verdicts are fooled."""

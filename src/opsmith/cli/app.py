@@ -1,0 +1,96 @@
+"""The commands as one typer application: only the modules that are needed are imported, and errors end in one place."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import typer
+from click import ClickException
+from typer.core import TyperGroup
+
+from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
+from opsmith.cli.overview import COMMANDS, find_module
+from opsmith.errors import OpsmithError
+from opsmith.terminal import guard_output, interrupt_on_hangup
+
+
+class _Commands(TyperGroup):
+    """All commands, with one place where their errors become messages."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OpsmithError as error:
+            _end_command(f"{error}", error.exit_code)
+        except KeyboardInterrupt:
+            _end_command("interrupted", 130)
+        except BrokenPipeError:  # the reader of our output has gone: nothing to say
+            raise
+        except OSError as error:
+            _end_by_target(error)
+            _end_command(f"{error.filename or 'system'}: {error.strerror or error}", 1)
+        except (typer.Exit, typer.Abort, ClickException):
+            raise
+        except Exception as error:
+            _end_by_target(error)
+            raise
+
+
+def _end_by_target(error: Exception) -> None:
+    """End with the place in the code of a target of the user's own, where an error came from there."""
+    from opsmith.targets.faults import find_fault  # noqa: PLC0415
+
+    fault = find_fault(error)
+    if fault is not None:
+        _end_command(f"{fault}", fault.exit_code)
+
+
+def _end_command(message: str, code: int) -> None:
+    print(f"opsmith: {without_keys(message)}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from opsmith import __version__  # noqa: PLC0415
+
+        print(f"opsmith {__version__}")
+        raise typer.Exit
+
+
+def build_app(command: str = "") -> typer.Typer:
+    """The application with this command; with all of them where there is no such command."""
+    app = typer.Typer(
+        cls=_Commands,
+        help="Agents that write the operator library of a new accelerator, prove every operator right, and learn.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,  # plain help: rich takes longer to import than all else together
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_read_options)
+    module = find_module(command)
+    for name in COMMANDS if module is None else (module,):
+        import_module(f"opsmith.cli.{name}").add_to(app)
+    return app
+
+
+def _read_options(
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_print_version, is_eager=True),
+) -> None:
+    pass
+
+
+def run_command(arguments: Sequence[str]) -> None:
+    warnings.simplefilter("ignore", SyntaxWarning)  # of a candidate's text: its verdict says what matters
+    guard_output()
+    interrupt_on_hangup()
+    guard_logs()
+    try:
+        build_app(*arguments[:1])(arguments, prog_name="opsmith")
+    except Exception:
+        end_by_mistake()

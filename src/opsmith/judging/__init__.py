@@ -1,0 +1,1 @@
+"""Are these candidates right? The verdict, and the workers that give it."""

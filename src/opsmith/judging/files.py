@@ -1,0 +1,99 @@
+"""Verdicts on the programs of many task files: one for each file, whatever is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opsmith.agents.reply import ReadReply, read_reply
+from opsmith.errors import TargetError, TaskError, UsageError
+from opsmith.judging.pool import Pool
+from opsmith.judging.verifier import leave_unjudged, with_dropped
+from opsmith.records import Boundary, Diagnostic, Outcome, Task, Verdict
+from opsmith.suites import name_files, read_task_file
+from opsmith.targets import get_target
+from opsmith.targets.capabilities import explain_message, repair_program
+from opsmith.targets.faults import charged_to_target
+
+
+@dataclass(frozen=True)
+class ProgramSource:
+    """What to judge: a program, a reply that holds one, or neither: each file's own program."""
+
+    impl: str | None = None
+    reply: str | None = None
+    repair: bool = False  # apply the target's repair of resource errors first
+    target: str | None = None  # the language of all programs; None: that of each file
+
+
+@dataclass(frozen=True)
+class FileVerdict:
+    """What became of one file."""
+
+    name: str  # its id, or its path where others that are judged have that id
+    verdict: Verdict
+    message: str  # the verdict's, with the target's words explained
+
+
+def judge_files(paths: Sequence[Path], source: ProgramSource, pool: Pool) -> Iterator[FileVerdict]:
+    """One verdict per file, in order; the work is done in parallel."""
+    waiting = [(name, *_submit_file(path, source, pool)) for name, path in zip(name_files(paths), paths, strict=True)]
+    for name, task, future, reply in waiting:
+        verdict = with_dropped(future.result(), reply)
+        yield FileVerdict(name, verdict, verdict.message if task is None else explain_message(task, verdict.message))
+
+
+def exit_code(verdicts: Iterable[Verdict]) -> int:
+    """0: all passed; 1: some were refused; 2: some could not be checked."""
+    codes = {Outcome.PASSED: 0, Outcome.REFUSED: 1, Outcome.UNJUDGED: 2}
+    return max((codes[verdict.outcome] for verdict in verdicts), default=0)
+
+
+def _submit_file(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | None, Future[Verdict], ReadReply]:
+    """The task, unless its file is wrong, the verdict to come, and where its program was found."""
+    try:
+        return _submit_program(path, source, pool)
+    except TaskError as error:
+        return None, _wrap_verdict(_bad_file(str(error), error.diagnostics)), ReadReply(None)
+    except (TargetError, UsageError) as error:  # its code fails, or it is not there
+        finding = Diagnostic("TARGET", f"{path}: its target", str(error), "a target that can be asked")
+        return None, _wrap_verdict(_leave_unread(Boundary.TARGET, finding)), ReadReply(None)
+
+
+def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task, Future[Verdict], ReadReply]:
+    task = read_task_file(path, source.target)
+    reply = _find_program(task, source)
+    if reply.source is not None:
+        return task, pool.submit(task, _repair_source(task, reply.source, source)), reply
+    if source.reply is not None:
+        return task, _wrap_verdict(reply.make_refusal(get_target(task.target).verifier)), reply
+    return task, _wrap_verdict(_bad_file(f"{path}: the file has no impl of its own; try: --impl FILE")), reply
+
+
+def _find_program(task: Task, source: ProgramSource) -> ReadReply:
+    if source.reply is not None:
+        return read_reply(get_target(task.target), task, source.reply)
+    return ReadReply(task.impl if source.impl is None else source.impl)
+
+
+def _repair_source(task: Task, source: str, origin: ProgramSource) -> str:
+    with charged_to_target(task.target, "repair_program"):
+        return (repair_program(get_target(task.target), task, source) if origin.repair else None) or source
+
+
+def _bad_file(message: str, findings: tuple[Diagnostic, ...] = ()) -> Verdict:
+    finding = Diagnostic("TASK", "the task file", message, "a file that can be checked")
+    return _leave_unread(Boundary.TASK, *(findings or (finding,)))
+
+
+def _leave_unread(charged_to: Boundary, *findings: Diagnostic) -> Verdict:
+    """That no program was found, for a reason that is no program's."""
+    return replace(leave_unjudged("", charged_to, findings[0]), candidate="", errors=findings)
+
+
+def _wrap_verdict(verdict: Verdict) -> Future[Verdict]:
+    future: Future[Verdict] = Future()
+    future.set_result(verdict)
+    return future

@@ -1,0 +1,359 @@
+"""Verdicts from warm worker processes: `Pool.submit(task, source) -> Future[Verdict]`.
+
+Each worker is a fork of one nursery process that has torch loaded (see `forks`), so that a worker starts in
+milliseconds and a dead one costs little. A worker that dies or passes its deadline is replaced; its candidate is tried
+once more, alone among such candidates, in a fresh worker, and is then unjudged, charged to SANDBOX.
+
+Workers are confined (see `sandbox`), and one that has seen a task which is not bundled judges that task only, so that
+nobody's code can touch the verdicts on another's task. Where the system offers no isolation, that is said once, and
+only bundled tasks are judged, unless the caller trusts the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from opsmith.errors import OpsmithError, TargetError, UsageError, VerifierError
+from opsmith.judging import executed
+from opsmith.judging.answers import read_verdict
+from opsmith.judging.executed_audit import Processes, audit_executed
+from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
+from opsmith.judging.trust import is_bundled
+from opsmith.judging.verifier import leave_unjudged
+from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
+from opsmith.running.nursery import Nursery, Worker
+from opsmith.running.sandbox import Sandbox
+from opsmith.targets import Executed, Target, get_target, is_own
+from opsmith.targets.protocols import Audited
+
+Found = TypeVar("Found")
+
+BATCH = 64  # programs that one worker judges together
+MOST_JUDGED = 1000  # candidates, for one audit of a target's own
+WAITING = 32  # workers without work that are kept, each with the data of its task
+SERVED = {"worker": "opsmith.judging.worker:serve_requests", "candidate": "opsmith.running.candidate:serve_candidate"}
+_SHARED = ""  # the owner of the workers that serve all bundled tasks
+
+
+class Pool:
+    """`workers` at work at once (None: one per core), started when first needed; a context manager. Thread-safe.
+
+    `deadline` and `trial_deadline`: seconds for a candidate, and for each trial of one that is executed (`Limits`).
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        deadline: float = CANDIDATE_S,
+        *,
+        trial_deadline: float = TRIAL_S,
+        trust_tasks: bool = False,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._limits = Limits(deadline, trial_deadline)
+        self._trust_tasks = trust_tasks
+        self._sandbox = sandbox or Sandbox()
+        self._nursery = Nursery(SERVED)
+        self._idle = _Idle()
+        self._asked: dict[str, list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
+        self._asking = threading.Lock()
+        self._alone = threading.Lock()
+        self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
+        self._workers = workers or os.cpu_count() or 1
+        self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="opsmith.verification")
+
+    def admit(self, tasks: Iterable[Task]) -> None:
+        """Raises UsageError if one of the tasks may not be judged on this system; starts nothing."""
+        for task in tasks:
+            self._refuse_unconfined(task, self._sandbox.missing)
+
+    def submit(self, task: Task, source: str) -> Future[Verdict]:
+        """The verdict to come. Its future raises VerifierError only when no worker can be started at all.
+
+        It raises UsageError for a task that may not be judged on this system. Programs for one task that wait while
+        all workers are busy are judged together.
+        """
+        future: Future[Verdict] = Future()
+        with self._asking:
+            self._asked.setdefault(task.digest, []).append((source, future))
+        self._submit_work(self._judge_waiting, task)
+        return future
+
+    def _judge_waiting(self, task: Task) -> None:
+        """Judge what waits for a task; nothing, when an earlier one took it along."""
+        with self._asking:
+            waiting = self._asked.pop(task.digest, [])
+            if waiting[BATCH:]:
+                self._asked[task.digest] = waiting[BATCH:]
+        running = [(source, future) for source, future in waiting[:BATCH] if future.set_running_or_notify_cancel()]
+        try:
+            verdicts = self._judge_batch(task, [source for source, _ in running])
+        except BaseException as error:
+            for _, future in running:
+                future.set_exception(error)
+        else:
+            for (_, future), verdict in zip(running, verdicts, strict=True):
+                future.set_result(verdict)
+
+    def _submit_work(self, work: Callable[..., Found], task: Task, *arguments: Any) -> Future[Found]:
+        is_bundled(task)  # it parses files, which CPython 3.11 cannot do in two threads at once: here, not in theirs
+        try:
+            return self._threads.submit(work, task, *arguments)
+        except RuntimeError as error:  # after close()
+            raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
+
+    async def judge(self, task: Task, source: str) -> Verdict:
+        return await asyncio.wrap_future(self.submit(task, source))
+
+    def verify(self, task: Task, source: str) -> Verdict:
+        return self.submit(task, source).result()
+
+    def verify_all(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
+        """The verdicts in the order of `sources`, found in parallel; what programs of a batch share is computed once.
+
+        Raises UsageError, VerifierError.
+        """
+        unique = list(dict.fromkeys(sources))
+        size = max(1, min(BATCH, -(-len(unique) // self._workers)))
+        batches = [unique[start : start + size] for start in range(0, len(unique), size)]
+        waiting = [self._submit_work(self._judge_batch, task, batch) for batch in batches]
+        verdicts = [verdict for future in waiting for verdict in future.result()]
+        verdict_by_source = dict(zip(unique, verdicts, strict=True))
+        return [verdict_by_source[source] for source in sources]
+
+    def cost(self, task: Task, source: str) -> dict[str, Any]:
+        """The figures of the target's cost model, for which authors' fns are run. Raises UsageError, VerifierError."""
+        return self._ask_figures("cost", task, source)
+
+    def timings(self, task: Task, source: str, candidates: Sequence[str] = ()) -> dict[str, Any]:
+        """How long verdicts on this task take (`bench.timings`). Raises UsageError, VerifierError."""
+        if _find_executing(task) is not None:
+            raise UsageError(
+                f"timings of task {task.id}: candidates of target {task.target} are executed, each in a process; "
+                "expected a target that interprets them; try: opsmith verify --json, which says a verdict's seconds"
+            )
+        return self._ask_figures("timings", task, source, candidates=list(candidates))
+
+    def audit(self, task: Task) -> Future[dict[str, Any]]:
+        """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""
+        target = _find_executing(task)
+        work = partial(self._ask_figures, "audit") if target is None else partial(self._audit_executed, target)
+        return self._submit_work(work, task, task.impl or "")
+
+    def _audit_executed(self, target: Target, task: Task, source: str) -> dict[str, Any]:
+        """The findings of a target whose candidates are executed, and ours on what it says nothing about."""
+        own = self._ask_figures("audit", task, source)["findings"] if isinstance(target, Audited) else []
+        start = partial(executed.start_execution, self._nursery, task, source, self._sandbox, self._limits)
+        processes = Processes(self._judge_program, partial(self._asking_of, task, source), start)
+        try:
+            findings = [to_json(finding) for finding in audit_executed(task, source, processes)]
+        except _WorkerLostError as lost:
+            raise VerifierError(f"audit of task {task.id}: {lost}") from lost
+        checks = {finding["check"] for finding in own}
+        return {"findings": [*own, *(finding for finding in findings if finding["check"] not in checks)]}
+
+    @contextlib.contextmanager
+    def _asking_of(self, task: Task, source: str, fresh: bool) -> Iterator[executed.Ask]:
+        """A worker of the task's, to be asked about a program. Raises _WorkerLostError."""
+        with self._lend_worker(task, fresh) as worker:
+            yield partial(self._ask_step, worker, task, source)
+
+    def _ask_step(self, worker: Worker, task: Task, source: str, what: str, **arguments: Any) -> dict[str, Any]:
+        return worker.ask(what, task, source, self._limits.of_task, **arguments)
+
+    def _ask_figures(self, what: str, task: Task, source: str, **arguments: Any) -> dict[str, Any]:
+        try:
+            with self._lend_worker(task) as worker:
+                answer = worker.ask(what, task, source, self._limits.of_figures, **arguments)
+                if "judge" in answer:
+                    answer = self._judging_for(task, worker, answer)
+        except _WorkerLostError as lost:
+            raise VerifierError(f"{what} of task {task.id}: {lost}") from lost
+        if "problem" in answer:
+            if answer.get("fault"):
+                raise TargetError(f"{what} of task {task.id}: {answer['problem']}")
+            raise UsageError(f"{what} of task {task.id}: {answer['problem']}")
+        return cast(dict[str, Any], answer["figures"])
+
+    def _judging_for(self, task: Task, worker: Worker, request: dict[str, Any]) -> dict[str, Any]:
+        """What a worker answers in the end whose target's own audit needs verdicts on executed candidates.
+
+        Raises ValueError or TypeError for what no audit of the task's target asks.
+        """
+        for _ in range(MOST_JUDGED if _find_executing(task) is not None else 0):
+            probe, source = Task(**request["judge"]), request["source"]
+            if not all(isinstance(text, str) for text in (probe.id, probe.text, source)):
+                raise TypeError("an audit that asks for a verdict on something other than texts")
+            verdict = self._judge_program(replace(task, id=probe.id, text=probe.text), source)
+            request = worker.tell(dict(to_json(verdict)), self._limits.of_figures)
+            if "judge" not in request:
+                return request
+        raise ValueError(f"an audit that asks for more than {MOST_JUDGED} verdicts")
+
+    def close(self) -> None:
+        """Kill the workers; candidates that were not judged yet are cancelled."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._nursery.close()
+        self._threads.shutdown(wait=True)
+        with self._asking:
+            for _, future in [pair for pairs in self._asked.values() for pair in pairs]:
+                future.cancel()
+        for worker in self._idle.take_all():
+            worker.channel.close()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    # -- verdicts
+
+    def _judge_batch(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
+        """Those of a batch. When it costs a worker, each program is judged alone: one of them did it."""
+        if len(sources) > 1 and _find_executing(task) is None:
+            with contextlib.suppress(_WorkerLostError), self._lend_worker(task) as worker:
+                answer = self._ask_verdict(worker, "verify_many", task, "", sources=list(sources))
+                if answer["verdicts"] is not None:
+                    return [read_verdict(*pair) for pair in zip(answer["verdicts"], sources, strict=True)]
+        return [self._judge_program(task, source) for source in sources]
+
+    def _judge_program(self, task: Task, source: str) -> Verdict:
+        target = _find_executing(task)
+        judge = (
+            partial(self._judge_interpreted, task, source)
+            if target is None
+            else partial(self._judge_executed, target, task, source)
+        )
+        with contextlib.suppress(_WorkerLostError):
+            return judge()
+        with self._alone:
+            try:
+                return judge(fresh=True)
+            except _WorkerLostError as lost:
+                return leave_unjudged(source, Boundary.SANDBOX, _describe_lost(task, lost))
+
+    def _judge_interpreted(self, task: Task, source: str, fresh: bool = False) -> Verdict:
+        with self._lend_worker(task, fresh) as worker:
+            return read_verdict(self._ask_verdict(worker, "verify", task, source), source)
+
+    def _ask_verdict(self, worker: Worker, what: str, task: Task, source: str, **arguments: Any) -> dict[str, Any]:
+        """About candidates that are interpreted: their seconds begin when the task's data are there."""
+        if self._limits.candidate < self._limits.of_task and task.digest not in worker.known:
+            worker.ask("prepare", task, "", self._limits.of_task)
+        return worker.ask(what, task, source, self._limits.candidate, **arguments)
+
+    def _judge_executed(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
+        """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
+        start = partial(executed.start_execution, self._nursery, task, source, self._sandbox, self._limits)
+        with self._asking_of(task, source, fresh) as ask:
+            return executed.judge_executed(target, source, ask, start)
+
+    # -- workers
+
+    @contextlib.contextmanager
+    def _lend_worker(self, task: Task, fresh: bool = False) -> Iterator[Worker]:
+        """A worker for this task, which is idle again afterwards, or gone. Raises _WorkerLostError."""
+        owner, worker = self._find_worker(task, fresh)
+        try:
+            yield worker
+        except TimeoutError:
+            self._nursery.kill(worker)
+            raise _WorkerLostError(f"no answer within {worker.allowed:g} s") from None
+        except (OSError, EOFError):
+            raise _WorkerLostError(f"a worker that {self._nursery.kill(worker)}") from None
+        except (ValueError, LookupError, TypeError, RecursionError):
+            self._nursery.kill(worker)
+            raise _WorkerLostError("an answer that is none to the request") from None
+        except BaseException:  # no process can be started at all, or who asked has stopped halfway
+            self._nursery.kill(worker)
+            raise
+        for forgotten in self._idle.put_worker(owner, worker):
+            self._nursery.kill(forgotten)
+
+    def _find_worker(self, task: Task, fresh: bool) -> tuple[str, Worker]:
+        """Whose worker serves the task, and one of those. A digest owns the workers of a task that is not bundled."""
+        missing = self._sandbox.missing or self._nursery.missing
+        self._refuse_unconfined(task, missing)
+        owner = _SHARED if is_bundled(task) else task.digest
+        worker = None if fresh else self._idle.take_worker(owner, task.digest)
+        return owner, worker or self._nursery.fork_worker(replace(self._sandbox, isolate=not missing))
+
+    def _refuse_unconfined(self, task: Task, missing: str) -> None:
+        """Raises UsageError unless code of this task may run, given what is missing for isolation."""
+        if not missing:
+            return
+        if self._said.acquire(blocking=False):
+            logging.getLogger("opsmith.sandbox").warning("code of task files is not isolated here: %s", missing)
+        if _find_executing(task) is not None:
+            raise UsageError(
+                f"task {task.id}: candidates of target {task.target} are executed, and nothing isolates them here "
+                f"({missing}); expected Linux with Landlock and seccomp"
+            )
+        if not self._trust_tasks and not is_bundled(task):
+            raise UsageError(
+                f"task {task.id}: its file holds code of its author, and nothing isolates it here ({missing}); "
+                "expected a bundled task; try: read the file, then --trust-tasks (trust_tasks=True)"
+            )
+
+
+class _Idle:
+    """Workers without work, by owner; the one used last is the first to be used again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: list[tuple[str, Worker]] = []
+
+    def take_worker(self, owner: str, digest: str) -> Worker | None:
+        """The last one used that has prepared this task's data, or else the last one used."""
+        with self._lock:
+            mine = [index for index, (name, _) in enumerate(self._workers) if name == owner]
+            if not mine:
+                return None
+            return self._workers.pop(max(mine, key=lambda index: (digest in self._workers[index][1].known, index)))[1]
+
+    def put_worker(self, owner: str, worker: Worker) -> list[Worker]:
+        """Keep a worker; returns those that are too many."""
+        with self._lock:
+            self._workers.append((owner, worker))
+            surplus = self._workers[:-WAITING]
+            self._workers = self._workers[-WAITING:]
+            return [worker for _, worker in surplus]
+
+    def take_all(self) -> list[Worker]:
+        with self._lock:
+            workers, self._workers = self._workers, []
+            return [worker for _, worker in workers]
+
+
+class _WorkerLostError(Exception):
+    """A worker died, was too slow or answered nonsense; the text says which."""
+
+
+def _find_executing(task: Task) -> Target | None:
+    """The task's target if its candidates are executed; one that is not known here is its worker's to report."""
+    with contextlib.suppress(OpsmithError):
+        target = get_target(task.target)
+        return target if isinstance(target, Executed) else None
+    return None
+
+
+def _describe_lost(task: Task, lost: _WorkerLostError) -> Diagnostic:
+    code = f"code of the target {task.target} or of the task" if is_own(task.target) else "a fn of the task"
+    return Diagnostic(
+        kind="SANDBOX",
+        where="a worker process, twice",
+        given=str(lost),
+        expected="a verdict",
+        remedy=f"look for {code} that never ends, exits or takes all memory; {OPTIONS['candidate']} sets the time",
+    )

@@ -1,0 +1,222 @@
+"""Comparison: whether outputs are the expected ones and, if not, what would help the next attempt.
+
+Everything is compared: the number of outputs, each tensor's shape and dtype, each entry. How far an entry may lie from
+the expected one is `tolerance`'s question. NaN and infinity fail unless the same is expected at that place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from opsmith.problems.draws import Limits
+from opsmith.problems.problem import OutputTensors, Problem
+from opsmith.problems.tolerance import Limit, array_of
+from opsmith.records import Diagnostic
+
+if TYPE_CHECKING:
+    from opsmith.problems.tolerance import Array
+
+MOVED = 0.01  # of the range of values: how far entries of another order typically lie from their places
+SAME = 1e-5  # of that distance: how far the values may differ that stand in another order
+FEW = 4  # different values, or more, are no accident
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A language's own words in findings."""
+
+    outputs: str = "outputs"  # what a program returns
+    reordered: str = "check the order of axes and of loops"
+    differing: str = "check which values are combined, and what is reduced"
+
+
+PLAIN_WORDING = Wording()
+
+
+class Agreement(NamedTuple):
+    """What a comparison showed."""
+
+    errors: tuple[Diagnostic, ...]
+    max_abs_error: float | None  # in the outputs' unit; None: there was nothing to compare
+
+
+def compare_outputs(
+    problem: Problem,
+    limits: Limits,
+    results: Sequence[Sequence[Tensor]],
+    label: Callable[[int], str],
+    wording: Wording = PLAIN_WORDING,
+) -> Agreement:
+    """Judge the results of one run on several draws, per output and tensor with the draws as first axis.
+
+    `label` names a draw. Findings are those of the first draw that is wrong.
+    """
+    errors = tuple(_find_form_errors(problem, label(0), limits, results, wording))
+    if errors:
+        return Agreement(errors, None)
+    tensors = [
+        _Tensor(output, number, result, limit)
+        for output, row, expected in zip(problem.outputs, results, limits, strict=True)
+        for number, (result, limit) in enumerate(zip(row, expected, strict=True))
+    ]
+    worst = reduce(take_larger, (tensor.worst for tensor in tensors), 0.0)
+    wrong = [tensor for tensor in tensors if tensor.wrong is not None]
+    if not wrong:
+        return Agreement((), worst)
+    draw = min(tensor.find_wrong_draw() for tensor in wrong)
+    errors = tuple(tensor.describe_error(draw, label(draw), wording) for tensor in wrong if tensor.is_wrong(draw))
+    return Agreement(errors, worst)
+
+
+class _Tensor:
+    """One tensor of one output on all draws: how far it lies from what is expected, and where that is too far."""
+
+    def __init__(self, output: OutputTensors, number: int, result: Tensor, limit: Limit) -> None:
+        self.output, self.number, self.result, self.limit = output, number, result, limit
+        self.worst = 0.0  # the largest absolute difference
+        self.wrong: Array | None = None  # which entries lie outside of the limit; None: none does
+        if result.numel() and not (limit.allowed is None and torch.equal(result, limit.expected)):
+            self.values = array_of(result)
+            with np.errstate(invalid="ignore"):  # inf - inf
+                self.difference = np.abs(self.values - limit.expected_array)
+            self.worst = float(self.difference.max())
+            self._mark_wrong()
+
+    def _mark_wrong(self) -> None:
+        if self.limit.allowed_array is None:
+            self.wrong = (self.result != self.limit.expected).numpy()
+            return
+        within = self.difference <= self.limit.allowed_array
+        if within.all():
+            return
+        wrong = ~within & (self.values != self.limit.expected_array)  # equal infinities are right
+        if wrong.any():
+            self.wrong = wrong
+        else:
+            self.worst = float(np.nanmax(self.difference, initial=0.0))  # inf - inf where infinity is expected
+
+    def find_wrong_draw(self) -> int:
+        """The first draw with a wrong entry."""
+        assert self.wrong is not None
+        return int(self.wrong.reshape(len(self.wrong), -1).any(1).argmax())
+
+    def is_wrong(self, draw: int) -> bool:
+        return self.wrong is not None and bool(self.wrong[draw].any())
+
+    def describe_error(self, draw: int, label: str, wording: Wording) -> Diagnostic:
+        """The DATA finding on one draw: how many entries, the first of them in the tensor's order, and a hint."""
+        assert self.wrong is not None
+        wrong, allowed = self.wrong[draw], self.limit.allowed_array
+        first = tuple(int(place) for place in np.unravel_index(wrong.argmax(), wrong.shape))
+        within = "exactly" if allowed is None else f"within {float(allowed[draw][first]):.3g}"
+        return Diagnostic(
+            "DATA",
+            _name_place(self.output, self.number, label),
+            f"{_write_number(self.result[draw][first])} at index {list(first)}; {int(wrong.sum())} of {wrong.size} "
+            f"entries differ, max abs error {float(self.difference[draw].max()):.3g}",
+            f"{_write_number(self.limit.expected[draw][first])} {within}",
+            next(_find_hints(self.values[draw], self.limit.expected_array[draw], wrong, label, wording)),
+        )
+
+
+def take_larger(x: float, y: float) -> float:
+    """The maximum, where NaN is larger than everything."""
+    return x if math.isnan(x) or x > y else y
+
+
+def _find_form_errors(
+    problem: Problem, label: str, limits: Limits, results: Sequence[Sequence[Tensor]], wording: Wording
+) -> Iterator[Diagnostic]:
+    """OUT findings: number of outputs and tensors, shapes and dtypes."""
+    if len(results) != len(limits):
+        names = ", ".join(output.name for output in problem.outputs)
+        actual = f"{len(results)} {wording.outputs}"
+        yield Diagnostic("OUT", f"results, {label}", actual, f"{len(limits)} ({names})")
+        return
+    for output, row, expected_row in zip(problem.outputs, results, limits, strict=True):
+        if len(row) != len(expected_row):
+            where = f"output {output.name}, {label}"
+            yield Diagnostic("OUT", where, f"{len(row)} fields", f"{len(expected_row)}, those of {output.kind}")
+            continue
+        for number, (result, limit) in enumerate(zip(row, expected_row, strict=True)):
+            if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
+                actual = f"a tensor of shape {tuple(result.shape[1:])} and {result.dtype}"
+                expected = f"shape {tuple(limit.expected.shape[1:])} and {limit.dtype}"
+                yield Diagnostic("OUT", _name_place(output, number, label), actual, expected)
+
+
+# -- what would help
+
+
+def _name_place(output: OutputTensors, number: int, trial: str) -> str:
+    field = f", field {number}" if len(output.types) > 1 else ""
+    return f"output {output.name}{field} ({output.types[number].label}, index outermost first), {trial}"
+
+
+def _find_hints(values: Array, expected: Array, wrong: Array, trial: str, wording: Wording) -> Iterator[str]:
+    """What the pattern of wrong entries says: all hints that apply, in the order of how much they say."""
+    if np.isnan(values).any():
+        yield "the result holds NaN: look for 0/0, inf - inf or the root of a negative number; check start values"
+    if not values.any():
+        yield "the result is all zeros: is the accumulated value returned?"
+    if _is_constant(values) and not _is_constant(expected):
+        yield "every entry of the result is the same"
+    ratio = _find_common_ratio(values, expected)
+    if ratio is not None:
+        yield f"every entry is {ratio:.6g} times the expected one: is a factor or a division missing or applied twice?"
+    if _is_reordered(values, expected, wrong):
+        yield f"these are the right values in another order: {wording.reordered}"
+    if not trial.startswith("base ") and (not trial.startswith("case ") or " at " in trial):
+        yield "the base shape was right: does the program rely on a size, e.g. a literal where a symbol belongs?"
+    if wrong.all():
+        yield f"every entry differs: {wording.differing}"
+    yield "some entries are right: check order, start values and what these positions have in common"
+
+
+def _is_constant(array: Array) -> bool:
+    return bool((array == array.flat[0]).all())
+
+
+def _find_common_ratio(values: Array, expected: Array) -> float | None:
+    """The factor between the two, where there is one other than 1."""
+    if values.size < 2 or not expected.all():
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        ratios = values / expected
+        ratio = float(ratios.flat[0])
+        same = bool(np.abs(ratios - ratio).max() <= 1e-5 * abs(ratio))  # NaN and infinity are not
+    return ratio if same and math.isfinite(ratio) and abs(ratio - 1) > 1e-5 else None
+
+
+def _is_reordered(values: Array, expected: Array, wrong: Array) -> bool:
+    """Whether the wrong entries hold the values that are expected there, at other places.
+
+    Put in order, the two agree far closer than in place. Nothing is said of values that hardly moved (a tie, a
+    rounding), nor where a wrong result may well have the same values: few different ones, or decisions and counts
+    of which any two are equal.
+    """
+    ordered, right = np.sort(values[wrong]), np.sort(expected[wrong])
+    with np.errstate(invalid="ignore"):  # inf - inf
+        distances, gap = np.abs(values - expected)[wrong], float(np.abs(ordered - right).max())
+        if gap > SAME * distances.max():  # which is no less than the median, and cheaper
+            return False
+        moved = float(np.median(distances))
+        spread = float(np.ptp(expected))
+        if not 0 < MOVED * spread <= moved < math.inf:
+            return False
+    distinct = 1 + int((np.diff(right) > SAME * moved).sum())
+    needed = right.size if (right == right.round()).all() else FEW
+    return gap <= SAME * moved and distinct >= max(FEW, needed)
+
+
+def _write_number(value: Any) -> str:
+    number = value.item()
+    return f"{number:.9g}" if isinstance(number, float) else str(number)

@@ -1,0 +1,189 @@
+"""Draws: the data of one shape set and seed, what the reference makes of it, and how far a result may lie from that.
+
+Everything is made on first use and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from opsmith.problems.bindings import Bindings
+from opsmith.problems.drawing import ATTEMPTS, draw_case, draw_with_margins, jitter_data, make_seed
+from opsmith.problems.faults import TaskFault
+from opsmith.problems.narrowing import differs_from, run_raised
+from opsmith.problems.problem import Problem
+from opsmith.problems.reference import Values, compute_expected, run_unchecked
+from opsmith.problems.tolerance import Limit, make_declared_limit, make_narrowed_limit, make_wide_limit, stack_limits
+
+Limits = list[list[Limit]]  # per output and tensor
+
+
+class Standard(Protocol):
+    """What all draws of a problem have in common; its first draw at the base shape decides it."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def exact(self) -> list[list[bool]]:
+        """Per output and tensor: whether values are compared exactly."""
+        ...
+
+    @property
+    def asks_narrow(self) -> bool:
+        """Whether the reference asks for less than float64."""
+        ...
+
+
+@dataclass
+class Draw:
+    """One shape set and seed of a problem: its data in both precisions and what the reference makes of it."""
+
+    attempts: ClassVar[int] = ATTEMPTS
+    standard: Standard = field(repr=False)
+    shape_set: str
+    overrides: Mapping[str, int]
+    seed: int  # number within the set; of a hand-made case its place in the file
+    is_case: bool = False
+
+    @property
+    def problem(self) -> Problem:
+        return self.standard.problem
+
+    @cached_property
+    def _data(self) -> tuple[Bindings, Bindings] | TaskFault:
+        """A fault is kept too: hundreds of draws may lie behind it."""
+        try:
+            if self.is_case:
+                return draw_case(self.problem, self.overrides, self.seed)
+            return draw_with_margins(self.problem, self.overrides, self.seed_text, self.attempts)
+        except TaskFault as fault:
+            return fault
+
+    @property
+    def _both(self) -> tuple[Bindings, Bindings]:
+        if isinstance(self._data, TaskFault):
+            raise self._data
+        return self._data
+
+    @property
+    def seed_text(self) -> str:
+        """What its data is drawn from."""
+        return f"{self.shape_set} {self.seed}"
+
+    @property
+    def label(self) -> str:
+        if not self.is_case:
+            return f"{self.shape_set} seed {self.seed}"
+        shape = self.problem.cases[self.seed].shape
+        return f"case {self.seed}{f' at {shape}' if shape else ''}"
+
+    @property
+    def declared(self) -> Bindings:
+        """The data as declared. Raises TaskFault."""
+        return self._both[0]
+
+    @property
+    def wide(self) -> Bindings:
+        """The same numbers in float64. Raises TaskFault."""
+        return self._both[1]
+
+    @cached_property
+    def values(self) -> Values:
+        """The reference in float64."""
+        return compute_expected(self.problem, self.wide)
+
+    @cached_property
+    def raised_values(self) -> tuple[Values | None, bool]:
+        """The reference with float64 throughout, None where it fails so, and whether it asks for less."""
+        names = {**self.wide.namespace, **self.wide.input_data}
+        return run_raised(lambda: compute_expected(self.problem, self.wide), names)
+
+    @cached_property
+    def narrowed_outputs(self) -> frozenset[int]:
+        """The outputs, by number, whose reference computes with less than float64."""
+        if not self.standard.asks_narrow:
+            return frozenset()
+        raised, _ = self.raised_values
+        return frozenset(
+            number
+            for number, row in enumerate(self.values)
+            if raised is None or any(differs_from(*pair) for pair in zip(row, raised[number], strict=True))
+        )
+
+    @cached_property
+    def wide_limits(self) -> Limits:
+        """Those of float64, or the declared ones for outputs whose reference computes with less."""
+        return [
+            self.narrowed_limits[number] if number in self.narrowed_outputs else row
+            for number, row in enumerate(self._full_limits)
+        ]
+
+    @cached_property
+    def _full_limits(self) -> Limits:
+        rows = zip(self.problem.outputs, self.values, self.standard.exact, strict=True)
+        return [
+            [make_wide_limit(output, value, exact) for value, exact in zip(values, exacts, strict=True)]
+            for output, values, exacts in rows
+        ]
+
+    @cached_property
+    def narrowed_limits(self) -> Limits:
+        """In float64, of outputs that depend on code that computes with less."""
+        rows = zip(self._full_limits, self.declared_limits, strict=True)
+        return [[make_narrowed_limit(*pair) for pair in zip(*row, strict=True)] for row in rows]
+
+    @cached_property
+    def declared_limits(self) -> Limits:
+        """Those of the declared precision."""
+        rounded = compute_expected(self.problem, self.declared)
+        exact = rounded if self.declared.random_global else self.values
+        jittered = jitter_data(self.problem, self.declared, make_seed(self.seed_text))
+        moved = compute_expected(self.problem, jittered)
+        rows = zip(self.problem.outputs, exact, rounded, moved, self.standard.exact, strict=True)
+        return [[make_declared_limit(output, *columns) for columns in zip(*row, strict=True)] for output, *row in rows]
+
+
+DrawT = TypeVar("DrawT", bound=Draw)
+
+
+@dataclass
+class TrialData(Generic[DrawT]):
+    """Draws of one shape set in one precision, which a program must pass together."""
+
+    draws: Sequence[DrawT] = field(repr=False)
+    is_wide: bool
+
+    @property
+    def bindings(self) -> Sequence[Bindings]:
+        """Per draw. Raises TaskFault."""
+        return [draw.wide if self.is_wide else draw.declared for draw in self.draws]
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        return self.bindings[0].sizes
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Per output and tensor: the expected values, draws as first axis, and how far a result may lie from them."""
+        return stack_rows([draw.wide_limits if self.is_wide else draw.declared_limits for draw in self.draws])
+
+    def run_reference(self) -> list[object]:
+        """The values of every reference on every draw, without a check or a copy."""
+        return [value for bindings in self.bindings for value in run_unchecked(self.draws[0].problem, bindings)]
+
+    def label(self, number: int) -> str:
+        """What findings call a draw."""
+        return f"{self.draws[number].label} {name_precision(self.is_wide)}"
+
+
+def stack_rows(draws: Sequence[Limits]) -> Limits:
+    """The limits of several draws as one."""
+    return [[stack_limits(limits) for limits in zip(*tensors, strict=True)] for tensors in zip(*draws, strict=True)]
+
+
+def name_precision(is_wide: bool) -> str:
+    return "float64" if is_wide else "declared precision"

@@ -1,0 +1,127 @@
+"""The data of a problem for programs that compute in the declared types: every draw is in them, and none in float64.
+
+What is expected is the reference in float64 on the same inputs; how far a result may lie from it is `native_limits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from opsmith.problems.bindings import Bindings, bind_tensors
+from opsmith.problems.data import PlannedTrial, ProblemData, ShapeSet
+from opsmith.problems.drawing import jitter_data, make_seed
+from opsmith.problems.draws import Draw, Limits
+from opsmith.problems.faults import TaskFault, is_lack_of_memory
+from opsmith.problems.hidden_sizes import Sizes, choose_hidden_sizes, write_sizes
+from opsmith.problems.native_limits import Rounding, choose_working_dtype, make_exact_limit, make_native_limit
+from opsmith.problems.precision import dtype_of
+from opsmith.problems.problem import ArrayType, OutputTensors
+from opsmith.problems.reach import count_reach
+from opsmith.problems.reference import compute_expected, run_unchecked
+from opsmith.problems.tolerance import Limit
+
+
+@dataclass
+class NativeDraw(Draw):
+    """A draw whose limits are those of a program in the declared types."""
+
+    @cached_property
+    def expected(self) -> list[list[Tensor]]:
+        """What is expected per output and tensor, before it is rounded to the declared type."""
+        is_random = self.declared.random_global  # the two precisions hold different numbers
+        return [list(row) for row in (compute_expected(self.problem, self.declared) if is_random else self.values)]
+
+    @cached_property
+    def declared_limits(self) -> Limits:
+        """Per output and tensor. Raises TaskFault."""
+        return [
+            [self._make_limit(output, number, tensor) for tensor in range(len(output.types))]
+            for number, output in enumerate(self.problem.outputs)
+        ]
+
+    def _make_limit(self, output: OutputTensors, number: int, tensor: int) -> Limit:
+        type_, value = output.types[tensor], self.expected[number][tensor]
+        if self.standard.exact[number][tensor]:
+            return make_exact_limit(type_, value)
+        return make_native_limit(output, type_, value, self._measure_rounding(number, tensor, type_))
+
+    def _measure_rounding(self, number: int, tensor: int, type_: ArrayType) -> Rounding:
+        working = choose_working_dtype(self.problem, type_)
+        place = sum(len(output.types) for output in self.problem.outputs[:number]) + tensor
+        rounded, moved = self._run_rounded(working)
+        return Rounding(working, cast(Tensor, rounded[place]), cast(Tensor, moved[place]), self._reach[place])
+
+    @cached_property
+    def _reach(self) -> list[int]:
+        return count_reach(self.problem, self.wide)
+
+    @cached_property
+    def _rounded(self) -> dict[str, tuple[list[object], list[object]]]:
+        return {}
+
+    def _run_rounded(self, working: str) -> tuple[list[object], list[object]]:
+        """The reference in a working dtype, and in float64 on inputs one rounding error of it away."""
+        if working not in self._rounded:
+            rounding = torch.finfo(dtype_of(working)).eps
+            moved = jitter_data(self.problem, self.declared, make_seed(self.seed_text), rounding)
+            runs = (_raise_floats(self.declared, dtype_of(working)), moved)
+            rounded, jittered = (run_unchecked(self.problem, bindings) for bindings in runs)
+            self._rounded[working] = rounded, jittered
+        return self._rounded[working]
+
+
+def _raise_floats(bindings: Bindings, dtype: torch.dtype) -> Bindings:
+    """The same numbers, copied, with every float that is narrower than `dtype` in it."""
+    tensors = {name: _raise_tensor(tensor, dtype) for name, tensor in bindings.input_data.items()}
+    return bind_tensors(bindings.sizes, tensors, dict(bindings.namespace), False, bindings.random_global)
+
+
+def _raise_tensor(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    is_narrower = tensor.is_floating_point() and torch.finfo(tensor.dtype).bits < torch.finfo(dtype).bits
+    return tensor.to(dtype if is_narrower else tensor.dtype, copy=True)
+
+
+class NativeData(ProblemData[NativeDraw]):
+    """All draws of a problem in its declared types, and those at hidden sizes."""
+
+    def make_draw(self, shape_set: str, overrides: Mapping[str, int], seed: int, is_case: bool = False) -> NativeDraw:
+        return NativeDraw(self, shape_set, overrides, seed, is_case)
+
+    def _plan_precisions(
+        self,
+        shape_set: ShapeSet[NativeDraw],
+        name: str,
+        wide: Sequence[NativeDraw],
+        declared: Sequence[NativeDraw],
+    ) -> Iterator[PlannedTrial[NativeDraw]]:
+        yield from self._plan_draws(shape_set, name, wide, False)
+
+    def draw_hidden(self, text: str) -> list[NativeDraw]:
+        """One draw at each of the sizes that belong to a text, at all of which the reference runs."""
+        draws: list[NativeDraw] = []
+
+        def try_sizes(sizes: Sizes) -> bool:
+            draw = self.make_draw(write_sizes(sizes), sizes, 0)
+            is_sound = _has_limits(draw)
+            draws.extend([draw] if is_sound else [])
+            return is_sound
+
+        choose_hidden_sizes(self.problem, text, try_sizes)
+        return draws
+
+
+def _has_limits(draw: NativeDraw) -> bool:
+    """Whether data can be drawn there and the reference runs. Raises TaskFault for lack of memory."""
+    try:
+        _ = draw.declared_limits
+    except TaskFault as fault:
+        if is_lack_of_memory(fault.__cause__):
+            raise
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""Native limits: how far the result of a program may lie that computes in the declared types.
+
+Such a program cannot be raised to float64; what is expected of it is the reference in float64 on the same inputs.
+Integers, bools and decisions are exact, and an output's own `rtol` and `atol` prevail. Otherwise the *working* dtype is
+the one to sum in: the problem's `accumulation`, else that of the output, fp32 for narrower ones.
+
+    fp32, fp64    the larger of the declared rule of `tolerance` and sqrt(n) eps max|y|, n being the input elements that
+                  an output element depends on: the error of a sum in any order grows like that.
+    fp16, bf16    summed in their own type: the same with their eps and without FACTOR, which would allow 6 % and 50 %.
+
+Where the output's type is not the working one, 2 ulps of it at each entry are added: the last rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from opsmith.problems.dtypes import NARROW_FLOATS
+from opsmith.problems.precision import dtype_of, widen_floats
+from opsmith.problems.problem import ArrayType, OutputTensors, Problem
+from opsmith.problems.tolerance import (
+    FACTOR,
+    Limit,
+    blame_overflow,
+    find_largest,
+    measure_distance,
+    read_own_tolerance,
+)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """What the reference shows of rounding in the working dtype, for one tensor on one draw."""
+
+    working: str
+    rounded: Tensor  # the reference in the working dtype
+    moved: Tensor  # in float64, on inputs that are one rounding error away
+    reach: int  # input elements that an output element depends on
+
+
+def choose_working_dtype(problem: Problem, type_: ArrayType) -> str:
+    """The dtype that a tensor of this type is summed in."""
+    return problem.accumulation or ("fp32" if type_.dtype in NARROW_FLOATS else type_.dtype)
+
+
+def make_exact_limit(type_: ArrayType, value: Tensor) -> Limit:
+    """The limit of integers, bools and decisions: none."""
+    dtype = dtype_of(type_.dtype)
+    return Limit(value.to(dtype), None, dtype)
+
+
+def make_native_limit(output: OutputTensors, type_: ArrayType, value: Tensor, rounding: Rounding) -> Limit:
+    """The limit of one tensor; `value` is the reference in float64. Raises TaskFault where the type cannot hold it."""
+    dtype, expected = dtype_of(type_.dtype), widen_floats(value)
+    own = read_own_tolerance(output, expected)
+    if own is not None:
+        return Limit(expected, own, dtype)
+    stored = expected.to(dtype)
+    if not torch.equal(torch.isfinite(stored), torch.isfinite(expected)):
+        raise blame_overflow(output, stored)
+    allowed = torch.tensor(_bound_error(expected, rounding), dtype=torch.float64)
+    if type_.dtype != rounding.working:
+        allowed = allowed + 2 * measure_ulps(expected, dtype)
+    return Limit(expected, allowed, dtype)
+
+
+def _bound_error(expected: Tensor, rounding: Rounding) -> float:
+    """The largest error of a right program that works in the dtype."""
+    eps, largest = torch.finfo(dtype_of(rounding.working)).eps, find_largest(expected)
+    factor = 1 if rounding.working in NARROW_FLOATS else FACTOR
+    distances = (measure_distance(rounding.rounded, expected), measure_distance(rounding.moved, expected))
+    return max(factor * max(*distances, 2 * eps * largest), math.sqrt(rounding.reach) * eps * largest)
+
+
+def measure_ulps(values: Tensor, dtype: torch.dtype) -> Tensor:
+    """The distance of neighbouring numbers of a dtype at each value, in float64; 0 at infinities.
+
+    >>> measure_ulps(torch.tensor([1.0, 1.5, 2.0, 0.0], dtype=torch.float64), torch.float16)[:3].tolist()
+    [0.0009765625, 0.0009765625, 0.001953125]
+    """
+    limits = torch.finfo(dtype)
+    magnitudes = torch.where(torch.isfinite(values), values.abs(), 0.0).clamp(min=limits.tiny)
+    _, exponents = torch.frexp(magnitudes)
+    ulps = torch.ldexp(torch.full_like(magnitudes, limits.eps), exponents - 1)
+    return torch.where(torch.isfinite(values), ulps, 0.0)

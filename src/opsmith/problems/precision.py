@@ -1,0 +1,63 @@
+"""Precision: the torch dtypes of declared number types, as declared or raised to float64.
+
+Data is either in the declared precision or *wide*: all floating tensors and torch's default dtype are then float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from opsmith.problems.dtypes import FLOATS
+
+TORCH_DTYPES: Mapping[str, torch.dtype] = {
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp64": torch.float64,
+    "int8": torch.int8,
+    "int32": torch.int32,
+    "int64": torch.int64,
+    "bool": torch.bool,
+}
+
+
+def dtype_of(name: str, wide: bool = False) -> torch.dtype:
+    """The dtype of tensors declared as `name`; `wide` makes every floating one float64."""
+    return torch.float64 if wide and name in FLOATS else TORCH_DTYPES[name]
+
+
+def widen_floats(tensor: Tensor) -> Tensor:
+    """The same numbers with floats as float64."""
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def default_of(wide: bool) -> torch.dtype:
+    """torch's default dtype while authors' code runs."""
+    return torch.float64 if wide else torch.float32
+
+
+@contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """torch's default dtype for the block, restored whatever happens."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
+def own_randomness(seed: int) -> Iterator[None]:
+    """torch's global CPU generator seeded for the block; the process's own state comes back afterwards."""
+    generator = torch.default_generator
+    before = generator.get_state()
+    generator.manual_seed(seed)
+    try:
+        yield
+    finally:
+        generator.set_state(before)

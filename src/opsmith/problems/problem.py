@@ -1,0 +1,143 @@
+"""The record of a problem: what an operator computes, in no language.
+
+Shapes are symbolic and logical: the outermost axis first, whatever a target makes of it. A target reads a task file
+into its own records and gives this one (`TaskSpec.problem` of STeP).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from opsmith.problems.dims import Dim
+from opsmith.problems.dtypes import FLOATS
+
+DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """The dtype and shape of a tensor. `kind` and `label` are for messages: a target's own words for the type of one
+    element and of the whole tensor; the dtype, and the dtype with the shape, unless given."""
+
+    dtype: str  # one of dtypes.DTYPES
+    shape: tuple[Dim, ...]  # outermost axis first
+    is_multihot: bool = False  # rows of zeros and ones along the last axis
+    kind: str = field(default="", compare=False)
+    label: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.kind or self.dtype)
+        object.__setattr__(self, "label", self.label or f"{self.dtype} [{', '.join(map(str, self.shape))}]")
+
+    @property
+    def is_floating(self) -> bool:
+        return self.dtype in FLOATS
+
+    def shape_at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The number of entries of every axis. Raises DimError where a dim has no whole value."""
+        return tuple(dim.value(sizes) for dim in self.shape)
+
+
+@dataclass(frozen=True)
+class InputTensor:
+    """An input or a parameter and how its data is drawn: by a generator, or by an expression in its place."""
+
+    name: str
+    type: ArrayType
+    data_gen: str | None = None  # None: a Multihot, drawn with `min` to `max` ones per row
+    min: int | None = None
+    max: int | None = None
+    expression: str = ""  # Python on torch, dims, scalars and the inputs above it
+
+
+@dataclass(frozen=True)
+class OutputTensors:
+    """A wanted output: one or more tensors, each with the PyTorch text that computes what is expected, unless the
+    problem's `reference` computes all outputs."""
+
+    name: str
+    types: tuple[ArrayType, ...]
+    references: tuple[str, ...] = ()  # one for each type, or none
+    rtol: float | None = None  # None with atol None: the tolerance of `tolerance`
+    atol: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """The type of one element, for messages."""
+        kinds = [type_.kind for type_ in self.types]
+        return kinds[0] if len(kinds) == 1 else f"[{', '.join(kinds)}]"
+
+
+@dataclass(frozen=True)
+class CaseSpec:
+    """A hand-made input: a text that changes a draw and ends in a property that must hold."""
+
+    text: str
+    shape: str = ""  # one of the file's shape sets; "": the base shape
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What an operator computes. `interface` are types that a target adds (STeP: the fields of its functions): they
+    belong to no tensor, but their dims must be whole, and their floats count as declared ones.
+
+    With a `reference`, a Python function for all outputs, the problem states the size of every dim itself: there are no
+    built-in sizes and shape sets, and authors' texts see dims as whole numbers.
+    """
+
+    inputs: tuple[InputTensor, ...]
+    parameters: tuple[InputTensor, ...]
+    outputs: tuple[OutputTensors, ...]
+    global_code: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)  # base size of every symbol
+    shapes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets added or overridden by the file
+    margins: tuple[str, ...] = ()  # PyTorch texts: distances of discrete decisions that data must keep
+    cases: tuple[CaseSpec, ...] = ()  # hand-made inputs
+    interface: tuple[ArrayType, ...] = ()
+    reference: str = ""
+    scalars: Mapping[str, int | float] = field(default_factory=dict)  # arguments of `reference` beside the inputs
+    accumulation: str = ""  # the dtype to sum in where a tensor is narrower; "": fp32
+    bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
+
+    @property
+    def tensors(self) -> tuple[InputTensor, ...]:
+        """Inputs and parameters, in the order in which they are drawn."""
+        return (*self.inputs, *self.parameters)
+
+    @property
+    def types(self) -> tuple[ArrayType, ...]:
+        """Those of all tensors: inputs, parameters, outputs."""
+        outputs = (type_ for output in self.outputs for type_ in output.types)
+        return (*(tensor.type for tensor in self.tensors), *outputs)
+
+    @property
+    def base_sizes(self) -> dict[str, int]:
+        """The sizes that hold unless a shape set says otherwise."""
+        return dict(self.sizes) if self.reference else {**DEFAULT_SIZES, **self.sizes}
+
+    @property
+    def dims(self) -> Iterator[Dim]:
+        """Every dim that must have a whole value."""
+        return (dim for type_ in (*self.types, *self.interface) for dim in type_.shape)
+
+    @cached_property
+    def symbols(self) -> frozenset[str]:
+        """Every symbol that occurs in a dim, and all that a problem with a `reference` states."""
+        stated = self.sizes if self.reference else ()
+        return frozenset((*stated, *(name for dim in self.dims for name in dim.symbols)))
+
+    def count_numbers(self, sizes: Mapping[str, int]) -> int:
+        """How many numbers all tensors hold together. Raises DimError where a dim has no whole value."""
+        return sum(math.prod(type_.shape_at(sizes)) for type_ in self.types)
+
+    def count_points(self, sizes: Mapping[str, int]) -> int:
+        """What a loop nest over all symbols would visit."""
+        return math.prod(sizes[name] for name in self.symbols)
+
+    @property
+    def has_narrow_floats(self) -> bool:
+        """Whether the declared precision differs from float64 anywhere; else float64 says it all."""
+        return any(type_.is_floating and type_.dtype != "fp64" for type_ in (*self.types, *self.interface))

@@ -1,0 +1,64 @@
+"""Rules that every count of a run's samples follows: the group of a task, its deciding round, its best temperature.
+
+A count is (judged samples, right ones) of one task. Not covered: what the counts are made into (`metrics`,
+`intervals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from opsmith.records import Task
+from opsmith.store.queries import Tally
+
+Count = tuple[int, int]  # judged samples, right ones
+
+
+def group_of(task: Task) -> str:
+    """What the task's results are counted with: its group, else its id's stem."""
+    return task.group or id_stem(task.id)
+
+
+def id_stem(task_id: str) -> str:
+    """`attn` of `attn_0`."""
+    return task_id.rpartition("_")[0] or task_id
+
+
+def success_rate(tallies: Iterable[Tally]) -> float:
+    """The share of right samples at the best temperature; samples left unjudged count nowhere."""
+    samples, right = count_best(tallies)
+    return right / samples if samples else 0.0
+
+
+def count_best(tallies: Iterable[Tally]) -> Count:
+    """Of one task's tallies, the count at the temperature with the largest share of right samples; the first of equals.
+
+    >>> count_best([Tally(0, "a", 0.4, right=1, judged=4), Tally(0, "a", 1.0, right=2, judged=4)])
+    (4, 2)
+    """
+    counts = [(tally.judged, tally.right) for tally in tallies]
+    return max(counts, key=lambda count: count[1] / max(count[0], 1), default=(0, 0))
+
+
+def count_all(tallies: Iterable[Tally]) -> Count:
+    """Of one task's tallies, the count over all temperatures."""
+    counts = [(tally.judged, tally.right) for tally in tallies]
+    return sum(samples for samples, _ in counts), sum(right for _, right in counts)
+
+
+def deciding_tallies(tallies: Iterable[Tally], last: int | None = None) -> dict[str, list[Tally]]:
+    """By task, its tallies of the round that decided on it: the first with a right answer, or else its last one.
+
+    In the order of these rounds. `last`: no round after this one counts.
+    """
+    rounds: dict[str, dict[int, list[Tally]]] = {}
+    for tally in tallies:
+        if last is None or tally.round <= last:
+            rounds.setdefault(tally.task, {}).setdefault(tally.round, []).append(tally)
+    deciding = {task: by_round[_deciding_round(by_round)] for task, by_round in rounds.items()}
+    return dict(sorted(deciding.items(), key=lambda pair: pair[1][0].round))
+
+
+def _deciding_round(tallies: Mapping[int, Sequence[Tally]]) -> int:
+    solving = [number for number, of_round in tallies.items() if any(tally.right for tally in of_round)]
+    return min(solving) if solving else max(tallies)

@@ -1,0 +1,198 @@
+"""What came of a run. Built from the store alone, so that a finished run's result can be shown again at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opsmith.agents.guardian import Effect
+from opsmith.judging.verifier import canonical_source
+from opsmith.records import Experience, Task, Usage, to_json
+from opsmith.results.counting import count_best, deciding_tallies, group_of
+from opsmith.results.metrics import (
+    Diversity,
+    GroupScore,
+    mean_of,
+    mean_pass_at_k,
+    measure_diversity,
+    score_by_group,
+    score_rates,
+)
+from opsmith.store import Store
+from opsmith.store.queries import KeptExperience
+from opsmith.store.rows import GUARDIAN
+from opsmith.targets.capabilities import find_repaired_stage
+
+
+@dataclass(frozen=True)
+class RoundResult:
+    round: int
+    cycle: int
+    level: str  # none, H, HM, HME ...
+    demonstrations: int
+    attempted: int  # tasks
+    newly_solved: tuple[str, ...]
+    cumulative: int  # tasks solved by the end of the round; those solved before the run apart
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    task: str
+    group: str
+    solved: bool
+    round: int | None  # the round that solved it
+    success_rate: float  # of that round; 0 when no round did
+    samples: int  # judged, over all rounds
+    input_tokens: int | None  # of one sample's prompt in the round that solved it, or in the last; None: never tried
+    contaminated: bool  # the solution equals an example of its own prompt
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Tasks `solved_before` were solved before the run began (another run's, or imported): they count nowhere else."""
+
+    run: str
+    model: str
+    is_language_model: bool
+    end: str  # why it ended, or why it stopped for now
+    finished: bool  # False: the same command goes on from here
+    rounds: tuple[RoundResult, ...]
+    per_task: Mapping[str, TaskResult]
+    solved_before: tuple[str, ...]
+    overall: GroupScore
+    groups: Mapping[str, GroupScore]
+    usage: Usage  # all that was billed
+    guardian_usage: Usage  # the guardian's part of it
+    input_tokens: float | None  # as the paper counts them: mean over the tasks of `TaskResult.input_tokens`
+    guardian: Mapping[str, int]  # candidates by what the guardian did to them
+    wall_s: float  # of all sessions that ended in an orderly way
+    experiences: tuple[Experience, ...] = field(repr=False)  # all, those given included
+
+    @property
+    def solved(self) -> int:
+        return self.overall.solved
+
+    def as_json(self) -> dict[str, Any]:
+        """What `opsmith run --json` prints."""
+        names = ("round", "cycle", "level", "demonstrations", "attempted", "cumulative")
+        return {
+            "run": self.run,
+            "model": self.model,
+            "is_language_model": self.is_language_model,
+            "end": self.end,
+            "finished": self.finished,
+            "solved": self.solved,
+            "tasks": self.overall.tasks,
+            "given": list(self.solved_before),
+            "pass_at_1": self.overall.pass_at_1,
+            "pass_at_n": self.overall.pass_at_n,
+            "groups": to_json(self.groups),
+            "rounds": [
+                {**{name: getattr(row, name) for name in names}, "newly_solved": len(row.newly_solved)}
+                for row in self.rounds
+            ],
+            "per_task": to_json(self.per_task),
+            "input_tokens": self.input_tokens,
+            "guardian": dict(self.guardian),
+            "usage": to_json(self.usage),
+            "wall_s": self.wall_s,
+        }
+
+
+def result_of(store: Store, run: str) -> RunResult:
+    """The result of a run as far as it has come. Raises UsageError for a run that does not exist."""
+    summary = store.summarise_run(store.find_run(run))
+    run = summary.info.id
+    solutions = store.read_experiences(run)
+    earned = {row.experience.task.id: row for row in solutions if row.sample is not None}
+    before = {row.experience.task.digest for row in solutions if row.sample is None}
+    tasks = [task for task in store.read_tasks(run) if task.digest not in before]
+    per_task = _per_task(store, run, tasks, earned)
+    rates = {name: row.success_rate for name, row in per_task.items()}
+    tokens = [float(row.input_tokens) for row in per_task.values() if row.input_tokens is not None]
+    return RunResult(
+        run=run,
+        model=summary.info.model,
+        is_language_model=summary.info.is_language_model,
+        end=summary.end or "unfinished",
+        finished=summary.finished,
+        rounds=_read_rounds(store, run),
+        per_task=per_task,
+        solved_before=tuple(task.id for task in store.read_tasks(run) if task.digest in before),
+        overall=score_rates(list(rates.values())),
+        groups=score_by_group(rates, {name: row.group for name, row in per_task.items()}),
+        usage=summary.usage,
+        guardian_usage=store.sum_usage(run, GUARDIAN),
+        input_tokens=mean_of(tokens),
+        guardian=guardian_effects(store, run),
+        wall_s=summary.seconds,
+        experiences=tuple(row.experience for row in solutions),
+    )
+
+
+def diversity_of(store: Store, run: str) -> Diversity:
+    """Over all samples of a run that held a program. Reads every program: seconds for a large run."""
+    tasks = {task.id: task for task in store.read_tasks(run)}
+    return measure_diversity(store.read_programs(run), lambda task, program: canonical_source(tasks[task], program))
+
+
+def pass_at_k_of(store: Store, run: str, k: int, number: int = 0) -> float | None:
+    """pass@k over the tasks tried in one round, each at its best temperature; None when one has fewer than k samples.
+
+    Round 0 of a run without experiences measures the agents alone.
+    """
+    counts = [count_best(tallies) for tallies in deciding_tallies(store.read_tallies(run, number)).values()]
+    return mean_pass_at_k(counts, k) if all(n >= k for n, _ in counts) else None
+
+
+def guardian_effects(store: Store, run: str) -> dict[str, int]:
+    """How many candidates the guardian repaired, corrupted, changed without either effect, and left alone."""
+    counts = dict.fromkeys(Effect, 0)
+    for (before, after), samples in store.guardian_pairs(run).items():
+        counts[Effect.REPAIRED if after > before else Effect.CORRUPTED if before > after else Effect.CHANGED] += samples
+    counts[Effect.LEFT_ALONE] = max(0, _shown_to_guardian(store, run) - sum(counts.values()))
+    return {effect.value: count for effect, count in counts.items()}
+
+
+def _shown_to_guardian(store: Store, run: str) -> int:
+    info = store.read_info(run)
+    settings = info.settings if info else {}
+    if settings.get("agents") != "agent":
+        return 0
+    if settings["guardian"] == "llm":
+        return store.sum_usage(run, GUARDIAN).requests
+    stage = find_repaired_stage(store.target_name(run))
+    return store.count_refused(run, stage) if stage else 0
+
+
+def _per_task(store: Store, run: str, tasks: list[Task], earned: Mapping[str, KeptExperience]) -> dict[str, TaskResult]:
+    samples: dict[str, int] = {}
+    for tally in store.read_tallies(run):
+        samples[tally.task] = samples.get(tally.task, 0) + tally.judged
+    tokens = store.prompt_tokens(run)
+    return {
+        task.id: _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id))
+        for task in tasks
+    }
+
+
+def _read_task_result(task: Task, solution: KeptExperience | None, samples: int, tokens: int | None) -> TaskResult:
+    group = group_of(task)
+    if solution is None:
+        return TaskResult(task.id, group, False, None, 0.0, samples, tokens, False)
+    experience = solution.experience
+    return TaskResult(
+        task.id, group, True, experience.round, experience.success_rate, samples, tokens, solution.contaminated
+    )
+
+
+def _read_rounds(store: Store, run: str) -> tuple[RoundResult, ...]:
+    rows: list[RoundResult] = []
+    cumulative = 0
+    for info, solved in store.read_rounds(run):
+        if solved is not None:
+            cumulative += len(solved)
+            counts = len(info.demonstrations), len(info.attempted)
+            rows.append(RoundResult(info.number, info.cycle, info.level, *counts, solved, cumulative))
+    return tuple(rows)

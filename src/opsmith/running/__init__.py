@@ -1,0 +1,1 @@
+"""Foreign code in processes of its own: started, confined, asked and killed."""

@@ -1,0 +1,80 @@
+"""The process of one compile: it confines itself, then runs the compiler's commands in turn until one fails.
+
+`python -m opsmith.running.compile_process REQUEST`, where REQUEST is JSON of `ProcessOrder`. It leads a process group
+that none of its descendants can leave. What the compiler says goes to the standard error that it was started with; on
+its own descriptor, which no descendant inherits, it answers one JSON text: the exit codes, or why it could not be
+confined.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsmith.running import landlock, seccomp
+
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+@dataclass(frozen=True)
+class ProcessOrder:
+    """What one process of the compiler does, with which limits."""
+
+    commands: Sequence[Sequence[str]]  # each an absolute program and its arguments
+    environment: Mapping[str, str]  # all of it
+    folder: str  # where it works, and the only place that it may write to
+    readable: Sequence[str]  # what it may read and execute
+    limits: Mapping[str, int]  # of the operating system: name of RLIMIT_ -> amount
+    report: int  # the descriptor that is answered on
+
+
+def run_order(order: ProcessOrder) -> dict[str, object]:
+    """The exit codes of its commands, negative for signals; the last one may be of a failure."""
+    try:
+        _confine_compiler(order)
+    except (OSError, ValueError) as error:
+        return {"unconfined": str(error)}
+    codes: list[int] = []
+    for command in order.commands:
+        codes.append(_run_command(command, order.environment))
+        if codes[-1]:
+            break
+    return {"codes": codes}
+
+
+def _confine_compiler(order: ProcessOrder) -> None:
+    """Raises OSError, or ValueError for a limit above the hard one."""
+    for name, amount in order.limits.items():
+        _set_limit(getattr(resource, name), amount)
+    seccomp.die_with_parent()
+    seccomp.give_up_privileges()
+    landlock.restrict_compiler(map(Path, order.readable), Path(order.folder))
+    seccomp.install_compiler_filter()
+
+
+def _set_limit(limit: int, amount: int) -> None:
+    """A soft limit, and a hard one just above it, so that a process is told (SIGXCPU) before it is killed."""
+    hard = resource.getrlimit(limit)[1]
+    most = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
+    resource.setrlimit(limit, (min(amount, most), most))
+
+
+def _run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    pid = os.posix_spawn(command[0], list(command), dict(environment), setsigdef=_IGNORED_BY_PYTHON)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _read_order(text: str) -> ProcessOrder:
+    return ProcessOrder(**json.loads(text))
+
+
+if __name__ == "__main__":
+    ORDER = _read_order(sys.argv[1])
+    os.set_inheritable(ORDER.report, False)
+    os.write(ORDER.report, json.dumps(run_order(ORDER)).encode())

@@ -1,0 +1,97 @@
+"""Which files may a process of foreign code open? A Landlock ruleset for this thread, which nothing can take off again.
+
+Reading is allowed below the given paths, writing to the null device only. A compiler may also execute what it reads,
+and make, write and remove plain files in one folder. TCP is denied from version 4 of the interface on, signals and
+abstract sockets outside the process's own domain from version 6 on. What a path's name, size and times are can still be
+asked. Linux only; see landlock(7) and linux/landlock.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from opsmith.running.syscalls import LANDLOCK_ADD_RULE, LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF
+
+_VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
+_PATH_BENEATH = 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
+_REMOVE_FILE, _MAKE_FILE = 1 << 5, 1 << 8
+_READ, _NULL_DEVICE = _READ_FILE | _READ_DIR, _READ_FILE | _WRITE_FILE | _TRUNCATE
+_WORK = _READ | _WRITE_FILE | _TRUNCATE | _REMOVE_FILE | _MAKE_FILE
+_FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}  # rights by version
+_NET, _SCOPES = 0b11, 0b11  # bind and connect; abstract unix sockets and signals
+TRUNCATES = 3  # the version from which on a right to write is needed for O_TRUNC
+
+
+@cache
+def find_version() -> int:
+    """The version of the kernel's interface; 0: it has none, or may not be asked."""
+    try:
+        version = _call_kernel(LANDLOCK_CREATE_RULESET, None, 0, _VERSION)
+    except (OSError, AttributeError):
+        return 0
+    return max(version, 0)
+
+
+def restrict_paths(readable: Iterable[Path]) -> None:
+    """Confine this thread; a path that does not exist is passed over. Needs no_new_privs. Raises OSError."""
+    _restrict_thread([(path, _READ) for path in readable])
+
+
+def restrict_compiler(executable: Iterable[Path], folder: Path) -> None:
+    """Confine this thread and what it starts: it may read and execute the given paths, and work in the folder.
+
+    Needs no_new_privs. Raises OSError.
+    """
+    _restrict_thread([*((path, _READ | _EXECUTE) for path in executable), (folder, _WORK)])
+
+
+def _restrict_thread(rules: Iterable[tuple[Path, int]]) -> None:
+    rights = _FILES[min(find_version(), 5)]
+    ruleset = _create_ruleset(rights)
+    try:
+        for path, wanted_rights in (*rules, (Path(os.devnull), _NULL_DEVICE)):
+            _allow_path(ruleset, path, wanted_rights & rights)
+        _call_kernel(LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _create_ruleset(rights: int) -> int:
+    fields = [rights, *([_NET] if find_version() >= 4 else []), *([_SCOPES] if find_version() >= 6 else [])]
+    attributes = struct.pack(f"={len(fields)}Q", *fields)
+    return _call_kernel(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+
+
+def _allow_path(ruleset: int, path: Path, rights: int) -> None:
+    try:
+        beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        rights &= ~_READ_DIR if not path.is_dir() else -1
+        _call_kernel(LANDLOCK_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", rights, beneath), 0)
+    finally:
+        os.close(beneath)
+
+
+def _call_kernel(number: int, *arguments: int | bytes | None) -> int:
+    values = (ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)
+    libc = _load_libc()
+    result = int(libc.syscall(ctypes.c_long(number), *values))
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"landlock: {os.strerror(error)}")
+    return result
+
+
+@cache
+def _load_libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc

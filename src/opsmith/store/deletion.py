@@ -1,0 +1,75 @@
+"""How a run leaves a store. As a whole, in one transaction: its own rows, and the texts that no other run names.
+
+A process may have written a text and not yet the row that names it. So texts stay as long as any other run is being
+worked on; the next deletion takes them. What is known of a provider's batches stays too: it is named by what was asked
+for, and whoever asks for the same finds its batch again instead of paying for another one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, bindparam, delete, except_, select
+
+from opsmith.store import schema
+from opsmith.store.database import Database
+from opsmith.store.queries import Reader
+from opsmith.store.schema import (
+    candidate,
+    experience,
+    measurement,
+    profile,
+    request,
+    reverdict,
+    task,
+    text,
+    verdict,
+)
+
+_REFERENCES = ("from_run", "budget_from", "tokens_from")  # settings that name another run, or the beginning of it
+_NAMING = (  # columns that hold the hash of a text
+    *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body),
+    *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body),
+    *(verdict.c.build, reverdict.c.build),
+)
+
+
+def referring_runs(reader: Reader, run: str) -> list[str]:
+    """The other runs that began with this one's solutions, or were allowed to spend what it spent."""
+    origins = select(experience.c.run).where(experience.c.origin == run, experience.c.run != run).distinct()
+    users = {row.run for row in reader.fetch_rows(origins)}
+    for row in reader.fetch_rows(select(schema.run.c.id, schema.run.c.settings).where(schema.run.c.id != run)):
+        settings = json.loads(row.settings)
+        names = [settings.get(name) for name in _REFERENCES]
+        users |= {row.id for name in names if isinstance(name, str) and name and run.startswith(name)}
+    return sorted(users)
+
+
+def delete_run(database: Database, run: str) -> None:
+    """Whoever calls holds the run."""
+    with database.open_transaction() as connection:
+        database.hold_writers(connection)
+        for table in schema.metadata.tables.values():
+            owner = table.c.id if table is schema.run else table.c.get("run")
+            if owner is not None:
+                connection.execute(delete(table).where(owner == run))
+        remaining = connection.execute(select(schema.run.c.id)).scalars().all()
+        if not any(map(database.is_held, remaining)):
+            _delete_unnamed_texts(connection)
+
+
+def _delete_unnamed_texts(connection: Connection) -> None:
+    query = except_(select(text.c.hash), *(select(column) for column in _NAMING))
+    unnamed = set(connection.execute(query).scalars())
+    unnamed.difference_update(_message_names(connection))
+    if unnamed:
+        deletion = delete(text).where(text.c.hash == bindparam("name"))
+        connection.execute(deletion, [{"name": name} for name in sorted(unnamed)])
+
+
+def _message_names(connection: Connection) -> Iterator[str]:
+    """The texts of the prompts that were asked: a prompt is a list of roles and hashes."""
+    prompts = select(text.c.body).where(text.c.hash.in_(select(request.c.prompt)))
+    for body in connection.execute(prompts).scalars():
+        yield from (name for _, name in json.loads(body))

@@ -1,0 +1,49 @@
+"""The way that every question to a store takes: a query, and the rows of what is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from opsmith.store.database import Database
+from opsmith.store.patience import Patience, Stubborn
+from opsmith.store.schema import text
+
+
+class Reading:
+    """What all questions have in common. Raises StoreError when the store cannot be read."""
+
+    def __init__(self, database: Database, patience: Patience) -> None:
+        self._database = database
+        self._reading = Stubborn(patience)
+        self.path = database.name
+
+    def fetch_rows(self, query: Select[Any]) -> list[Row[Any]]:
+        """The rows of a query."""
+        return self._reading.try_patiently(lambda: self._run_query(query))
+
+    def read_text(self, name: str) -> str:
+        """The text of that hash."""
+        body: str = self.fetch_rows(select(text.c.body).where(text.c.hash == name))[0].body
+        return body
+
+    def read_texts(self, names: Iterable[str]) -> dict[str, str]:
+        """The texts of these hashes."""
+        query = select(text.c.hash, text.c.body).where(text.c.hash.in_(sorted(set(names))))
+        return {row.hash: row.body for row in self.fetch_rows(query)}
+
+    def count_rows(self, table: Any, run: str, *conditions: Any) -> int:
+        """How many rows a run has in a table."""
+        query = select(func.count()).select_from(table).where(table.c.run == run, *conditions)
+        number: int = self.fetch_rows(query)[0][0]
+        return number
+
+    def _run_query(self, query: Select[Any]) -> list[Row[Any]]:
+        try:
+            with self._database.engine.connect() as connection:
+                return list(connection.execute(query))
+        except (SQLAlchemyError, OSError) as error:
+            raise self._database.explain_error(error) from error

@@ -1,0 +1,156 @@
+"""Whole runs: which there are, what each was asked to do, what it ended with, and all that it left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from opsmith.errors import UsageError
+from opsmith.records import Experience, Task, Usage
+from opsmith.store import schema
+from opsmith.store.requests import RequestQueries
+from opsmith.store.rows import RunInfo, task_from_body
+from opsmith.store.schema import run_end, session_end, text
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    info: RunInfo
+    started: float  # seconds since 1970
+    tasks: int
+    solved: int  # of its own tasks; what it was given at the start apart
+    rounds: int  # that have ended
+    samples: int  # replies of the proposer
+    usage: Usage
+    end: str | None  # why it ended, or why it stopped for now; None: it runs, or was killed
+    finished: bool
+    seconds: float  # of all sessions that ended in an orderly way
+
+
+@dataclass(frozen=True)
+class KeptExperience:
+    """An experience as the store has it; `sample` None: it was there when the run began."""
+
+    experience: Experience
+    sample: str | None
+    contaminated: bool
+
+
+class RunQueries(RequestQueries):
+    """Questions about runs. Raises UsageError for a run that does not exist."""
+
+    def list_runs(self) -> list[RunSummary]:
+        """Oldest first."""
+        return [
+            self.summarise_run(row.id) for row in self.fetch_rows(select(schema.run.c.id).order_by(schema.run.c.at))
+        ]
+
+    def find_run(self, name: str) -> str:
+        """The id of the run that is called `name`, or begins so."""
+        ids = [row.id for row in self.fetch_rows(select(schema.run.c.id).order_by(schema.run.c.at))]
+        matches = [name] if name in ids else [id_ for id_ in ids if id_.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        problem = "no such run" if not matches else "more than one run begins so"
+        raise UsageError(f"run {name!r}: {problem} in {self.path}; known: {', '.join(matches or ids) or 'none'}")
+
+    def read_info(self, run: str) -> RunInfo | None:
+        rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))
+        return _run_info(rows[0]) if rows else None
+
+    def summarise_run(self, run: str) -> RunSummary:
+        rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))
+        row = rows[0] if rows else self.fetch_rows(select(schema.run).where(schema.run.c.id == self.find_run(run)))[0]
+        ends = self.fetch_rows(select(session_end).where(session_end.c.run == run).order_by(session_end.c.id_number))
+        end = self.end_reason(run)
+        return RunSummary(
+            info=_run_info(row),
+            started=row.at,
+            tasks=self.count_rows(schema.task, run),
+            solved=self.count_rows(schema.experience, run, schema.experience.c.sample.is_not(None)),
+            rounds=self.count_rows(schema.round_end, run),
+            samples=self.sample_count(run),
+            usage=self.sum_usage(run),
+            end=end or (ends[-1].reason if ends else None),
+            finished=end is not None,
+            seconds=sum(row.seconds for row in ends),
+        )
+
+    def end_reason(self, run: str) -> str | None:
+        """Why the run is finished; None when it is not."""
+        rows = self.fetch_rows(select(run_end.c.reason).where(run_end.c.run == run))
+        return rows[0].reason if rows else None
+
+    def session_count(self, run: str) -> int:
+        """How many processes have begun to work on a run."""
+        return self.count_rows(schema.session, run)
+
+    def is_paused(self, run: str) -> bool:
+        """Whether the last wish for the run is that it pauses."""
+        control = schema.control
+        query = select(control.c.wish).where(control.c.run == run).order_by(control.c.id_number.desc()).limit(1)
+        return [row.wish for row in self.fetch_rows(query)] == ["pause"]
+
+    def read_tasks(self, run: str) -> list[Task]:
+        query = select(text.c.body).join(schema.task, schema.task.c.body == text.c.hash)
+        return [task_from_body(row.body) for row in self.fetch_rows(query.where(schema.task.c.run == run))]
+
+    def read_problems(self, run: str) -> dict[str, str]:
+        """By task, the digest of the problem that it asks for in any language; left out where it is not known."""
+        query = select(schema.task.c.id, schema.task.c.problem).where(schema.task.c.run == run)
+        return {row.id: row.problem for row in self.fetch_rows(query.where(schema.task.c.problem.is_not(None)))}
+
+    def target_name(self, run: str) -> str:
+        """The name by which the run's tasks find their target; `RunInfo.target` is what that calls itself."""
+        tasks = self.read_tasks(run)
+        return tasks[0].target if tasks else self.summarise_run(run).info.target
+
+    def read_experiences(self, run: str) -> list[KeptExperience]:
+        """By round, then task."""
+        experience, body = schema.experience, text.alias("task_text")
+        query = (
+            select(experience, text.c.body.label("program"), body.c.body.label("task_body"))
+            .join(text, text.c.hash == experience.c.source)
+            .join(body, body.c.hash == experience.c.body)
+            .where(experience.c.run == run)
+            .order_by(experience.c.round, experience.c.task)
+        )
+        return [_read_experience(row) for row in self.fetch_rows(query)]
+
+    def read_contents(self, run: str) -> frozenset[tuple[str, str]]:
+        """Every record of a run as (table, JSON), clock times left out: equal runs have equal contents.
+
+        Sessions, measurements and profiles are no part of it; texts are there by their hash.
+        """
+        contents: set[tuple[str, str]] = set()
+        for table in schema.metadata.tables.values():
+            if table.name in _NO_RECORDS:
+                continue
+            owner = table.c.id if table is schema.run else table.c.run
+            rows = self.fetch_rows(select(table).where(owner == run))
+            contents |= {(table.name, _comparable_json(row._asdict())) for row in rows}
+        return frozenset(contents)
+
+
+_NO_RECORDS = {
+    *("meta", "alembic_version", "session", "session_end", "control", "batched", "batch_failure", "text"),
+    *("measurement", "profile"),  # a clock's readings, and what was read beside them
+}
+
+
+def _run_info(row: Row[Any]) -> RunInfo:
+    settings, versions = json.loads(row.settings), json.loads(row.versions)
+    return RunInfo(row.id, row.identity, row.model, row.is_language_model, row.target, row.seed, settings, versions)
+
+
+def _read_experience(row: Row[Any]) -> KeptExperience:
+    experience = Experience(task_from_body(row.task_body), row.program, row.success_rate, row.round, row.origin)
+    return KeptExperience(experience, row.sample, row.contaminated)
+
+
+def _comparable_json(values: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in values.items() if key not in schema.CLOCK}, sort_keys=True)

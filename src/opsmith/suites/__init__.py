@@ -1,0 +1,159 @@
+"""Task files: which are bundled, and which a name means.
+
+A name is the id of a bundled task, a bundled suite, a YAML file or a folder of YAML files; an id is a file's stem.
+A file may say `target: NAME` on a line of its own; without it the target is `step`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from opsmith.errors import OpsmithError, TaskError, UsageError
+from opsmith.outside import read_text
+from opsmith.records import Task
+from opsmith.targets import Target, get_target
+from opsmith.targets.faults import charged_to_target, of_kind
+from opsmith.targets.protocols import Adapting
+
+SUITES = ("step26", "step_extra")  # folders beside this file
+DEFAULT_SUITE = "step26"  # the 26 tasks of the paper
+DEFAULT_TARGET = "step"
+
+_TARGET_LINE = re.compile(r"""^target:[ \t]*(["']?)([^"'#\s]+)\1[ \t]*(#.*)?$""", re.MULTILINE)
+
+
+def task_files(suite: str = DEFAULT_SUITE) -> tuple[Path, ...]:
+    """The task files of a bundled suite, by id."""
+    return _files_in(Path(__file__).parent / suite)
+
+
+def load_tasks(names: Sequence[str] = (), target: str | None = None) -> tuple[Task, ...]:
+    """The tasks that the names mean, in order; no name: the paper's 26. Raises UsageError and TaskError.
+
+    `target`: the language that their problems are asked for in, where it is not that of the files.
+    """
+    return tuple(read_task_file(path, target) for path in resolve_names(names))
+
+
+def resolve_names(names: Sequence[str] = ()) -> tuple[Path, ...]:
+    """The task files that the names mean, in order, each once and each with an id of its own.
+
+    Raises UsageError for a name that means nothing, and for two files of one id: a run and its store know a task by it.
+    """
+    by_id: dict[str, Path] = {}
+    for path in find_files(names):
+        first = by_id.setdefault(path.stem, path)
+        if first is not path:
+            raise UsageError(
+                f"task {path.stem}: two files have this id: {first} and {path}; expected ids that differ, since a run "
+                "and its store know a task by its file's name; try: rename one of them"
+            )
+    return tuple(by_id.values())
+
+
+def find_files(names: Sequence[str] = ()) -> tuple[Path, ...]:
+    """The task files that the names mean, in order, each once; several may have the same id. Raises UsageError."""
+    by_id: dict[str, list[Path]] = {}
+    files: list[Path] = []
+    for name in names or [DEFAULT_SUITE]:
+        for path in _find_named(name):
+            twins = by_id.setdefault(path.stem, [])
+            if not any(twin == path or twin.samefile(path) for twin in twins):
+                twins.append(path)
+                files.append(path)
+    return tuple(files)
+
+
+def name_files(paths: Sequence[Path]) -> list[str]:
+    """What to call each file: its id, or its path where others have that id."""
+    ids = Counter(path.stem for path in paths)
+    return [path.stem if ids[path.stem] == 1 else str(path) for path in paths]
+
+
+def read_task_file(path: Path, target: str | None = None) -> Task:
+    """One file as a task of that target, or else of its own.
+
+    Raises TaskError with line and column where the file is wrong.
+    """
+    return adapt_task(_read_own(path), target)
+
+
+def adapt_task(task: Task, target: str | None) -> Task:
+    """The task's problem as a task of that target; None: of its own.
+
+    Raises UsageError where the target takes no problems of others, and TaskError where it does not take this one.
+    """
+    if target is None or target == task.target or get_target(target) is get_target(task.target):
+        return task
+    adapter = get_target(target)
+    if not isinstance(adapter, Adapting):
+        raise UsageError(
+            f"target {target!r}: given task {task.id} of target {task.target!r}; expected task files of its own, since "
+            "it cannot be asked for problems of other targets; try: a target that has `adapt_task`"
+        )
+    with charged_to_target(target, "adapt_task"):
+        adapted = of_kind(adapter.adapt_task(task), Task)
+    return replace(adapted, target=target)
+
+
+def _read_own(path: Path) -> Task:
+    """One file as a task of the target that it states."""
+    text = read_text(path)
+    stated = _TARGET_LINE.search(text)
+    name = stated[2] if stated else DEFAULT_TARGET
+    body = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
+    target = _find_target(name, path)
+    with charged_to_target(name, "read_task"):
+        task = of_kind(target.read_task(body, path.stem, str(path)), Task)
+    return replace(task, target=name)  # the name that found it here finds it in every process
+
+
+def _find_target(name: str, path: Path) -> Target:
+    """The target that a file states. A file may come from anybody, so it cannot make the standard library run."""
+    if name.partition(":")[0].partition(".")[0] in sys.stdlib_module_names:
+        raise TaskError(f"{path}: target: given {name}; expected the name of a target; try: `opsmith tasks` shows some")
+    try:
+        target = get_target(name, str(path))
+        _ = target.read_task
+    except OpsmithError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the import of a module that is no target does
+        raise TaskError(f"{path}: target: given {name}, which raised {error!r}; expected a target") from error
+    return target
+
+
+def _find_named(name: str) -> Iterable[Path]:
+    try:
+        return tuple(_resolve_one(name))
+    except OSError as error:
+        raise UsageError(f"task {name[:80]!r}: {error.strerror}; try: check the path and its rights") from error
+
+
+def _resolve_one(name: str) -> Iterable[Path]:
+    path = Path(name)
+    if name in SUITES:
+        return task_files(name)
+    if path.is_dir():
+        return _files_in(path) or _refuse_name(f"{name}: this folder holds no .yaml file")
+    if path.suffix in {".yaml", ".yml"}:
+        return [path] if path.is_file() else _refuse_name(f"{name}: no such file")
+    bundled = {file.stem: file for suite in SUITES for file in task_files(suite)}
+    if name in bundled:
+        return [bundled[name]]
+    near = get_close_matches(name, [*bundled, *SUITES], n=5, cutoff=0.5)
+    hint = f"near matches: {', '.join(near)}" if near else "`opsmith tasks` lists the ids"
+    return _refuse_name(f"task {name!r}: no such id, file or folder; {hint}")
+
+
+def _files_in(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in folder.glob("*.y*ml") if path.suffix in {".yaml", ".yml"}))
+
+
+def _refuse_name(message: str) -> Iterable[Path]:
+    raise UsageError(message)

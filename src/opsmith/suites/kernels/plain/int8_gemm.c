@@ -1,0 +1,15 @@
+#include <stdint.h>
+
+void kernel(const int8_t *restrict a, const int8_t *restrict b, const float *restrict scale_a,
+            const float *restrict scale_b, float *restrict y, int64_t M, int64_t N, int64_t K)
+{
+    for (int64_t m = 0; m < M; m++) {
+        for (int64_t n = 0; n < N; n++) {
+            int32_t sum = 0;
+            for (int64_t k = 0; k < K; k++) {
+                sum += (int32_t)a[m * K + k] * (int32_t)b[k * N + n];
+            }
+            y[m * N + n] = (float)sum * scale_a[m] * scale_b[n];
+        }
+    }
+}

@@ -1,0 +1,19 @@
+#include <math.h>
+#include <stdint.h>
+
+void kernel(const uint16_t *restrict x, const uint16_t *restrict weight, uint16_t *restrict y, int64_t M, int64_t N,
+            double eps)
+{
+    for (int64_t m = 0; m < M; m++) {
+        float squares = 0.0f;
+        for (int64_t n = 0; n < N; n++) {
+            float value = opsmith_bf16_to_float(x[m * N + n]);
+            squares += value * value;
+        }
+        float factor = 1.0f / sqrtf(squares / (float)N + (float)eps);
+        for (int64_t n = 0; n < N; n++) {
+            float value = opsmith_bf16_to_float(x[m * N + n]) * factor;
+            y[m * N + n] = opsmith_float_to_bf16(value * opsmith_bf16_to_float(weight[n]));
+        }
+    }
+}

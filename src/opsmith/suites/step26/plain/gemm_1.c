@@ -1,0 +1,14 @@
+#include <stdint.h>
+
+void kernel(const float *restrict E0, const float *restrict E1, float *restrict S0, int64_t K, int64_t M, int64_t N)
+{
+    for (int64_t m = 0; m < M; m++) {
+        for (int64_t n = 0; n < N; n++) {
+            float sum = 0.0f;
+            for (int64_t k = 0; k < K; k++) {
+                sum += E0[(k * M + m) * N + n] * E1[(k * M + m) * N + n];
+            }
+            S0[m * N + n] = sum;
+        }
+    }
+}

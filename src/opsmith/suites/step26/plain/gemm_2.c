@@ -1,0 +1,14 @@
+#include <stdint.h>
+
+void kernel(const float *restrict E0, const float *restrict E1, float *restrict S0, int64_t N, int64_t M, int64_t K)
+{
+    for (int64_t n = 0; n < N; n++) {
+        for (int64_t m = 0; m < M; m++) {
+            float sum = 0.0f;
+            for (int64_t k = 0; k < K; k++) {
+                sum += E0[(n * M + m) * K + k] * E1[n * K + k];
+            }
+            S0[n * M + m] = sum;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+"""The form of what is found out about a task file itself, and the one check that needs no language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opsmith.problems.audit.findings import Finding, State
+from opsmith.records import Boundary, Outcome, Task, Verdict
+
+__all__ = ["CHECKS", "Finding", "Judge", "State", "audit_program"]
+
+Judge = Callable[[Task, str], Verdict]
+
+CHECKS = ("data", "reference", "program", "answers", "tolerance", "inputs", "functions")  # in the order of the report
+
+
+def audit_program(task: Task, source: str | None, judge: Judge) -> tuple[Finding, Verdict | None]:
+    """Does the file's own program pass as any candidate must?"""
+    if source is None:
+        remedy = "an `impl`: a program that is known to be right shows that the task can be solved"
+        return Finding("program", State.UNCHECKED, "nothing", "the file has no `impl` of its own", remedy), None
+    verdict = judge(task, source)
+    if verdict.passed:
+        return Finding("program", State.FINE, "passes"), verdict
+    ours = verdict.outcome is Outcome.UNJUDGED and verdict.charged_to is not Boundary.TASK
+    state = State.UNCHECKED if ours else State.FAULTY
+    reason = f"{verdict.outcome} at {verdict.stage.name}\n{verdict.message}"
+    return Finding("program", state, "the file's own `impl`", reason, "correct the `impl` or the reference"), verdict

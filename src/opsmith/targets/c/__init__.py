@@ -1,0 +1,1 @@
+"""C: what is refused before any compiler sees a program, and its canonical form."""

@@ -1,0 +1,97 @@
+"""What the package asks of a target that may lack it: the target's answer, a default, or a sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opsmith.errors import OpsmithError, UsageError
+from opsmith.records import Task
+from opsmith.targets.lookup import get_target
+from opsmith.targets.protocols import (
+    PROPOSER,
+    Canonical,
+    Costed,
+    Explained,
+    Referenced,
+    Repaired,
+    Sampled,
+    Sampler,
+    Scripted,
+    Succeeding,
+    Target,
+)
+from opsmith.targets.trial import Trial
+
+
+def write_base_prompt(target: Target) -> str:
+    """The proposer's. Raises UsageError for a target that has none, so that no model can be asked."""
+    text = target.base_prompt(PROPOSER)
+    if text is None:
+        raise UsageError(f"target {target.name!r} has no base prompt for a {PROPOSER}; expected its language described")
+    return text
+
+
+def canonical_form(target: Target, source: str) -> str:
+    """A text that is equal for programs that differ in names and layout, or else in comments and blank lines only.
+
+    Raises what the target raises for a text that is no program.
+    """
+    if isinstance(target, Canonical):
+        return target.canonical_form(source)
+    lines = (line.partition(target.comment)[0].rstrip() for line in source.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def repair_program(target: Target, task: Task, source: str) -> str | None:
+    """The program with its errors of one stage mended; None: there is nothing to mend, or the target mends nothing."""
+    return target.repair_program(task, source) if isinstance(target, Repaired) else None
+
+
+def find_repaired_stage(name: str) -> str | None:
+    """Where the target of that name refuses what it can repair; None: it repairs nothing, or is not here."""
+    try:
+        target = get_target(name)
+    except OpsmithError:
+        return None
+    return target.repaired_stage if isinstance(target, Repaired) else None
+
+
+def explain_message(task: Task, message: str) -> str:
+    """The message as the task's target explains it, or as it is where that target is not here or adds nothing."""
+    try:
+        target = get_target(task.target)
+        return target.explain_message(task, message) if isinstance(target, Explained) else message
+    except Exception:  # a target of others: a message without explanations is better than none
+        return message
+
+
+def run_reference(target: Target, trial: Trial) -> object:
+    """What the trial expects, computed once more; None where the target has no reference to run."""
+    return target.run_reference(trial) if isinstance(target, Referenced) else None
+
+
+def earlier_verifiers(target: Target) -> Sequence[str]:
+    """The versions whose unfinished runs go on under today's."""
+    return target.earlier_verifiers if isinstance(target, Succeeding) else ()
+
+
+def estimate_cost(target: Target, task: Task, source: str) -> Mapping[str, Any]:
+    """The figures of the target's cost model. Raises UsageError where it has none."""
+    if not isinstance(target, Costed):
+        raise UsageError(f"target {target.name!r} has no cost model")
+    return target.estimate_cost(task, source)
+
+
+def write_script(target: Target, task: Task, source: str) -> str:
+    """A test script for the task with this program. Raises UsageError where the target writes none."""
+    if not isinstance(target, Scripted):
+        raise UsageError(f"target {target.name!r} writes no scripts")
+    return target.write_script(task, source)
+
+
+def make_sampler(target: Target) -> Sampler:
+    """The target's program sampler. Raises UsageError where it has none."""
+    if not isinstance(target, Sampled):
+        raise UsageError(f"model 'embedded': target {target.name!r} has no sampler; try another model")
+    return target.make_sampler()

@@ -1,0 +1,35 @@
+"""Trials at sizes that are drawn for each candidate, the hidden sizes, and what a model may be told of a failure there.
+
+They are drawn from the hash of the candidate's canonical form, so that comments and names cannot draw again. A failure
+there tells a model that the program is wrong at sizes not shown, and nothing that would help to write for those sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from opsmith.records import Diagnostic
+from opsmith.targets.trial import Trial
+
+NOT_SHOWN = "sizes not shown"
+
+
+@dataclass
+class HiddenTrials:
+    """Trials that a candidate must pass beside those of its task. Each is prepared when it is asked for."""
+
+    trials: Iterator[Trial] = field(default_factory=lambda: iter(()))
+    warnings: list[str] = field(default_factory=list)  # what could not be tried, and why; whole after the last trial
+
+
+def veil_findings(errors: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings of a hidden trial without sizes, shapes, places and values."""
+    return tuple(dict.fromkeys(map(_veil_finding, errors)))
+
+
+def _veil_finding(error: Diagnostic) -> Diagnostic:
+    given = "other values than the reference's" if error.kind == "DATA" else "a program that breaks a rule there"
+    expected = "the operator at every size; the sizes that the task states were right"
+    remedy = "no loop, list or number may depend on a size unless the operator does"
+    return replace(error, where=NOT_SHOWN, given=given, expected=expected, remedy=remedy)

@@ -1,0 +1,110 @@
+"""Targets by name: built in, installed, or anywhere on the import path."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module, metadata
+from typing import Any
+
+from opsmith.errors import OpsmithError, TargetError, UsageError
+from opsmith.targets.faults import error_of, note_target, place_of_class
+from opsmith.targets.places import advise_on
+from opsmith.targets.protocols import Target
+
+
+def _import_step() -> Target:
+    target: Target = import_module("opsmith.targets.step").STEP
+    return target
+
+
+TARGETS: dict[str, Callable[[], Target]] = {"step": _import_step}
+BUILT_IN = frozenset(TARGETS)
+_NEEDED = tuple(name for name in (*Target.__annotations__, *vars(Target)) if not name.startswith("_"))
+
+
+def get_target(name: str, near: str = "") -> Target:
+    """The target of that name: built in, installed, or `module:attribute`.
+
+    Raises UsageError when there is none (`near`: a file beside which its project may lie, which is then named), and
+    TargetError when its own code fails or it lacks what every target has.
+    """
+    if name in TARGETS:
+        return _get_registered(name)
+    if name in _INSTALLED:
+        return _INSTALLED[name]
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+        return _import_target(name, module, attribute, near)
+    outside = _entry_points()
+    if name in outside:
+        return _INSTALLED.setdefault(name, _import_target(name, outside[name].module, outside[name].attr or None, near))
+    names = ", ".join(sorted({*TARGETS, *outside}))
+    raise UsageError(f"target {name!r}: no such target; known: {names}")
+
+
+_INSTALLED: dict[str, Target] = {}  # by entry point: a look at all installed packages takes milliseconds
+
+
+def is_own(name: str) -> bool:
+    """Whether the target of that name is somebody's own, so that what it does wrong is not ours."""
+    return name not in BUILT_IN
+
+
+def is_known_elsewhere(target: Target) -> bool:
+    """Whether another process finds this target by its name; one that was only registered in this process is not."""
+    is_named = target.name in BUILT_IN or target.name in _entry_points() or ":" in target.name
+    return is_named and get_target(target.name) is target
+
+
+def _entry_points() -> dict[str, metadata.EntryPoint]:
+    return {point.name: point for point in metadata.entry_points(group="opsmith.targets")}
+
+
+def _get_registered(name: str) -> Target:
+    target = TARGETS[name]()
+    if is_own(name):
+        note_target(name, type(target).__module__, target)
+    return target
+
+
+def _import_target(name: str, module: str, attribute: str | None, near: str) -> Target:
+    """The target that is `attribute` of a module anywhere on the import path; None: the module itself."""
+    if module.partition(".")[0] in sys.stdlib_module_names:  # the name may come from somebody's task file or store
+        raise UsageError(f"target {name!r}: given a module of Python's own; expected one that holds a target")
+    try:
+        target: Any = import_module(module)
+    except (Exception, SystemExit) as error:
+        note_target(name, module)
+        raise _describe_failed_import(name, module, near, error) from error
+    try:
+        for step in () if attribute is None else attribute.split("."):
+            target = getattr(target, step)
+    except AttributeError as error:
+        raise UsageError(f"target {name!r}: {error}; expected an importable module:attribute") from error
+    note_target(name, module, target)
+    _refuse_incomplete(name, target)
+    fitting: Target = target
+    return fitting
+
+
+def _refuse_incomplete(name: str, target: Any) -> None:
+    """Raises TargetError for an object that lacks what every target has."""
+    missing = [attribute for attribute in _NEEDED if not hasattr(target, attribute)]
+    if missing:
+        place = place_of_class(name)
+        raise TargetError(
+            f"target {name}: given an object without {', '.join(missing)}{place and ' at '}{place}; expected what "
+            "opsmith.targets.Target promises; try: the methods of opsmith/targets/protocols.py"
+        )
+
+
+def _describe_failed_import(name: str, module: str, near: str, error: BaseException) -> OpsmithError:
+    """That there is no such module, with what to try; or what its own code does wrong."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None and f"{module}.".startswith(f"{missing}."):
+        problem = f"target {name!r}: {error} on the import path; expected an importable module:attribute"
+        return UsageError(f"{problem}; {advise_on(module, near)}")
+    if not module or module.startswith("."):
+        return UsageError(f"target {name!r}: {error}; expected an importable module:attribute")
+    return error_of(name, error)

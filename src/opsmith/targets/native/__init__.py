@@ -1,0 +1,1 @@
+"""What languages that are compiled and executed share: signature, flags, diagnostics, build cache, one build."""

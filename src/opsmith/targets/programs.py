@@ -1,0 +1,70 @@
+"""What a target tells of its programs: a graph to draw, traits to count by, operators to package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from opsmith.records import Task
+
+NodeKind = Literal["input", "operation", "output", "unused"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One application, or an end of the graph. `unused`: where a result goes that nothing consumes."""
+
+    id: str
+    label: str  # what it does: Map
+    detail: str = ""  # with which function and numbers: fn_exp, b=1
+    kind: NodeKind = "operation"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What flows from one node to another."""
+
+    source: str
+    target: str
+    type_text: str
+    operand: int = 0  # its place among several of the target, from 1; 0: the only one
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """A program as a graph. The nodes stand in an order in which they can run, so that there is no circle."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def __post_init__(self) -> None:
+        place = {node.id: index for index, node in enumerate(self.nodes)}
+        if len(place) < len(self.nodes):
+            raise ValueError("Dataflow: two nodes have one id")
+        for edge in self.edges:
+            if edge.source not in place or edge.target not in place or place[edge.source] >= place[edge.target]:
+                raise ValueError(f"Dataflow: edge {edge.source} -> {edge.target} leads to no later node")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """Two properties of a right program, by which results are told apart."""
+
+    shapes: bool  # it manipulates shapes, beyond computing
+    reuses: bool  # it uses something more than once that the language lets be used once
+
+    @property
+    def name(self) -> str:
+        """`Arith-Once`, `Arith-Reuse`, `Shape-Once` or `Shape-Reuse`, as the paper calls them."""
+        return f"{'Shape' if self.shapes else 'Arith'}-{'Reuse' if self.reuses else 'Once'}"
+
+
+@dataclass(frozen=True)
+class Solved:
+    """An operator to be packaged."""
+
+    name: str  # of its function: an identifier in lower case, another one for each operator of a package
+    task: Task
+    source: str  # a program that passed
+    facts: Mapping[str, str]  # where it comes from, in words, for its documentation

@@ -1,0 +1,319 @@
+"""What a language gives the rest of the system: `Target`, which every one has, and what one may add.
+
+A target is one object that fits `Target`, named in `opsmith.targets.TARGETS` or by the packaging entry point
+`opsmith.targets`. Each further protocol is a capability: a target has it when it has its methods. `capabilities` says
+what the package does with a target that lacks one.
+
+Methods that execute code of a task's author (`list_trials`, `run_programs`, `run_reference`, `audit_task`,
+`estimate_cost`, `encode_inputs`, `compare_outputs`) are called in confined worker processes only.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from opsmith.records import Task
+from opsmith.targets.audit import Finding, Judge
+from opsmith.targets.hidden import HiddenTrials
+from opsmith.targets.programs import Dataflow, Solved, Traits
+from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
+
+PROPOSER, GUARDIAN = "proposer", "guardian"  # roles of agents
+
+
+class Target(Protocol):
+    """A language that candidates are written in: all that a run needs of one."""
+
+    name: str
+    verifier: str  # version of what a verdict means; stored with each
+    comment: str  # what begins a comment that ends with its line
+    stages: tuple[str, ...]  # where `check_program` refuses; the first is that of texts that are no program at all
+
+    def read_task(self, text: str, task_id: str, path: str = "") -> Task:
+        """A task file's text as a Task. Raises TaskError with line and column."""
+        ...
+
+    def base_prompt(self, role: str) -> str | None:
+        """The static text that opens an agent's prompt; None: no agent of that role is asked about this language.
+
+        PROPOSER: what the language is, its operations and usage patterns, with examples; every language has it.
+        GUARDIAN: how the one mistake that a second model call may mend is mended.
+        """
+        ...
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        """The program in `text` if the text as a whole is one, unwrapped where needed; None: it is not a program."""
+        ...
+
+    def check_program(self, task: Task, source: str) -> Checked:
+        """All that can be said of a program before it runs; cheap, needs no tensors."""
+        ...
+
+    def list_trials(self, task: Task) -> Sequence[Trial]:
+        """All trials in the order they are run, cheapest first; cached. Raises TaskFault."""
+        ...
+
+    def run_programs(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
+        """Execute checked programs of one task on one trial and compare: what each showed, in order.
+
+        A fault that only some of them bring to light is given in their place; raises TaskFault for one of the trial.
+        """
+        ...
+
+
+# -- how candidates are judged
+
+
+@runtime_checkable
+class Executed(Protocol):
+    """Candidates are executed instead of interpreted: each gets a process of its own.
+
+    `execute_program` runs there, confined, and sees the source and one trial's inputs; neither the task nor an expected
+    value enters that process. What comes out is bytes, which are compared elsewhere: a forged answer is only another
+    answer. `Target.run_programs` is not called.
+    """
+
+    def runtime_paths(self) -> Sequence[Path]:
+        """Files and folders that a candidate may read: its language's runtime. Never a folder of tasks."""
+        ...
+
+    def encode_inputs(self, trial: Trial) -> bytes:
+        """What a candidate is given for a trial: its inputs, without anything that tells the outputs."""
+        ...
+
+    def execute_program(self, source: str, inputs: bytes) -> bytes:
+        """In the candidate's process: the source's outputs. An exception is a failure of the candidate at RUN."""
+        ...
+
+    def compare_outputs(self, trial: Trial, outputs: bytes) -> TrialResult:
+        """Whether these are the trial's outputs; bytes that are none are refused at RUN. Raises TaskFault."""
+        ...
+
+
+@runtime_checkable
+class HidesSizes(Protocol):
+    """Candidates are also tried at sizes drawn for each of them: the hidden sizes.
+
+    `Trial.name` says the sizes, to people only. A TaskFault at a hidden size is nobody's fault: it is left out.
+    """
+
+    def hidden_trials(self, task: Task, program: Any) -> HiddenTrials | None:
+        """Those of a program that `check_program` passed; None: the task's own trials say it all."""
+        ...
+
+
+@runtime_checkable
+class Preloaded(Protocol):
+    """A built-in target that has something to import before workers are forked, once for all of them."""
+
+    def preload_modules(self) -> None: ...
+
+
+@runtime_checkable
+class Referenced(Protocol):
+    """Expected values come from a reference, beside which the time of a verdict is measured."""
+
+    def run_reference(self, trial: Trial) -> object:
+        """Compute what a trial expects once more, and nothing else."""
+        ...
+
+
+@runtime_checkable
+class Succeeding(Protocol):
+    """Its verifier follows earlier ones whose unfinished runs go on under today's."""
+
+    earlier_verifiers: Sequence[str]
+
+
+@runtime_checkable
+class Audited(Protocol):
+    """It can judge a task file: whether a wrong answer would pass, and what does not matter."""
+
+    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
+        """All findings on `task`, whose own program is `source`. Executes code of the task's author."""
+        ...
+
+
+# -- what is known of a program
+
+
+@runtime_checkable
+class Canonical(Protocol):
+    """It can tell programs that differ in names only. Without it, comments and blank lines are all that is dropped."""
+
+    def canonical_form(self, source: str) -> str:
+        """A text that is equal for isomorphic programs: locals renamed, comments and layout dropped."""
+        ...
+
+
+@runtime_checkable
+class Repaired(Protocol):
+    """Errors of one stage can be mended by rule. (STeP: a stream that is consumed twice, by Copy.)"""
+
+    repaired_stage: str  # where such errors are refused, one of `Target.stages`
+
+    def repair_program(self, task: Task, source: str) -> str | None:
+        """A rewrite that mends these errors and nothing else, or None when there is nothing to mend."""
+        ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """Findings have words of their own: `D2` of a finding is a shape set with D = 2.
+
+    Asked where a message is shown to a person or to a model; what is stored and counted stays as it is.
+    """
+
+    def explain_message(self, task: Task, message: str) -> str:
+        """The message with such words explained; explaining it once more changes nothing."""
+        ...
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """Programs are graphs."""
+
+    def build_dataflow(self, task: Task, source: str) -> Dataflow | None:
+        """The program's graph; None where it has none: it does not parse, or is not well typed."""
+        ...
+
+
+@runtime_checkable
+class Classified(Protocol):
+    """Kinds of programs can be told apart (paper, table 2)."""
+
+    def find_traits(self, task: Task, source: str) -> Traits | None:
+        """The traits of a program for `task`; None when it is no right program of the language."""
+        ...
+
+
+@runtime_checkable
+class Costed(Protocol):
+    """It has a cost model."""
+
+    def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
+        """Its figures, by name."""
+        ...
+
+
+# -- where programs come from
+
+
+class Policy(Protocol):
+    """A program sampler that was fitted on the programs of one prompt."""
+
+    def sample_program(self, task: Task, temperature: float, rng: random.Random) -> str:
+        """The text of one program for `task`; depends on nothing but the arguments and the examples fitted on."""
+        ...
+
+
+class Sampler(Protocol):
+    """The program sampler of a language."""
+
+    def fit_policy(self, examples: Sequence[tuple[Task, str]]) -> Policy:
+        """A policy fitted on (task, program) pairs; deterministic."""
+        ...
+
+
+@runtime_checkable
+class Sampled(Protocol):
+    """The embedded chat model can answer in this language."""
+
+    def make_sampler(self) -> Sampler: ...
+
+
+@runtime_checkable
+class Searched(Protocol):
+    """Programs can be enumerated without a model: `opsmith run --model search`."""
+
+    def enumerate_programs(self, task: Task) -> Iterator[str]:
+        """Well-typed programs for a task, each once, the best first; the same on every call. It may end."""
+        ...
+
+
+@runtime_checkable
+class Bare(Protocol):
+    """Tasks can be shown as plain code of the host language, without structural IR: the texts of a bare prompt.
+
+    All are made from the same sources as those of the structural one.
+    """
+
+    bare_reply: str  # what a reply should be, in words: for the message about one that holds no program
+
+    def bare_prompt(self) -> str:
+        """The static base prompt; its examples are fenced `bare_task` texts."""
+        ...
+
+    def bare_task(self, task: Task, source: str | None) -> str:
+        """A task as code with this program in it; None: with the place that is left for it."""
+        ...
+
+    def bare_answer(self, task: Task, source: str) -> str:
+        """A program as a reply to a bare prompt would give it; `read_program` takes it."""
+        ...
+
+    def read_bare(self, text: str) -> tuple[str, str | None] | None:
+        """The inverse of `bare_task`, from the text alone: a task text as prompts show it, and its program or None.
+
+        None: the text is nothing that `bare_task` wrote. Never executes anything.
+        """
+        ...
+
+
+# -- what is taken away, or shared with other languages
+
+
+@runtime_checkable
+class Scripted(Protocol):
+    """A program can be written as a script that tests it without Opsmith: `opsmith codegen`."""
+
+    def write_script(self, task: Task, source: str) -> str:
+        """A self-contained test script for the task with this program."""
+        ...
+
+
+@runtime_checkable
+class Packaged(Protocol):
+    """Programs can be taken away as a Python package that runs without Opsmith."""
+
+    requirements: Sequence[str]  # what the package needs beside Python, as pip knows them
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
+        """The files of a package `name` by path: `NAME/...`, which defines a function for each operator and imports
+        nothing but itself and the requirements, and `tests/...`, which need pytest as well.
+
+        Equal arguments give equal files. Texts of tasks and programs never become code other than what they are as
+        functions and references of a task's author.
+        """
+        ...
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        """What a reader of the package's README has to know of this language's operators, in Markdown."""
+        ...
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """Task files state problems that can be asked for in another language too."""
+
+    def problem_digest(self, task: Task) -> str:
+        """The hash of what `task` asks for in any language: equal for one problem in two languages.
+
+        `Task.digest` names a task: a problem as one language is asked for it.
+        """
+        ...
+
+
+@runtime_checkable
+class Adapting(Protocol):
+    """Problems that task files of other targets state can be asked for in this language."""
+
+    def adapt_task(self, task: Task) -> Task:
+        """The problem of another target's task as a task of this one, with the same id and group.
+
+        Raises TaskError for a problem that this language cannot be asked for.
+        """
+        ...

@@ -1,0 +1,210 @@
+"""A run as it stands just now: state, progress, tasks, rounds, spending, last verdicts, in one record."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from opsmith.records import Outcome, Task
+from opsmith.results.counting import group_of
+from opsmith.store import Store
+from opsmith.store.pages import (
+    SampleKind,
+    SampleLine,
+    SolvedTask,
+    count_kinds,
+    judged_since,
+    last_failures,
+    last_verdicts,
+    list_solutions,
+    session_settings,
+)
+from opsmith.store.queries import RunSummary
+from opsmith.store.rows import RoundInfo
+
+LAST = 12  # verdicts that are listed
+RATE_S = 60.0  # over which the speed is taken
+
+
+class RunState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"  # a process works on it, and waits
+    STOPPED = "stopped"  # no process works on it; the same command goes on
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True)
+class RoundLine:
+    number: int
+    level: str
+    demonstrations: int
+    tasks: int  # attempted
+    planned: int  # samples
+    judged_count: int
+    right: int
+    solved: tuple[str, ...] | None  # None: it goes on
+
+
+@dataclass(frozen=True)
+class TaskCell:
+    """A task with what is known of it; `right` of `judged_count` samples are of all rounds."""
+
+    id: str
+    group: str
+    right: int
+    judged_count: int
+    solution: SolvedTask | None
+
+    @property
+    def was_given(self) -> bool:
+        """It was solved before the run began."""
+        return self.solution is not None and self.solution.sample is None
+
+
+@dataclass(frozen=True)
+class RunSnapshot:
+    summary: RunSummary
+    state: RunState
+    wish_paused: bool  # somebody asked for a pause, whether or not a process is there to obey
+    rounds: tuple[RoundLine, ...]
+    groups: Mapping[str, tuple[TaskCell, ...]]
+    counts: Counter[SampleKind]
+    last: tuple[SampleLine, ...]
+    problems: tuple[tuple[int, str, str, str], ...]  # round, task, charged to, message
+    per_minute: float | None  # verdicts; None: no process works on it
+    max_cost: float | None  # USD
+
+    @property
+    def id(self) -> str:
+        return self.summary.info.id
+
+    @property
+    def solved_count(self) -> int:
+        """Tasks that the run solved itself; those given at its start apart."""
+        return sum(cell.solution is not None and not cell.was_given for cell in self.task_cells)
+
+    @property
+    def pending_count(self) -> int:
+        """Tasks with a right answer in the round that goes on; its end makes them solved."""
+        return sum(cell.right > 0 and cell.solution is None for cell in self.task_cells) if self.current_round else 0
+
+    @property
+    def task_count(self) -> int:
+        return sum(not cell.was_given for cell in self.task_cells)
+
+    @property
+    def task_cells(self) -> list[TaskCell]:
+        return [cell for cells in self.groups.values() for cell in cells]
+
+    @property
+    def current_round(self) -> RoundLine | None:
+        """The round that goes on."""
+        return self.rounds[-1] if self.rounds and self.rounds[-1].solved is None else None
+
+    @property
+    def left_s(self) -> float | None:
+        """About how long the round still takes; None: not known."""
+        if self.current_round is None or not self.per_minute or self.state is not RunState.RUNNING:
+            return None
+        return max(0, self.current_round.planned - self.current_round.judged_count) / self.per_minute * 60
+
+
+class SnapshotReader:
+    """Makes snapshots; what cannot change any more (a run's tasks, rounds that have ended) is read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tasks: dict[str, list[Task]] = {}
+        self._ended: dict[tuple[str, int], Counter[SampleKind]] = {}
+        self._finished: dict[str, RunSummary] = {}
+
+    def list_tasks(self, run: str) -> list[Task]:
+        if run not in self._tasks:
+            self._tasks[run] = sorted(self._store.read_tasks(run), key=lambda task: task.id)
+        return self._tasks[run]
+
+    def read_summary(self, run: str) -> RunSummary:
+        summary = self._finished.get(run) or self._store.summarise_run(run)
+        if summary.finished:
+            self._finished[run] = summary
+        return summary
+
+    def read_state(self, run: str) -> tuple[RunState, bool]:
+        """How a run stands just now, and whether somebody wished that it pauses."""
+        if self._store.end_reason(run) is not None:
+            return RunState.FINISHED, False
+        wish = self._store.is_paused(run)
+        if not self._store.is_held(run):
+            return RunState.STOPPED, wish
+        return RunState.PAUSED if wish else RunState.RUNNING, wish
+
+    def read_snapshot(self, run: str) -> RunSnapshot:
+        """Raises UsageError when there is no such run."""
+        store, summary = self._store, self.read_summary(run)
+        rounds = store.read_rounds(run)
+        counts = self._count_samples(run, rounds)
+        by_round, by_task = _tally_kinds(counts)
+        state, wish = self.read_state(run)
+        recent = (
+            None if state in (RunState.FINISHED, RunState.STOPPED) else judged_since(store, run, time.time() - RATE_S)
+        )
+        return RunSnapshot(
+            summary=summary,
+            state=state,
+            wish_paused=wish,
+            rounds=tuple(_make_line(info, solved, by_round[info.number]) for info, solved in rounds),
+            groups=_group_cells(self.list_tasks(run), list_solutions(store, run), by_task),
+            counts=counts,
+            last=tuple(last_verdicts(store, run, LAST)),
+            problems=tuple(last_failures(store, run, 3)),
+            per_minute=recent,
+            max_cost=session_settings(store, run).get("max_cost"),
+        )
+
+    def _count_samples(
+        self, run: str, rounds: Iterable[tuple[RoundInfo, tuple[str, ...] | None]]
+    ) -> Counter[SampleKind]:
+        total: Counter[SampleKind] = Counter()
+        for info, solved in rounds:
+            counts = self._ended.get((run, info.number)) or count_kinds(self._store, run, info.number)
+            if solved is not None:
+                self._ended[run, info.number] = counts
+            total.update(counts)
+        return total
+
+
+@dataclass
+class _Tally:
+    judged_count: int = 0
+    right: int = 0
+
+
+def _tally_kinds(counts: Mapping[SampleKind, int]) -> tuple[dict[int, _Tally], dict[str, _Tally]]:
+    """Judged samples and right ones, by round and by task."""
+    rounds: dict[int, _Tally] = defaultdict(_Tally)
+    tasks: dict[str, _Tally] = defaultdict(_Tally)
+    for kind, samples in counts.items():
+        for tally in (rounds[kind.round], tasks[kind.task]) if kind.outcome is not None else ():
+            tally.judged_count += samples
+            tally.right += samples if kind.outcome is Outcome.PASSED else 0
+    return rounds, tasks
+
+
+def _make_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally) -> RoundLine:
+    sizes = len(info.demonstrations), len(info.attempted), info.planned
+    return RoundLine(info.number, info.level, *sizes, tally.judged_count, tally.right, solved)
+
+
+def _group_cells(
+    tasks: Iterable[Task], solved: Iterable[SolvedTask], tallies: Mapping[str, _Tally]
+) -> dict[str, tuple[TaskCell, ...]]:
+    by_digest = {solution.digest: solution for solution in solved}
+    groups: dict[str, list[TaskCell]] = {}
+    for task in tasks:
+        tally = tallies.get(task.id, _Tally())
+        cell = TaskCell(task.id, group_of(task), tally.right, tally.judged_count, by_digest.get(task.digest))
+        groups.setdefault(cell.group, []).append(cell)
+    return {group: tuple(cells) for group, cells in groups.items()}

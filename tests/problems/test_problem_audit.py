@@ -1,0 +1,49 @@
+"""The neutral checks say of a problem file whether its data tells right from wrong."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from problems.examples import RMS_NORM, SOFTMAX, TOP_TWO, read_example
+
+from opsmith.problems.audit.findings import Finding, State
+from opsmith.problems.audit.problem import audit_problem
+
+PAGE = Path(__file__).parents[2] / "docs" / "problem-files.md"
+
+
+def find_faults(text: str, *changes: tuple[str, str]) -> list[Finding]:
+    return [finding for finding in audit_problem(read_example(text, *changes)) if finding.state is not State.FINE]
+
+
+def read_page() -> str:
+    _, _, block = PAGE.read_text("utf-8").partition("```yaml\n")
+    return textwrap.dedent(block.partition("```")[0])
+
+
+@pytest.mark.parametrize("text", [SOFTMAX, RMS_NORM, TOP_TWO, read_page()])
+def test_a_sound_file_is_fine(text: str) -> None:
+    assert find_faults(text) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "check", "words"),
+    [
+        ("torch.softmax(x, -1)", "torch.zeros_like(x)", "answers", "y = zeros"),
+        ("torch.softmax(x, -1)", "torch.softmax(x, -1) * torch.rand(1)", "reference", "it is random"),
+        ("data: normal", 'data: "torch.ones(M, N)"', "inputs", "a `data` that draws"),
+        ("torch.softmax(x, -1)", "(x - x) / (x - x)", "data", "NaN in the reference"),
+    ],
+)
+def test_a_weak_file_is_told_what_to_do(before: str, after: str, check: str, words: str) -> None:
+    findings = find_faults(SOFTMAX, (before, after))
+    texts = [f"{row.tried} {row.found} {row.remedy}" for row in findings if row.check == check]
+    assert any(words in text for text in texts), findings
+    assert not any("data_transform" in text or "data_gen" in text for text in texts)
+
+
+def test_an_input_that_no_output_needs_is_found() -> None:
+    more = ("data: normal}]", "data: normal}, {name: bias, dtype: fp32, shape: [N], data: normal}]")
+    (finding,) = find_faults(SOFTMAX, more, ("softmax(x):", "softmax(x, bias):"))
+    assert finding.check == "inputs"
+    assert "may ignore bias" in finding.found

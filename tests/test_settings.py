@@ -1,0 +1,29 @@
+"""Settings have flat names outside and groups inside; both say the same."""
+
+import pytest
+from pydantic import ValidationError
+
+from opsmith.settings import GROUP_OF, NAMES, Settings
+
+
+def test_flat_names_and_groups_are_the_same_settings() -> None:
+    flat = Settings(samples=8, model="search", max_cost=2.0, tasks=("attn_0",))
+    assert (flat.method.samples, flat.provider.model, flat.spending.max_cost) == (8, "search", 2.0)
+    assert Settings(**flat.as_flat()) == flat == Settings(**flat.as_flat("json")) == Settings(**flat.model_dump())
+
+
+def test_every_name_is_in_one_group() -> None:
+    assert len(set(NAMES)) == len(NAMES) == len(GROUP_OF) + 3
+    assert set(Settings().as_flat()) == set(NAMES)
+
+
+def test_a_replaced_setting_leaves_its_neighbours_and_is_checked() -> None:
+    before = Settings(samples=8, levels=2)
+    assert before.replace(samples=9).as_flat() == before.as_flat() | {"samples": 9}
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        before.replace(samples=0)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ValidationError, match="sample"):
+        Settings(sample=8)
