@@ -13,7 +13,7 @@ from pathlib import Path
 
 from opsmith.running.channel import read_frame, write_frame
 from opsmith.running.sandbox import Sandbox, confine_candidate
-from opsmith.targets import Executed, get_target
+from opsmith.targets import Hosted, get_target
 from opsmith.targets.faults import fault_of
 
 READY, BROKEN, OUTPUTS, ERROR = b"ready", b"broken", b"=", b"!"
@@ -37,14 +37,14 @@ def serve_candidate(fd: int, sandbox: Sandbox) -> None:
         write_frame(fd, _run_program(target, request["source"], inputs))
 
 
-def _load_target(name: str) -> tuple[Executed, list[Path]]:
+def _load_target(name: str) -> tuple[Hosted, list[Path]]:
     """The target, and what its candidates may read."""
     target = get_target(name)
-    assert isinstance(target, Executed)
+    assert isinstance(target, Hosted)
     return target, list(target.runtime_paths())
 
 
-def _run_program(target: Executed, source: str, inputs: bytes) -> bytes:
+def _run_program(target: Hosted, source: str, inputs: bytes) -> bytes:
     try:
         return OUTPUTS + target.execute_program(source, inputs)
     except BaseException as error:  # SystemExit and its like too: whatever it is, the program raised it

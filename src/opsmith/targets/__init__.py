@@ -7,14 +7,19 @@ finds targets by name.
 from __future__ import annotations
 
 from opsmith.targets.lookup import BUILT_IN, TARGETS, get_target, is_known_elsewhere, is_own
-from opsmith.targets.protocols import Executed, Policy, Sampler, Target
+from opsmith.targets.programs import Build
+from opsmith.targets.protocols import Built, Executed, Hosted, Loaded, Policy, Sampler, Target
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult, is_lack_of_memory, list_runnable
 
 __all__ = [
     "BUILT_IN",
     "TARGETS",
+    "Build",
+    "Built",
     "Checked",
     "Executed",
+    "Hosted",
+    "Loaded",
     "Policy",
     "Sampler",
     "Target",

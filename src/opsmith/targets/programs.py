@@ -1,4 +1,4 @@
-"""What a target tells of its programs: a graph to draw, traits to count by, operators to package."""
+"""What a target makes of its programs: artefacts, a graph to draw, traits to count by, operators to package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from opsmith.records import Task
+from opsmith.records import Diagnostic, Task
+
+
+@dataclass(frozen=True)
+class Build:
+    """What building a program gave: artefacts, or findings against the source, or what of ours failed."""
+
+    artefacts: Mapping[str, bytes]  # by name; empty when it was refused or failed
+    errors: tuple[Diagnostic, ...] = ()  # why the program is refused at COMPILE
+    failure: str = ""  # what of ours failed, in words: the candidate stays unjudged
+    toolchain: str = ""  # compiler with version, instruction set and flags: stored with the verdict
+    threads: int = 1  # that its process may have
+
+    def __post_init__(self) -> None:
+        if bool(self.artefacts) + bool(self.errors) + bool(self.failure) != 1:
+            raise ValueError("Build: expected artefacts, or errors, or a failure")
+
 
 NodeKind = Literal["input", "operation", "output", "unused"]
 

@@ -5,7 +5,7 @@ A target is one object that fits `Target`, named in `opsmith.targets.TARGETS` or
 what the package does with a target that lacks one.
 
 Methods that execute code of a task's author (`list_trials`, `run_programs`, `run_reference`, `audit_task`,
-`estimate_cost`, `encode_inputs`, `compare_outputs`) are called in confined worker processes only.
+`estimate_cost`, `hidden_trials`, `encode_inputs`, `compare_outputs`) are called in confined worker processes only.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.programs import Dataflow, Solved, Traits
+from opsmith.targets.programs import Build, Dataflow, Solved, Traits
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 PROPOSER, GUARDIAN = "proposer", "guardian"  # roles of agents
@@ -69,27 +70,63 @@ class Target(Protocol):
 
 @runtime_checkable
 class Executed(Protocol):
-    """Candidates are executed instead of interpreted: each gets a process of its own.
+    """Candidates are executed instead of interpreted, each apart from its task: `Target.run_programs` is not called.
 
-    `execute_program` runs there, confined, and sees the source and one trial's inputs; neither the task nor an expected
-    value enters that process. What comes out is bytes, which are compared elsewhere: a forged answer is only another
-    answer. `Target.run_programs` is not called.
+    A candidate is given a trial's inputs as bytes, and neither the task nor an expected value. What comes out is bytes,
+    which are compared elsewhere: a forged answer is only another answer. How it is executed: `Hosted` or `Loaded`.
     """
+
+    def encode_inputs(self, trial: Trial) -> bytes:
+        """In the task's worker: what a candidate is given for a trial: its inputs, without anything that tells the
+        outputs. Equal for all candidates of the task."""
+        ...
+
+    def compare_outputs(self, trial: Trial, outputs: bytes) -> TrialResult:
+        """In the task's worker: whether these are the trial's outputs; bytes that are none are refused at RUN. Raises
+        TaskFault."""
+        ...
+
+
+@runtime_checkable
+class Hosted(Protocol):
+    """Sources are executed by the target's own Python code, in a process for each candidate."""
 
     def runtime_paths(self) -> Sequence[Path]:
         """Files and folders that a candidate may read: its language's runtime. Never a folder of tasks."""
         ...
 
-    def encode_inputs(self, trial: Trial) -> bytes:
-        """What a candidate is given for a trial: its inputs, without anything that tells the outputs."""
-        ...
-
     def execute_program(self, source: str, inputs: bytes) -> bytes:
-        """In the candidate's process: the source's outputs. An exception is a failure of the candidate at RUN."""
+        """In the candidate's process, confined: the source's outputs. An exception is a failure of the candidate at
+        RUN."""
         ...
 
-    def compare_outputs(self, trial: Trial, outputs: bytes) -> TrialResult:
-        """Whether these are the trial's outputs; bytes that are none are refused at RUN. Raises TaskFault."""
+
+@runtime_checkable
+class Built(Protocol):
+    """Programs are compiled before they run: the last of the target's `stages` is COMPILE."""
+
+    def build_program(self, task: Task, source: str) -> Build:
+        """In our own process, by several threads at once: what `check_program` passed, built.
+
+        It runs no code of the source's author or of the task's: a compiler is started confined (`running`).
+        """
+        ...
+
+
+@runtime_checkable
+class Loaded(Protocol):
+    """The artefacts of a build are loaded into a process for each candidate, which starts without torch."""
+
+    def runtime_paths(self) -> Sequence[Path]:
+        """Files and folders that a candidate may read: what a late `dlopen` needs. Never a folder of tasks."""
+        ...
+
+    def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+        """In the candidate's process, confined: the outputs for a trial's inputs. An exception is a failure of the
+        candidate at RUN.
+
+        `artefacts`: by name, paths that can be read and loaded (`/proc/self/fd/7`). `inputs` may be shared memory.
+        """
         ...
 
 
@@ -294,6 +331,14 @@ class Packaged(Protocol):
         """What a reader of the package's README has to know of this language's operators, in Markdown."""
         ...
 
+    def describe_proof(self, name: str) -> str:
+        """What the package's tests compare, in Markdown."""
+        ...
+
+    def describe_ownership(self, name: str) -> str:
+        """Whose code runs when an operator is called or tested, in Markdown."""
+        ...
+
 
 @runtime_checkable
 class Portable(Protocol):
@@ -304,6 +349,10 @@ class Portable(Protocol):
 
         `Task.digest` names a task: a problem as one language is asked for it.
         """
+        ...
+
+    def find_problem(self, task: Task) -> Problem:
+        """What `task` asks for in any language."""
         ...
 
 
