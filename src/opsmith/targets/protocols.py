@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
@@ -340,6 +341,10 @@ class Portable(Protocol):
 
         `Task.digest` names a task: a problem as one language is asked for it.
         """
+        ...
+
+    def find_problem(self, task: Task) -> Problem:
+        """What `task` asks for in any language."""
         ...
 
 

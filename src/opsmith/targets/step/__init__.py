@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from opsmith.problems.digest import hash_problem
+from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Stage, Task, strip_number
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
@@ -67,7 +68,10 @@ class StepTarget:
         return Task(task_id, self.name, write_spec(bare), spec.impl, strip_number(task_id), path, visible)
 
     def problem_digest(self, task: Task) -> str:
-        return hash_problem(spec_of(task.text).problem)
+        return hash_problem(self.find_problem(task))
+
+    def find_problem(self, task: Task) -> Problem:
+        return spec_of(task.text).problem
 
     def base_prompt(self, role: str) -> str | None:
         return _read_prompt(f"{role}.yaml") if role in ROLES else None
