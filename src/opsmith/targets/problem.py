@@ -14,7 +14,7 @@ from typing import Any
 from opsmith.errors import UsageError
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.files.canonical import write_problem
-from opsmith.problems.files.reading import is_problem_file, read_problem, read_problem_with_warnings
+from opsmith.problems.files.reading import read_problem, read_problem_with_warnings
 from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
@@ -22,8 +22,6 @@ from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 NAME = "problem"
 TRY_TARGET = "try: --target c, or a line `target: c` in the file"
-
-__all__ = ["NAME", "PROBLEM", "is_problem_file", "refuse_without_language"]
 
 
 @lru_cache(maxsize=512)
@@ -33,10 +31,17 @@ def _read_text(text: str) -> Problem:
 
 def refuse_without_language(task: Task) -> Task:
     """The task, if it asks for its problem in a language. Raises UsageError."""
+    if message := explain_lack_of_language(task):
+        raise UsageError(message)
+    return task
+
+
+def explain_lack_of_language(task: Task) -> str:
+    """Why nothing can be asked for yet; "": the task's problem is asked for in a language."""
     if task.target != NAME:
-        return task
+        return ""
     place = task.path or f"task {task.id}"
-    raise UsageError(f"{place}: given a problem in no language; expected one that it is asked for in; {TRY_TARGET}")
+    return f"{place}: given a problem in no language; expected one that it is asked for in; {TRY_TARGET}"
 
 
 class ProblemTarget:
