@@ -331,6 +331,14 @@ class Packaged(Protocol):
         """What a reader of the package's README has to know of this language's operators, in Markdown."""
         ...
 
+    def describe_proof(self, name: str) -> str:
+        """What the package's tests compare, in Markdown."""
+        ...
+
+    def describe_ownership(self, name: str) -> str:
+        """Whose code runs when an operator is called or tested, in Markdown."""
+        ...
+
 
 @runtime_checkable
 class Portable(Protocol):

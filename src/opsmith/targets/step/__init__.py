@@ -176,6 +176,16 @@ class StepTarget:
 
         return describe_usage(name, operators)
 
+    def describe_proof(self, name: str) -> str:
+        from opsmith.targets.step.library.package import PROOF  # noqa: PLC0415 - imports torch
+
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        from opsmith.targets.step.library.package import OWNERSHIP  # noqa: PLC0415 - imports torch
+
+        return OWNERSHIP
+
     def enumerate_programs(self, task: Task) -> Iterator[str]:
         from opsmith.targets.step.sampler.search import search_programs  # noqa: PLC0415 - imports the sampler
 
