@@ -77,6 +77,16 @@ class Boundary(StrEnum):
     OURS = "ours"
 
 
+def strip_number(task_id: str) -> str:
+    """What a task is grouped by unless its file says otherwise: its id without the number behind the last `_`.
+
+    >>> strip_number("attn_0"), strip_number("top_k")
+    ('attn', 'top_k')
+    """
+    stem, _, number = task_id.rpartition("_")
+    return stem if stem and number.isdigit() else task_id
+
+
 def printable(text: str, keep: str = "") -> str:
     """A text without what steers a terminal or turns the direction of reading; characters of `keep` stay."""
     visible = text
@@ -134,7 +144,7 @@ class Task:
     target: str
     text: str
     impl: str | None = None
-    group: str = ""  # what results are grouped by; the id's stem before its last "_" unless the reader knows better
+    group: str = ""  # what results are grouped by; "": the id without its number (`strip_number`)
     path: str = ""  # where it was read from, for messages only
     shown: str = ""  # the text without what only the verifier needs (extra shape sets, margins); "": all of it
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from clocks import lasts_at_most, stretch_bound
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -83,9 +84,8 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_reply_costs_little(name: str) -> None:
     text = HOSTILE[name]
-    start = time.process_time()
-    found = read_reply(STEP, TASK, text)
-    assert time.process_time() - start < 3.0
+    with lasts_at_most(6.0):
+        found = read_reply(STEP, TASK, text)
     assert (found.source is None) == bool(found.errors)
     assert len(str(found.errors)) < 1000
     assert len(text) <= MAX_REPLY or found.source is None
@@ -123,7 +123,7 @@ def test_a_usual_reply_is_read_quickly() -> None:
     text = SHAPES["YAML in a yaml fence"]["reply"]
     read_reply(STEP, TASK, text)
     best = min(_seconds(text) for _ in range(50))
-    assert best < 0.003  # 0.2 ms on the machine it was written on
+    assert best < stretch_bound(0.003)  # 0.2 ms on the machine it was written on
 
 
 def _seconds(text: str) -> float:

@@ -62,7 +62,7 @@ def test_ctrl_c_and_a_closed_terminal_end_verify_and_its_workers(tmp_path, sent)
     wait_until(lambda: len(descendants(process.pid)) == 2)
     below = descendants(process.pid)
     process.send_signal(sent)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=100)
     assert (process.returncode, errors) == (130, "opsmith: interrupted\n")
     wait_until(lambda: not alive(below))
 
@@ -79,7 +79,7 @@ def test_ctrl_c_ends_a_run_in_good_order_and_kill_leaves_no_process(tasks):
         process = start(*command)
         wait_until(lambda: server.count > 5)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=100)
         assert process.returncode == 130
         assert "(interrupted)" in output
         assert "the same command goes on from here" in errors
@@ -89,5 +89,5 @@ def test_ctrl_c_ends_a_run_in_good_order_and_kill_leaves_no_process(tasks):
         wait_until(lambda: server.count > asked + 5 and len(descendants(process.pid)) > 1)
         below = descendants(process.pid)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=100)
         wait_until(lambda: not alive(below))

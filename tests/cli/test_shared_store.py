@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from clocks import lasts_at_most
 from models.servers import OpenAIServer, refused
 from postgres import PASSWORD
 from starlette.testclient import TestClient
@@ -16,7 +17,6 @@ from opsmith.cli.app import build_app
 from opsmith.errors import StoreError
 from opsmith.store import Store
 from opsmith.ui.app import make_app
-from opsmith.ui.feed import LOOK_S
 from opsmith.ui.guard import Access
 
 pytest.importorskip("openai", reason="the providers extra is not installed")
@@ -117,7 +117,7 @@ def test_the_pages_show_what_another_process_writes(call, run):
             with Store.open(call.url) as other:
                 other.put([]).result()
                 other.put([_wish(run)]).result()
-            end = time.monotonic() + 10 * LOOK_S
+            end = time.monotonic() + 60
             while store.version() == before and time.monotonic() < end:
                 time.sleep(0.05)
             assert store.version() != before
@@ -159,12 +159,11 @@ def test_every_command_that_has_a_folder_of_runs_has_a_store(opsmith):
     ],
 )
 def test_a_wrong_address_is_one_message_soon_and_without_the_password(opsmith, url, code, words):
-    began = time.monotonic()
-    done = opsmith("runs", "--store", url.format(PASSWORD))
+    with lasts_at_most(20.0, time.monotonic):
+        done = opsmith("runs", "--store", url.format(PASSWORD))
     assert (done.code, done.out) == (code, "")
     assert words in done.err
     assert PASSWORD not in done.err
-    assert time.monotonic() - began < 12
 
 
 def test_a_wrong_password_and_a_missing_database_say_so(opsmith, postgres):
@@ -190,4 +189,4 @@ def test_a_user_who_may_only_read_reads_and_changes_nothing(call, run, opsmith):
     assert run in opsmith("runs", "--store", url).out
     assert opsmith("report", run, "--store", url, "--format", "md").code == 0
     with Store.open(url) as store, pytest.raises(StoreError, match="permission denied"):
-        store.put([_wish(run)]).result(timeout=10)
+        store.put([_wish(run)]).result(timeout=60)

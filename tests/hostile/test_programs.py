@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from hostile.corpus import Attack, attacks, params, task_of
-from hostile.measure import MAX_BYTES, MAX_SECONDS, cost_of, worker_pids
+from hostile.measure import MAX_BYTES, cost_of, worker_pids
 from opsmith.judging.pool import Pool
 from opsmith.records import Outcome, Stage, dumps
 from opsmith.targets import get_target
@@ -24,7 +24,7 @@ def test_a_hostile_program_is_refused_where_it_goes_wrong_and_costs_little(warm:
     assert verdict.stage in attack.stages, verdict.message[:500]
     assert attack.word in verdict.message, verdict.message[:500]
     assert len(dumps(verdict)) <= MAX_VERDICT
-    assert cost.seconds <= MAX_SECONDS
+    assert cost.is_quick(), cost
     assert cost.extra_bytes <= MAX_BYTES
     next_verdicts_are_right(warm)
     assert worker_pids() == workers

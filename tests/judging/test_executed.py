@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from clocks import lasts_at_most
 from failing_target import PLACE
 from harmful import SMALL, needs_isolation, tiny_python
 from tiny_target import TINY_PYTHON
@@ -168,25 +169,24 @@ def test_what_never_ends_is_refused_at_its_deadline():
     ]  # fmt: skip
     with Pool(3, deadline=2.0, sandbox=SMALL) as pool:
         assert all(verdict.passed for verdict in pool.verify_all(TASK, [RIGHT] * 3))
-        start = time.monotonic()
-        verdicts = pool.verify_all(TASK, endless)
+        with lasts_at_most(20.0, time.monotonic):
+            verdicts = pool.verify_all(TASK, endless)
         assert all(refused(verdict) and "within 2 s" in verdict.message for verdict in verdicts)
-        assert time.monotonic() - start < 2 * len(endless)
         assert pool.verify(TASK, RIGHT).passed
 
 
 def test_each_trial_has_a_limit_of_its_own():
     slow = "import time\ndef solve(x):\n    time.sleep({})\n    return " + str(WANT) + "\n"
-    with Pool(1, deadline=20.0, trial_deadline=1.0, sandbox=SMALL) as pool:
+    with Pool(1, deadline=20.0, trial_deadline=1.5, sandbox=SMALL) as pool:
         assert pool.verify(TASK, RIGHT).passed
         verdict = pool.verify(TASK, slow.format(1000))
         assert refused(verdict)
-        assert "no outputs within 1 s for this trial" in verdict.message
+        assert "no outputs within 1.5 s for this trial" in verdict.message
         assert "--trial-seconds" in verdict.message
-        assert pool.verify(TASK, slow.format(0.7)).passed  # twice: no trial is too slow
-    with Pool(1, deadline=1.0, sandbox=SMALL) as pool:
-        verdict = pool.verify(TASK, slow.format(0.7))
-        assert "no outputs within 1 s for all trials" in verdict.message
+        assert pool.verify(TASK, slow.format(0.8)).passed  # twice: no trial is too slow
+    with Pool(1, deadline=1.5, sandbox=SMALL) as pool:
+        verdict = pool.verify(TASK, slow.format(0.8))
+        assert "no outputs within 1.5 s for all trials" in verdict.message
         assert "--candidate-seconds" in verdict.message
 
 

@@ -18,14 +18,15 @@ from opsmith.store.rows import control_row
 def test_a_run_waits_while_it_is_paused_and_ends_as_one_that_was_not(tmp_path: Path) -> None:
     with Store.open(tmp_path / "whole.sqlite") as store:
         whole = store.read_contents(improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess()).run)
-    seen: list[tuple[float, Event]] = []
+    seen: list[Event] = []
     resumer: list[threading.Thread] = []
 
     def watcher(event: Event) -> None:
-        seen.append((time.monotonic(), event))
+        seen.append(event)
         if isinstance(event, RoundStarted) and event.round.number == 0:
             run.append(runs(tmp_path))
             wish(tmp_path, run[0], "pause")
+        if isinstance(event, Warned) and event.message.startswith("paused"):
             resumer.append(threading.Thread(target=later, args=(tmp_path, run[0])))
             resumer[0].start()
 
@@ -34,11 +35,10 @@ def test_a_run_waits_while_it_is_paused_and_ends_as_one_that_was_not(tmp_path: P
         result = improve(TASKS, TinyModel(), SETTINGS, store, judge=InProcess(), on_event=watcher)
         resumer[0].join()
         assert store.read_contents(result.run) == whole
-    told = {event.message: when for when, event in seen if isinstance(event, Warned)}
-    paused = next(when for message, when in told.items() if message.startswith("paused"))
-    judged = [when for when, event in seen if isinstance(event, SampleJudged)]
-    assert not [when for when in judged if paused + 0.2 < when < told["resumed"]]
-    assert told["resumed"] - paused >= 1.0
+    told = {event.message.split(":")[0]: place for place, event in enumerate(seen) if isinstance(event, Warned)}
+    judged = [place for place, event in enumerate(seen) if isinstance(event, SampleJudged)]
+    meanwhile = [place for place in judged if told["paused"] < place < told["resumed"]]
+    assert len(meanwhile) <= SETTINGS.provider.concurrency, "what was in flight, although the pause is a second long"
 
 
 def test_a_run_that_was_paused_and_killed_waits_when_it_is_started_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 import pytest
+from clocks import lasts_at_most
 
 from opsmith.errors import ProviderError
 from opsmith.models.attempt import Failure, read_retry_after
@@ -127,11 +128,10 @@ def test_the_deadline_ends_the_attempts():
 
 @BOTH
 def test_a_slow_server_is_cut_off(name, server_type):
-    start = time.monotonic()
-    with server_type(Fault(delay_s=5.0)) as server, pytest.raises(ProviderError, match=r"no (usable )?answer"):
-        ask(name, server.url, retry=FakeTime().retry(timeout_s=0.2, attempts=2))
-    assert server.count == 2
-    assert time.monotonic() - start < 4.0  # importing an SDK is in it
+    with server_type(Fault(delay_s=100.0)) as server, lasts_at_most(30.0, time.monotonic):  # an SDK is imported, too
+        with pytest.raises(ProviderError, match=r"no (usable )?answer"):
+            ask(name, server.url, retry=FakeTime().retry(timeout_s=0.2, attempts=2))
+        assert server.count == 2
 
 
 @BOTH

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.running import compiler, sandbox, toolchain
-from opsmith.running.compile_process import ProcessOrder
+from opsmith.running.command_process import ProcessOrder
 from opsmith.running.compiler import (
     Artefact,
     CompileFailure,
@@ -293,7 +293,7 @@ def run_order(command: list[str], folder: Path, readable: list[str]) -> str:
     system = ["/lib", "/lib64", "/usr/lib", "/etc/ld.so.cache", sysconfig.get_config_var("LIBDIR") or "/lib"]
     order = ProcessOrder([command], {"LC_ALL": "C"}, str(folder), [*readable, *system], {"RLIMIT_CPU": 20}, theirs)
     process = subprocess.run(
-        [sys.executable, "-S", "-P", "-m", "opsmith.running.compile_process", json.dumps(order.__dict__)],
+        [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(order.__dict__)],
         env={"PYTHONPATH": str(Path(compiler.__file__).parents[2])},
         pass_fds=[theirs],
         capture_output=True,
@@ -302,7 +302,7 @@ def run_order(command: list[str], folder: Path, readable: list[str]) -> str:
     )
     os.close(theirs)
     with open(ours, "rb") as report:
-        assert json.loads(report.read()) == {"codes": [0]}, process.stderr
+        assert json.loads(report.read())["codes"] == [0], process.stderr
     return process.stderr
 
 
@@ -310,7 +310,7 @@ def test_nothing_of_it_is_loaded_until_it_is_asked_for() -> None:
     code = (
         "import sys, opsmith, opsmith.cli, opsmith.api, opsmith.learn.loop, opsmith.running.forks\n"
         "opsmith.verify\n"
-        "parts = ('opsmith.targets.c.', 'opsmith.targets.native', 'opsmith.running.compile', 'opsmith.running.toolchain',"
+        "parts = ('opsmith.targets.c.', 'opsmith.targets.native', 'opsmith.running.com', 'opsmith.running.toolchain',"
         " 'tree_sitter')\n"
         "print([name for name in sys.modules if name.startswith(parts)])"
     )

@@ -82,6 +82,6 @@ def test_every_commit_of_another_process_changes_the_version(where: Path | str) 
     with Store.open(where) as watched, Store.open(where) as other:
         before = watched.version()
         for number in range(3):
-            other.put([rows.text_row(f"text {number}")]).result(10)
+            other.put([rows.text_row(f"text {number}")]).result(60)
             assert watched.version() != before
             before = watched.version()

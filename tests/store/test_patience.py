@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clocks import lasts_at_most
 from postgres import PostgresServer
 from small_disk import SmallDisk, wait_for
 from store.test_store import KEY, RUN, reply_rows
@@ -34,8 +35,8 @@ def test_a_full_disk_is_waited_for_and_said_once(tmp_path: Path, caplog: pytest.
         time.sleep(1.2)
         assert not waiting.done()
         disk.make_room()
-        waiting.result(10)
-        later.result(10)
+        waiting.result(60)
+        later.result(60)
         assert store.trouble == ""
         assert store.sample_count(RUN.id) == 1
     said = [record.message for record in caplog.records]
@@ -49,7 +50,7 @@ def test_who_hurries_waits_a_little_and_then_hears_what_is_wrong(tmp_path: Path)
         wait_for(lambda: bool(store.trouble))
         store.hurry(0.1)
         with pytest.raises(StoreError, match="full; make room"):
-            waiting.result(10)
+            waiting.result(60)
 
 
 def test_closing_waits_for_nothing(tmp_path: Path) -> None:
@@ -57,22 +58,21 @@ def test_closing_waits_for_nothing(tmp_path: Path) -> None:
         SmallDisk(store)
         waiting = store.put(BIG)
         wait_for(lambda: bool(store.trouble))
-        start = time.monotonic()
-        store.close()
-        assert time.monotonic() - start < 3
+        with lasts_at_most(10.0, time.monotonic):  # a full disk is waited for without end
+            store.close()
         assert isinstance(waiting.exception(0), StoreError)
 
 
 def test_a_server_that_was_killed_is_waited_for_by_writer_and_reader(server: PostgresServer) -> None:
     with Store.open(server.new_database()) as store, store.wait_patiently(), store.lock(RUN.id):
-        store.put(reply_rows(KEY)).result(10)
+        store.put(reply_rows(KEY)).result(60)
         server.kill()
         other = rows.SampleKey(RUN.id, 0, KEY.task, 0.7, 4)
         waiting = store.put(reply_rows(other))
         wait_for(lambda: bool(store.trouble))
         threading.Timer(0.5, server.start).start()
         assert store.sample_count(RUN.id) in (1, 2)
-        waiting.result(20)
+        waiting.result(60)
         assert store.sample_count(RUN.id) == 2
         assert store.is_held(RUN.id), "the new connection took the lock again"
 
@@ -95,8 +95,8 @@ def test_a_run_that_was_taken_over_is_written_by_its_new_holder_alone(server: Po
         server.start()
         with other.lock(RUN.id):
             with pytest.raises(StoreError, match="another process"):
-                store.put(reply_rows(KEY)).result(10)
-            other.put(reply_rows(KEY)).result(10)
+                store.put(reply_rows(KEY)).result(60)
+            other.put(reply_rows(KEY)).result(60)
         assert other.sample_count(RUN.id) == 1
 
 
@@ -119,9 +119,9 @@ def test_rows_that_no_database_takes_end_the_writer_in_words_and_keep_nobody_wai
     with Store.open(where) as store, store.wait_patiently():
         huge = [(table, values | {"seed": 2**70} if "seed" in values else values) for table, values in reply_rows(KEY)]
         with pytest.raises(StoreError):
-            store.put(huge).result(10)
+            store.put(huge).result(60)
         with pytest.raises(StoreError):
-            store.put(reply_rows(KEY)).result(10)
+            store.put(reply_rows(KEY)).result(60)
 
 
 def test_a_connection_that_is_lost_before_it_has_its_locks_is_not_written_with(
@@ -141,6 +141,6 @@ def test_a_connection_that_is_lost_before_it_has_its_locks_is_not_written_with(
         monkeypatch.setattr(type(database), "_take_lock", lost_once)
         server.kill()
         server.start()
-        store.put(reply_rows(KEY)).result(20)
+        store.put(reply_rows(KEY)).result(60)
         assert len(tries) >= 2
         assert store.is_held(RUN.id)

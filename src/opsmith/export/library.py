@@ -108,6 +108,8 @@ def _library_files(
         "missing": missing,
         "requirements": list(target.requirements),
         "usage": target.describe_usage(name, solved),
+        "proof": target.describe_proof(name),
+        "ownership": target.describe_ownership(name),
         "opsmith": metadata.version("opsmith"),
         "target": info.target,
     }

@@ -8,6 +8,7 @@ trial. A set of ours at which the author's own code fails is left out, whatever 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -92,7 +93,7 @@ class PlannedTrial(Generic[DrawT]):
     is_wide: bool
 
 
-class ProblemData(Generic[DrawT]):
+class ProblemData(ABC, Generic[DrawT]):
     """All draws of one problem, by shape set, base first and large last.
 
     A target says what a draw is, and may find faults of its own interface at a shape set.
@@ -103,8 +104,9 @@ class ProblemData(Generic[DrawT]):
         chosen = choose_shape_sets(problem)
         self.sets: list[ShapeSet[DrawT]] = [ShapeSet(self, name, overrides) for name, overrides in chosen.items()]
 
+    @abstractmethod
     def make_draw(self, shape_set: str, overrides: Mapping[str, int], seed: int, is_case: bool = False) -> DrawT:
-        raise NotImplementedError
+        """One draw; of hand-made inputs `seed` is the case's place in the file."""
 
     def find_interface_fault(self, shape_set: ShapeSet[DrawT]) -> TaskFault | None:
         """What a target adds that the author's code cannot do at these sizes."""

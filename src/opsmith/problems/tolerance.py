@@ -55,6 +55,19 @@ class Limit:
         return Limit(self.expected[number], allowed, self.dtype)
 
 
+def describe_difference(result: Tensor, limit: Limit) -> str | None:
+    """How a result differs from what is expected by more than is allowed, in one line. NaN always does."""
+    if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
+        expectation = f"shape {tuple(limit.expected.shape)} and {limit.dtype}"
+        return f"given shape {tuple(result.shape)} and {result.dtype}; expected {expectation}"
+    gap = (result.double() - limit.expected.double()).abs()
+    equal = result == limit.expected
+    right = equal if limit.allowed is None else equal | (gap <= limit.allowed)
+    if right.all():
+        return None
+    return f"{int((~right).sum())} of {right.numel()} entries differ, the worst by {float(gap[~right].max()):.3g}"
+
+
 def array_of(tensor: Tensor) -> Array:
     """The numbers in float64. NumPy's calls cost a third of torch's where tensors are small, as most are here."""
     array: Array = tensor.double().numpy()

@@ -18,9 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from opsmith.learn import events
-from opsmith.records import Usage, printable
+from opsmith.records import Usage, printable, strip_number
 from opsmith.report.tables import format_cost, format_duration, make_table
-from opsmith.results.counting import id_stem
 
 
 @dataclass
@@ -172,7 +171,7 @@ def _tasks_table(board: RunProgress) -> Table:
     rows = make_table("group", "tasks (round solved and rate, or right/judged in this round)")
     groups: dict[str, list[Text]] = {}
     for task, state in board.tasks.items():
-        groups.setdefault(id_stem(task), []).append(_task_text(task, state))
+        groups.setdefault(strip_number(task), []).append(_task_text(task, state))
     for group, cells in groups.items():
         rows.add_row(group, Text("   ").join(cells))
     return rows

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from opsmith.records import Task
+from opsmith.records import Task, strip_number
 from opsmith.store.queries import Tally
 
 Count = tuple[int, int]  # judged samples, right ones
 
 
 def group_of(task: Task) -> str:
-    """What the task's results are counted with: its group, else its id's stem."""
-    return task.group or id_stem(task.id)
-
-
-def id_stem(task_id: str) -> str:
-    """`attn` of `attn_0`."""
-    return task_id.rpartition("_")[0] or task_id
+    """What the task's results are counted with: its group, else its id without its number."""
+    return task.group or strip_number(task.id)
 
 
 def success_rate(tallies: Iterable[Tally]) -> float:

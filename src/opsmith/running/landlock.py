@@ -1,9 +1,9 @@
 """Which files may a process of foreign code open? A Landlock ruleset for this thread, which nothing can take off again.
 
-Reading is allowed below the given paths, writing to the null device only. A compiler may also execute what it reads,
-and make, write and remove plain files in one folder. TCP is denied from version 4 of the interface on, signals and
-abstract sockets outside the process's own domain from version 6 on. What a path's name, size and times are can still be
-asked. Linux only; see landlock(7) and linux/landlock.h.
+Reading is allowed below the given paths, writing to the null device only. Commands on files of others may also execute
+what they read, and make, write and remove plain files in one folder. TCP is denied from version 4 of the interface on,
+but for the ports that are named; signals and abstract sockets outside the process's own domain from version 6 on. What
+a path's name, size and times are can still be asked. Linux only; see landlock(7) and linux/landlock.h.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from pathlib import Path
 from opsmith.running.syscalls import LANDLOCK_ADD_RULE, LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF
 
 _VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
-_PATH_BENEATH = 1
+_PATH_BENEATH, _PORT = 1, 2  # kinds of rules
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _REMOVE_FILE, _MAKE_FILE = 1 << 5, 1 << 8
 _READ, _NULL_DEVICE = _READ_FILE | _READ_DIR, _READ_FILE | _WRITE_FILE | _TRUNCATE
 _WORK = _READ | _WRITE_FILE | _TRUNCATE | _REMOVE_FILE | _MAKE_FILE
 _FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}  # rights by version
-_NET, _SCOPES = 0b11, 0b11  # bind and connect; abstract unix sockets and signals
+_NET, _CONNECT, _SCOPES = 0b11, 0b10, 0b11  # bind and connect; abstract unix sockets and signals
 TRUNCATES = 3  # the version from which on a right to write is needed for O_TRUNC
+LIMITS_PORTS = 4  # the version from which on connections can be limited to ports
 
 
 @cache
@@ -43,20 +44,24 @@ def restrict_paths(readable: Iterable[Path]) -> None:
     _restrict_thread([(path, _READ) for path in readable])
 
 
-def restrict_compiler(executable: Iterable[Path], folder: Path) -> None:
-    """Confine this thread and what it starts: it may read and execute the given paths, and work in the folder.
+def restrict_commands(executable: Iterable[Path], folder: Path, executes_folder: bool, ports: Iterable[int]) -> None:
+    """Confine this thread and what it starts: it may read and execute the given paths, work in the folder, execute what
+    lies there if so asked, and connect to the given ports of TCP (from version LIMITS_PORTS on).
 
     Needs no_new_privs. Raises OSError.
     """
-    _restrict_thread([*((path, _READ | _EXECUTE) for path in executable), (folder, _WORK)])
+    work = _WORK | _EXECUTE if executes_folder else _WORK
+    _restrict_thread([*((path, _READ | _EXECUTE) for path in executable), (folder, work)], ports)
 
 
-def _restrict_thread(rules: Iterable[tuple[Path, int]]) -> None:
+def _restrict_thread(rules: Iterable[tuple[Path, int]], ports: Iterable[int] = ()) -> None:
     rights = _FILES[min(find_version(), 5)]
     ruleset = _create_ruleset(rights)
     try:
         for path, wanted_rights in (*rules, (Path(os.devnull), _NULL_DEVICE)):
             _allow_path(ruleset, path, wanted_rights & rights)
+        for port in ports:
+            _call_kernel(LANDLOCK_ADD_RULE, ruleset, _PORT, struct.pack("=QQ", _CONNECT, port), 0)
         _call_kernel(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)

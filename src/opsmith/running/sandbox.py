@@ -3,7 +3,7 @@
 Confinement is the kernel's (Linux with Landlock and seccomp; it needs no package and no rights) and is applied by the
 process itself, once, before it runs foreign code; it cannot be taken off. Both kinds may compute, and answer on the one
 descriptor that they keep. A worker may also read what Python and torch import, a candidate no more than what its
-target names, and threads only where its build says so. A compiler is confined in a third way, by `compile_process`.
+target names, and threads only where its build says so. Commands are confined in a third way, by `command_process`.
 `missing` says why a system offers no isolation. Deadlines are the parent's.
 """
 

@@ -11,6 +11,7 @@ import ctypes
 import errno
 import os
 import signal
+import socket
 import struct
 import sys
 from collections.abc import Iterable
@@ -26,11 +27,15 @@ _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _CLONE_THREAD = 0x10000
 _NOBODY = 0x7FFFFFFF  # no process has this id
 _CLONE_NAMESPACES = 0x7E020080  # every CLONE_NEW...
-_COMPILER_CALLS = frozenset({"fork", "vfork", "execve", "ftruncate"})  # its driver starts processes
+_COMMAND_CALLS = frozenset({"execve", "ftruncate"})
+_DRIVER_CALLS = _COMMAND_CALLS | {"fork", "vfork"}  # it starts processes
+_CLIENT_CALLS = frozenset({"socket", "connect", "sendto", "sendmsg", "recvmsg"})
 _PR_SET_PDEATHSIG, _PR_GET_SECCOMP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE_FILTER = 1, 21, 22, 38, 2
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15  # signals to others when a descriptor gets ready
 _FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX = 0x8901, 0x8902, 0x5412, 0x541C
 _O_TRUNC = os.O_TRUNC
+_MSG_FASTOPEN = 0x20000000
+_STREAMS = [1 | extra for extra in (0, 0o4000, 0o2000000, 0o2004000)]  # SOCK_STREAM, NONBLOCK, CLOEXEC
 
 Code = tuple[int, int, int, int]  # operation, jump if true, jump if false, operand
 
@@ -44,10 +49,14 @@ def install_filter(strict: bool, truncation: bool, threads: bool = False) -> Non
     _install_lines(_write_filter(os.getpid(), strict, truncation, threads))
 
 
-def install_compiler_filter() -> None:
-    """Filter the calls of this thread and of all that it starts: processes are allowed, but neither a session or group
-    of their own nor a signal to another one. Raises OSError."""
-    _install_lines(_write_compiler_filter())
+def install_commands_filter(has_processes: bool, has_sockets: bool) -> None:
+    """Filter the calls of this thread and of all that it starts. Raises OSError.
+
+    `has_processes`: they are allowed, but neither a session or group of their own nor a signal to another one; else
+    only other programs in their place. `has_sockets`: connections of TCP, to where Landlock lets them go.
+    """
+    lines = _write_compiler_filter(has_sockets) if has_processes else _write_command_filter(os.getpid(), has_sockets)
+    _install_lines(lines)
 
 
 def _install_lines(lines: list[Code]) -> None:
@@ -79,7 +88,7 @@ def _write_filter(pid: int, strict: bool, truncation: bool, threads: bool = Fals
     return [*lines, *_deny_calls(), _answer_call(_ALLOW)]
 
 
-def _write_compiler_filter() -> list[Code]:
+def _write_compiler_filter(has_sockets: bool = False) -> list[Code]:
     """Like a worker's, with processes; O_TRUNC is refused where Landlock would not ask for the right to write."""
     no_namespaces = [
         _load_argument(0),
@@ -88,8 +97,39 @@ def _write_compiler_filter() -> list[Code]:
         _answer_call(_ALLOW),
     ]
     lines = [*_check_convention(), *_write_block("clone", no_namespaces), *_by_arguments(_NOBODY, False)]
-    openings = [*_write_block("openat", _deny_truncated_reading(2)), *_write_block("open", _deny_truncated_reading(1))]
-    return [*lines, *openings, *_deny_calls(_COMPILER_CALLS), _answer_call(_ALLOW)]
+    return [*lines, *_check_writing(), *_deny_unless(_DRIVER_CALLS, has_sockets), _answer_call(_ALLOW)]
+
+
+def _write_command_filter(pid: int, has_sockets: bool) -> list[Code]:
+    """Like a compiler's, for one process, which may signal itself and start threads."""
+    lines = [*_check_convention(), *_by_arguments(pid, False), *_check_writing()]
+    return [*lines, *_deny_unless(_COMMAND_CALLS, has_sockets), _answer_call(_ALLOW)]
+
+
+def _check_writing() -> list[Code]:
+    return [*_write_block("openat", _deny_truncated_reading(2)), *_write_block("open", _deny_truncated_reading(1))]
+
+
+def _deny_unless(allowed: frozenset[str], has_sockets: bool) -> list[Code]:
+    if not has_sockets:
+        return _deny_calls(allowed)
+    sockets = _write_block("socket", _deny_but_tcp())
+    for name, flags in (("sendto", 3), ("sendmsg", 2)):
+        sockets += _write_block(name, _deny_fast_open(flags))
+    return [*sockets, *_deny_calls(allowed | _CLIENT_CALLS)]
+
+
+def _deny_but_tcp() -> list[Code]:
+    """Sockets of other families and kinds reach places that Landlock does not ask about."""
+    families = [_load_argument(0), (_EQUAL, 2, 0, socket.AF_INET), (_EQUAL, 1, 0, socket.AF_INET6), _answer_call(_DENY)]
+    kinds = [line for kind in _STREAMS for line in ((_EQUAL, 0, 1, kind), _answer_call(_ALLOW))]
+    protocols = [_load_argument(2), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, socket.IPPROTO_TCP), _answer_call(_DENY)]
+    return [*families, *protocols, _load_argument(1), *kinds, _answer_call(_DENY)]
+
+
+def _deny_fast_open(flags: int) -> list[Code]:
+    """A first message that connects is not asked about by every kernel's Landlock."""
+    return [_load_argument(flags), (_ANY_BIT, 0, 1, _MSG_FASTOPEN), _answer_call(_DENY), _answer_call(_ALLOW)]
 
 
 def _check_convention() -> list[Code]:
@@ -150,7 +190,7 @@ def _check_openings(truncation: bool) -> list[Code]:
 
 def _write_block(name: str, block: list[Code]) -> list[Code]:
     """The block if the call is this one; a block always ends with a return, so the number stays loaded for the next."""
-    number = ARGUMENTS.get(name)
+    number = ARGUMENTS.get(name, syscalls.NETWORK.get(name))
     return [] if number is None else [(_EQUAL, 0, len(block), number), *block]
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 
 from opsmith.errors import UsageError
+from opsmith.problems.problem import DEFAULT_SIZES
 from opsmith.scaffold.arguments import Arguments
 from opsmith.scaffold.probe import CallError, Result
 
-DEFAULT_SIZES = {"M": 5, "N": 7, "K": 9, "D": 16}  # of symbols that need no size of their own in a task file
 SMALLEST = {"M": 1, "N": 1, "K": 1, "D": 2}  # the least that a built-in shape set gives them
 LETTERS = "NMKHPQRTUVWABCFGLXYZIJOS"  # D is the last axis of the first tensor that has several
 PRIMES = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43)

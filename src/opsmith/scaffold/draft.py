@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.errors import OpsmithError, UsageError
+from opsmith.problems.problem import DEFAULT_SIZES
 from opsmith.records import printable
 from opsmith.scaffold.arguments import Arguments, read_arguments
-from opsmith.scaffold.dims import DEFAULT_SIZES, Naming, name_axes, output_dims, settle_dims
+from opsmith.scaffold.dims import Naming, name_axes, output_dims, settle_dims
 from opsmith.scaffold.functions import Function, find_function
 from opsmith.scaffold.offers import Offer, list_limits, suggest_offers
 from opsmith.scaffold.operations import Operation
@@ -134,7 +135,7 @@ def _global_sizes(naming: Naming, probe: Probe) -> dict[str, int]:
     """Sizes that `global` must give: of symbols without one, and of all where the function fails at the usual ones."""
     own = {name: size for name, size in naming.example.items() if name not in DEFAULT_SIZES}
     try:
-        probe(naming.shapes_at(DEFAULT_SIZES | own))
+        probe(naming.shapes_at({**DEFAULT_SIZES, **own}))
     except CallError:
         return dict(naming.example)
     return own

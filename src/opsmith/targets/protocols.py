@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
@@ -330,6 +331,14 @@ class Packaged(Protocol):
         """What a reader of the package's README has to know of this language's operators, in Markdown."""
         ...
 
+    def describe_proof(self, name: str) -> str:
+        """What the package's tests compare, in Markdown."""
+        ...
+
+    def describe_ownership(self, name: str) -> str:
+        """Whose code runs when an operator is called or tested, in Markdown."""
+        ...
+
 
 @runtime_checkable
 class Portable(Protocol):
@@ -342,6 +351,10 @@ class Portable(Protocol):
         """
         ...
 
+    def find_problem(self, task: Task) -> Problem:
+        """What `task` asks for in any language."""
+        ...
+
 
 @runtime_checkable
 class Adapting(Protocol):
@@ -350,6 +363,27 @@ class Adapting(Protocol):
     def adapt_task(self, task: Task) -> Task:
         """The problem of another target's task as a task of this one, with the same id and group.
 
-        Raises TaskError for a problem that this language cannot be asked for.
+        The problem of a file that states none of a language's own is a task of the target `problem`. Raises TaskError
+        for a problem that this language cannot be asked for.
         """
         ...
+
+
+@runtime_checkable
+class Configured(Protocol):
+    """Tasks can be asked for with options that say how programs are built and run: `--option threads=2`."""
+
+    def configure_task(self, task: Task, options: Mapping[str, Any]) -> Task:
+        """The task of this target with these options over its own; another digest if they differ.
+
+        Values are those of the command line (texts) or of a TOML table. Raises UsageError for an option or a value that
+        there is not.
+        """
+        ...
+
+
+@runtime_checkable
+class Suffixed(Protocol):
+    """Programs lie in files of their own: a task file's in `plain/` beside it, with the file's name."""
+
+    suffix: str  # of such a file: .c

@@ -1,8 +1,7 @@
 """The checker: what must be refused, where and in which words, and what must be accepted (reference sections 3, 5, 11)."""
 
-import time
-
 import pytest
+from clocks import lasts_at_most
 from targets.step.programs import spec
 
 from opsmith.records import Stage
@@ -336,10 +335,9 @@ BOMBS = [
 
 @pytest.mark.parametrize(("program", "words"), BOMBS, ids=[words for _, words in BOMBS])
 def test_a_short_text_cannot_ask_for_much_work_or_long_messages(program, words):
-    start = time.process_time()
-    found = report(program)
+    with lasts_at_most(6.0):  # the longest takes 0.7 s; without limits it would be minutes
+        found = report(program)
     assert found.errors
-    assert time.process_time() - start < 2
     assert sum(len(str(error)) for error in found.errors) < 50_000
     assert any(words in str(error) for error in found.errors)
 

@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 
 from opsmith.records import Task
 from opsmith.suites import load_tasks
+from opsmith.targets.literals import write_literal
 from opsmith.targets.programs import Solved
 from opsmith.targets.protocols import Packaged
 from opsmith.targets.step import STEP, spec_of
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.language.spec import TaskSpec
-from opsmith.targets.step.library.module import module_text, operator_variable, write_literal
+from opsmith.targets.step.library.module import module_text, operator_variable
 from opsmith.targets.step.library.operator import Operator, OperatorError
+from opsmith.targets.step.library.package import VENDORED
 from opsmith.targets.step.library.proof import failures, trial_names
 from opsmith.targets.step.library.sizes import free_symbols, sizes_of
-from opsmith.targets.step.library.vendor import imports_of, vendor_modules
+from opsmith.targets.vendoring import imports_of, vendor_modules
 
 TASKS = {task.id: task for suite in ("step26", "step_extra") for task in load_tasks([suite])}
 
@@ -222,7 +224,7 @@ def test_a_name_of_the_task_does_not_hide_the_operator() -> None:
 
 
 def test_the_runtime_needs_torch_alone_and_nothing_that_is_not_there() -> None:
-    files = vendor_modules("lib._runtime")
+    files = vendor_modules("lib._runtime", VENDORED)
     modules = {f"lib._runtime.{path.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__") for path in files}
     wanted = {name for text in files.values() for name in imports_of(text)}
     ours = {name for name in wanted if name.startswith("lib.")}

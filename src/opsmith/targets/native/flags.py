@@ -34,6 +34,13 @@ _FORBIDDEN = re.compile(  # names files, changes what is written, or states anot
 _STARTS_FAST_MATH = re.compile(r"-(Ofast|ffast-math|funsafe-math-optimizations|mdaz-ftz|mpc\d+)")
 
 
+def check_flags(flags: Sequence[str]) -> None:
+    """Raises UsageError for a flag that is more than one of optimisation, warnings or a macro."""
+    for flag in flags:
+        if not _TUNING.fullmatch(flag) or _FORBIDDEN.match(flag):
+            raise UsageError(f"compiler flag: given {flag!r}; expected one such as -O2, -ffast-math or -mfma")
+
+
 @dataclass(frozen=True)
 class Isa:
     """An instruction set by the compiler's name for it."""
@@ -54,10 +61,8 @@ class BuildFlags:
     has_threads: bool = False  # OpenMP with threads, for a task that asks for them
 
     def __post_init__(self) -> None:
-        """Raises UsageError for a flag that is more than one of optimisation, warnings or a macro."""
-        for flag in self.flags:
-            if not _TUNING.fullmatch(flag) or _FORBIDDEN.match(flag):
-                raise UsageError(f"compiler flag: given {flag!r}; expected one such as -O2, -ffast-math or -mfma")
+        """Raises UsageError."""
+        check_flags(self.flags)
 
     @property
     def compile_flags(self) -> tuple[str, ...]:

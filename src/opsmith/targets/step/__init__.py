@@ -16,8 +16,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from opsmith.problems.digest import hash_problem
+from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
-from opsmith.records import Stage, Task
+from opsmith.records import Stage, Task, strip_number
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
 from opsmith.targets.protocols import GUARDIAN, PROPOSER
@@ -46,12 +47,6 @@ def spec_of(text: str) -> TaskSpec:
     return read_spec(text)
 
 
-def group_of(task_id: str) -> str:
-    """What results are grouped by: `attn` of `attn_0`."""
-    stem, _, number = task_id.rpartition("_")
-    return stem if stem and number.isdigit() else task_id
-
-
 class StepTarget:
     """STeP behind the `Target` protocol."""
 
@@ -70,10 +65,13 @@ class StepTarget:
             logging.getLogger("opsmith.tasks").warning("%s: %s", path or task_id, warning)
         bare = replace(spec, impl=None, test_name="")
         visible = write_spec(replace(bare, shapes={}, margins=(), cases=()))
-        return Task(task_id, self.name, write_spec(bare), spec.impl, group_of(task_id), path, visible)
+        return Task(task_id, self.name, write_spec(bare), spec.impl, strip_number(task_id), path, visible)
 
     def problem_digest(self, task: Task) -> str:
-        return hash_problem(spec_of(task.text).problem)
+        return hash_problem(self.find_problem(task))
+
+    def find_problem(self, task: Task) -> Problem:
+        return spec_of(task.text).problem
 
     def base_prompt(self, role: str) -> str | None:
         return _read_prompt(f"{role}.yaml") if role in ROLES else None
@@ -177,6 +175,16 @@ class StepTarget:
         from opsmith.targets.step.library.package import describe_usage  # noqa: PLC0415 - imports torch
 
         return describe_usage(name, operators)
+
+    def describe_proof(self, name: str) -> str:
+        from opsmith.targets.step.library.package import PROOF  # noqa: PLC0415 - imports torch
+
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        from opsmith.targets.step.library.package import OWNERSHIP  # noqa: PLC0415 - imports torch
+
+        return OWNERSHIP
 
     def enumerate_programs(self, task: Task) -> Iterator[str]:
         from opsmith.targets.step.sampler.search import search_programs  # noqa: PLC0415 - imports the sampler

@@ -5,12 +5,12 @@ Whatever comes from a task file or a model stands in a string literal that holds
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opsmith.problems.dims import Dim
 from opsmith.problems.problem import CaseSpec
+from opsmith.targets.literals import bracket_rows, write_docstring, write_literal
 from opsmith.targets.programs import Solved
 from opsmith.targets.step.execution.precision import torch_dtype
 from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
@@ -54,21 +54,6 @@ def module_text(solved: Solved, task: TaskSpec, runtime: str) -> str:
     return "\n".join(sections)
 
 
-def write_literal(text: str, indent: int) -> str:
-    """A string literal that holds exactly this text: in triple quotes at the margin, where nothing needs an escape."""
-    lines = text.split("\n")
-    plain = all(line.isprintable() for line in lines) and "\\" not in text and '"""' not in text
-    if indent == 0 and plain and text.endswith("\n"):
-        written = f'"""\\\n{text}"""'
-    elif len(lines) <= 1 or (len(lines) == 2 and not lines[1]):
-        written = repr(text)
-    else:
-        rows = [repr(line) for line in text.splitlines(keepends=True)]
-        written = "\n".join(["(", *(f"{' ' * (indent + 4)}{row}" for row in rows), f"{' ' * indent})"])
-    assert ast.literal_eval(written) == text, "a text changed on its way into a literal"
-    return written
-
-
 # -- the task
 
 
@@ -81,15 +66,15 @@ def _write_record(value: Any, indent: int) -> str:
             for name, field_value in fields
             if _is_recorded(value, name, field_value)
         ]
-        return _bracket_rows(f"{type(value).__name__}(", rows, ")", indent)
+        return bracket_rows(f"{type(value).__name__}(", rows, ")", indent)
     if isinstance(value, tuple):
         return (
-            _bracket_rows("(", [_write_value("", element, indent + 4) for element in value], ")", indent)
+            bracket_rows("(", [_write_value("", element, indent + 4) for element in value], ")", indent)
             if value
             else "()"
         )
     if isinstance(value, Mapping):
-        return _bracket_rows(
+        return bracket_rows(
             "{", [f"{key!r}: {_write_value('', element, indent + 4)}" for key, element in value.items()], "}", indent
         )
     return write_literal(value, indent) if isinstance(value, str) else _number_text(value)
@@ -122,10 +107,6 @@ def _number_text(value: float | int | None) -> str:
     return f'float("{text}")' if text in ("inf", "-inf", "nan") else text
 
 
-def _bracket_rows(opening: str, rows: Iterable[str], closing: str, indent: int) -> str:
-    return "\n".join([opening, *(f"{' ' * (indent + 4)}{row}," for row in rows), f"{' ' * indent}{closing}"])
-
-
 # -- the function
 
 
@@ -138,7 +119,7 @@ def _write_function(solved: Solved, task: TaskSpec, variable: str) -> str:
     sizes = ", ".join(f'"{name}": {name}' for name in free_symbols(task))
     return (
         f"def {solved.name}({signature}) -> {_result_type(task)}:\n"
-        f"    {_write_docstring(solved, task)}\n"
+        f"    {write_docstring(_describe_operator(solved, task))}\n"
         f"    return {variable}({{{tensors}}}, {{{sizes}}})\n"
     )
 
@@ -157,16 +138,6 @@ def _result_type(task: TaskSpec) -> str:
 
 def _output_fields(task: TaskSpec) -> list[Sequence[Any]]:
     return [fields_of(output.dtype) for output in task.outputs]
-
-
-def _write_docstring(solved: Solved, task: TaskSpec) -> str:
-    """The docstring as a literal that ends where it should, whatever the texts in it are."""
-    first, *lines = "\n".join(_describe_operator(solved, task)).split("\n")
-    text = "\n".join([first, *(f"    {line}".rstrip() for line in lines), "    "])
-    is_plain = all(line.isprintable() for line in text.split("\n")) and "\\" not in text and '"""' not in text
-    written = f'"""{text}"""' if is_plain else repr(text)
-    assert ast.literal_eval(written) == text, "a text changed on its way into a docstring"
-    return written
 
 
 def _describe_operator(solved: Solved, task: TaskSpec) -> Iterator[str]:

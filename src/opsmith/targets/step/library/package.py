@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from opsmith.targets.programs import Solved
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.library.module import module_text, operator_variable
-from opsmith.targets.step.library.vendor import vendor_modules
+from opsmith.targets.vendoring import vendor_modules
+
+VENDORED = ("opsmith.targets.step.library.operator", "opsmith.targets.step.library.proof")  # torch is all they need
+PROOF = """\
+Each operator runs on all inputs that its verdict rests on: every shape set, several seeds, the hand-made inputs, in
+float64 and in the declared precision, and is compared with the reference of its task within the verifier's limits.
+"""
+OWNERSHIP = """\
+Task files contain code of their authors: functions and references. It is part of these modules, and runs with your
+rights when you call or test an operator. Read the files of authors whom you do not know first. The programs themselves
+are data: they are parsed and interpreted, never executed.
+"""
 
 _TESTS = '''
 """Every operator on every input that its verdict rests on: all shape sets, seeds, hand-made inputs and precisions.
@@ -53,7 +64,7 @@ def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
     """Path -> text, see `Packaged`."""
     runtime = f"{name}._runtime"
     tasks = {solved.name: read_spec(solved.task.text) for solved in operators}
-    files = {f"{name}/_runtime/{path}": text for path, text in vendor_modules(runtime).items()}
+    files = {f"{name}/_runtime/{path}": text for path, text in vendor_modules(runtime, VENDORED).items()}
     files[f"{name}/__init__.py"] = _write_front(name, operators)
     files[f"{name}/operators/__init__.py"] = '"""One module for each operator."""\n'
     files |= {f"{name}/operators/{o.name}.py": module_text(o, tasks[o.name], runtime) for o in operators}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.problems.tolerance import Limit
+from opsmith.problems.tolerance import describe_difference
 from opsmith.targets.step.execution.trials import make_trials
 from opsmith.targets.step.library.operator import Operator
 from opsmith.targets.trial import list_runnable
@@ -42,7 +42,7 @@ def _find_failures(operator: Operator, function: Callable[..., Any], trial_numbe
             operator.task.outputs, _split_results(results, len(limits)), limits, strict=True
         ):
             for result, limit in zip(row, output_limits, strict=True):
-                problem = _describe_difference(result, limit.of_draw(0))
+                problem = describe_difference(result, limit.of_draw(0))
                 yield from [f"{case.label(number)}: {output.name}: {problem}"] if problem else []
 
 
@@ -50,16 +50,3 @@ def _split_results(results: Any, outputs: int) -> list[Sequence[Tensor]]:
     """Per output its fields."""
     by_output = (results,) if outputs == 1 else results
     return [row if isinstance(row, tuple) else (row,) for row in by_output]
-
-
-def _describe_difference(result: Tensor, limit: Limit) -> str | None:
-    """How a result differs from what is expected by more than is allowed."""
-    if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
-        expectation = f"shape {tuple(limit.expected.shape)} and {limit.dtype}"
-        return f"given shape {tuple(result.shape)} and {result.dtype}; expected {expectation}"
-    gap = (result.double() - limit.expected.double()).abs()
-    equal = result == limit.expected
-    right = equal if limit.allowed is None else equal | (gap <= limit.allowed)
-    if right.all():
-        return None
-    return f"{int((~right).sum())} of {right.numel()} entries differ, the worst by {float(gap[~right].max()):.3g}"

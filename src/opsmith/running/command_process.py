@@ -1,9 +1,9 @@
-"""The process of one compile: it confines itself, then runs the compiler's commands in turn until one fails.
+"""The process of one order: it confines itself, then runs the order's commands.
 
-`python -m opsmith.running.compile_process REQUEST`, where REQUEST is JSON of `ProcessOrder`. It leads a process group
-that none of its descendants can leave. What the compiler says goes to the standard error that it was started with; on
-its own descriptor, which no descendant inherits, it answers one JSON text: the exit codes, or why it could not be
-confined.
+`python -m opsmith.running.command_process REQUEST`, where REQUEST is JSON of `ProcessOrder`. It leads a process group
+that none of its descendants can leave. Commands that may start processes are run in turn until one fails; the one
+command of an order that may not replaces this process. On its own descriptor, which no command inherits, it answers one
+JSON text: the exit codes and the processor time, that it is replaced, or why it could not be confined or replaced.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 @dataclass(frozen=True)
 class ProcessOrder:
-    """What one process of the compiler does, with which limits."""
+    """What one process does, with which limits."""
 
     commands: Sequence[Sequence[str]]  # each an absolute program and its arguments
     environment: Mapping[str, str]  # all of it
@@ -32,30 +32,32 @@ class ProcessOrder:
     readable: Sequence[str]  # what it may read and execute
     limits: Mapping[str, int]  # of the operating system: name of RLIMIT_ -> amount
     report: int  # the descriptor that is answered on
+    has_processes: bool = True  # may they start others?
+    executes_folder: bool = False  # may they execute what lies in the folder?
+    ports: Sequence[int] = ()  # of TCP, which may be connected to: a licence server's
 
 
 def run_order(order: ProcessOrder) -> dict[str, object]:
     """The exit codes of its commands, negative for signals; the last one may be of a failure."""
     try:
-        _confine_compiler(order)
+        _confine_commands(order)
+        if not order.has_processes:
+            _replace_process(order)
+        codes = _run_in_turn(order)
     except (OSError, ValueError) as error:
         return {"unconfined": str(error)}
-    codes: list[int] = []
-    for command in order.commands:
-        codes.append(_run_command(command, order.environment))
-        if codes[-1]:
-            break
-    return {"codes": codes}
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"codes": codes, "cpu_seconds": used.ru_utime + used.ru_stime}
 
 
-def _confine_compiler(order: ProcessOrder) -> None:
+def _confine_commands(order: ProcessOrder) -> None:
     """Raises OSError, or ValueError for a limit above the hard one."""
     for name, amount in order.limits.items():
         _set_limit(getattr(resource, name), amount)
     seccomp.die_with_parent()
     seccomp.give_up_privileges()
-    landlock.restrict_compiler(map(Path, order.readable), Path(order.folder))
-    seccomp.install_compiler_filter()
+    landlock.restrict_commands(map(Path, order.readable), Path(order.folder), order.executes_folder, order.ports)
+    seccomp.install_commands_filter(order.has_processes, bool(order.ports))
 
 
 def _set_limit(limit: int, amount: int) -> None:
@@ -65,9 +67,27 @@ def _set_limit(limit: int, amount: int) -> None:
     resource.setrlimit(limit, (min(amount, most), most))
 
 
+def _run_in_turn(order: ProcessOrder) -> list[int]:
+    codes: list[int] = []
+    for command in order.commands:
+        codes.append(_run_command(command, order.environment))
+        if codes[-1]:
+            break
+    return codes
+
+
 def _run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
     pid = os.posix_spawn(command[0], list(command), dict(environment), setsigdef=_IGNORED_BY_PYTHON)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _replace_process(order: ProcessOrder) -> None:
+    """Become the command. Raises OSError where that fails, which the report then says too."""
+    (command,) = order.commands
+    for number in _IGNORED_BY_PYTHON:
+        signal.signal(number, signal.SIG_DFL)
+    os.write(order.report, b'{"replaced": true}\n')
+    os.execve(command[0], list(command), dict(order.environment))
 
 
 def _read_order(text: str) -> ProcessOrder:

@@ -1,24 +1,22 @@
-"""Vendoring: the modules of ours that an operator needs, as they stand inside another package.
+"""Vendoring: modules of ours with all that they import, as they stand inside another package.
 
-The import closure of the operator and its proof, less imports for type checkers; the texts are ours but for the name
-of the package. Nothing in it needs more than torch, which the tests hold.
+Imports for type checkers are left out; the texts are ours but for the name of the package.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
 ROOT = "opsmith"
-ROOTS = ("opsmith.targets.step.library.operator", "opsmith.targets.step.library.proof")
 _IMPORT = re.compile(rf"\b(from|import) {ROOT}(?=[.\s])")
 
 
-def vendor_modules(package: str) -> dict[str, str]:
-    """Path below the package -> text of every module that it needs of ours, imports rewritten to `package`."""
-    texts = _close_imports()
+def vendor_modules(package: str, roots: Iterable[str]) -> dict[str, str]:
+    """Path below the package -> text of every module that these need of ours, imports rewritten to `package`."""
+    texts = _close_imports(roots)
     files_by_path = {f"{name.removeprefix(f'{ROOT}.').replace('.', '/')}.py": text for name, text in texts.items()}
     for folder in sorted({parent for name in texts for parent in _list_parents(name)}):
         files_by_path[f"{folder.removeprefix(ROOT).lstrip('.').replace('.', '/')}/__init__.py".lstrip("/")] = (
@@ -41,10 +39,10 @@ def imports_of(text: str) -> Iterator[str]:
         pending += [] if for_checkers else ast.iter_child_nodes(node)
 
 
-def _close_imports() -> dict[str, str]:
+def _close_imports(roots: Iterable[str]) -> dict[str, str]:
     """Module -> text. A package's own file is none of them: `_write_front` stands for it."""
     texts: dict[str, str] = {}
-    pending = list(ROOTS)
+    pending = list(roots)
     while pending:
         name = pending.pop()
         text = None if name in texts else _read_module(name)

@@ -1,0 +1,359 @@
+"""Commands over files of others: a confined process that is gone, with its folder, when we return.
+
+The third confinement beside a worker's and a candidate's. The commands may read and execute what the order names, write
+plain files in one temporary folder, and start processes where the order says so. They have no network but a licence
+server's ports, no signals to others and none of the user's variables. What comes back is what they left and printed,
+with the limit that they broke, or a failure of ours, which is no fault of the files. What it means is the caller's to
+say.
+
+Not limited is the number of processes, which the kernel does not bind for root and counts per user for others. All of
+them are killed at the end, since none can leave the process group. Should we be killed ourselves, the folder stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import selectors
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from opsmith.running import landlock, sandbox
+from opsmith.running.command_process import ProcessOrder
+
+_PACKAGES = str(Path(__file__).parents[2])  # where the child imports us from
+_LOADER_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")  # what Python itself may need to start
+_CHUNK = 1 << 16  # bytes read at once
+_REPORT_BYTES = 1 << 12
+_DYING_S = 5.0  # for the end of what was killed
+_WATCH_S = 0.02  # between two looks at the memory of a process that is watched
+
+
+@dataclass(frozen=True)
+class CommandLimits:
+    """What one order may use."""
+
+    cpu_seconds: int = 10  # of processor time, each process
+    seconds: float = 60.0  # of the clock, all commands together
+    memory: int | None = 1 << 30  # bytes of addresses, each process; None: not limited (a sanitizer maps terabytes)
+    resident: int | None = None  # bytes of memory in use, which we watch; only where no process may be started
+    file_bytes: int = 32 << 20  # each file that is written
+    printed_bytes: int = 1 << 18  # on the standard output
+    message_bytes: int = 1 << 18  # on the standard error
+    open_files: int = 64
+    stack: int = 64 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class CommandOrder:
+    """Files by name, the commands that work on them in turn until one fails, and the names of the files they make."""
+
+    files: Mapping[str, bytes | memoryview]
+    commands: Sequence[Sequence[str]]  # each an absolute program, or `./NAME` of a file here, and its arguments
+    outputs: Sequence[str] = ()  # a file that is not there afterwards is left out of the result
+    environment: Mapping[str, str] = field(default_factory=dict)  # all variables; TMPDIR is the folder
+    readable: Sequence[Path] = ()  # files and folders that may be read and executed
+    stdin: str = ""  # one of the files; "": nothing can be read there
+    has_processes: bool = True  # may be started; False: one command, and threads are all that it may start
+    executes_folder: bool = False  # programs in the folder may be executed; files of the order are made executable
+    ports: Sequence[int] = ()  # of TCP: a licence server's, to which connections may be made
+
+    def __post_init__(self) -> None:
+        if not self.has_processes and len(self.commands) != 1:
+            raise ValueError(f"CommandOrder: {len(self.commands)} commands, yet no processes may be started")
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What the commands left."""
+
+    files: Mapping[str, bytes]  # of the order's outputs, those that are plain files of sensible size
+    printed: bytes
+    messages: str
+    codes: tuple[int, ...]  # exit codes, negative for signals; none where we ended them
+    limit: str = ""  # what was broken, in words: `10 s of processor time`
+    is_late: bool = False  # that limit is the clock's: perhaps only the machine is busy
+    seconds: float = 0.0  # by the clock
+
+    @property
+    def is_ended_well(self) -> bool:
+        return not self.limit and bool(self.codes) and not any(self.codes)
+
+
+@dataclass(frozen=True)
+class CommandFailure:
+    """Something of ours is at fault, and nothing can be said of the files."""
+
+    reason: str
+
+
+@dataclass
+class _Streams:
+    """What is heard of a process, and why we stopped hearing."""
+
+    printed: bytearray = field(default_factory=bytearray)
+    messages: bytearray = field(default_factory=bytearray)
+    limit: str = ""
+    is_late: bool = False
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How a process ended: its report, and the status and processor time of its leader."""
+
+    report: Mapping[str, object]
+    code: int
+    cpu_seconds: float
+
+
+def run_commands(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:
+    """Run them. Raises nothing for files, whatever they hold."""
+    if reason := sandbox.missing() or _find_obstacle(order):
+        return CommandFailure(f"no commands are run on files of others without isolation: {reason}")
+    begin = time.monotonic()
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="opsmith-commands-")).resolve()
+        try:
+            _write_files(order, folder)
+            streams, ending = _run_process(order, limits, folder)
+            return _read_result(order, limits, streams, ending, folder, time.monotonic() - begin)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        return CommandFailure(_describe_error(error))
+
+
+def _find_obstacle(order: CommandOrder) -> str:
+    """Why this order cannot be confined; "": it can be."""
+    if order.ports and landlock.find_version() < landlock.LIMITS_PORTS:
+        return f"connections cannot be limited to ports {list(order.ports)}: that came with Linux 6.7"
+    return ""
+
+
+def _write_files(order: CommandOrder, folder: Path) -> None:
+    for name, data in order.files.items():
+        path = folder / name
+        path.write_bytes(data)
+        if order.executes_folder:
+            path.chmod(0o700)
+
+
+# -- the process
+
+
+def _run_process(order: CommandOrder, limits: CommandLimits, folder: Path) -> tuple[_Streams, _Ending]:
+    """Start it, hear it to its end or a limit, and kill all that is left of it."""
+    deadline = time.monotonic() + limits.seconds
+    ours, theirs = os.pipe()
+    with open(ours, "rb", 0) as report:
+        try:
+            process = _start_process(order, _write_order(order, limits, folder, theirs), folder, theirs)
+        finally:
+            os.close(theirs)
+        streams = _Streams()
+        try:
+            _hear_process(process, streams, limits, deadline)
+        finally:
+            code, cpu_seconds = _end_process(process, streams)
+        streams.limit = streams.limit or _find_excess(process, streams, limits)
+        return streams, _Ending(_read_report(report.read(_REPORT_BYTES), streams), code, cpu_seconds)
+
+
+def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, report: int) -> ProcessOrder:
+    resources = {
+        "RLIMIT_CPU": limits.cpu_seconds,
+        "RLIMIT_FSIZE": limits.file_bytes,
+        "RLIMIT_NOFILE": limits.open_files,
+        "RLIMIT_STACK": limits.stack,
+        "RLIMIT_CORE": 0,
+    }
+    return ProcessOrder(
+        [list(command) for command in order.commands],
+        {**order.environment, "TMPDIR": str(folder)},
+        str(folder),
+        [str(path) for path in order.readable],
+        resources | ({"RLIMIT_AS": limits.memory} if limits.memory is not None else {}),
+        report,
+        order.has_processes,
+        order.executes_folder,
+        list(order.ports),
+    )
+
+
+def _start_process(order: CommandOrder, request: ProcessOrder, folder: Path, report: int) -> subprocess.Popen[bytes]:
+    variables = {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
+    with open(folder / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
+        return subprocess.Popen(
+            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(asdict(request))],
+            env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
+            cwd=folder,
+            pass_fds=[report],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a group of its own, which is killed as one
+        )
+
+
+def _hear_process(process: subprocess.Popen[bytes], streams: _Streams, limits: CommandLimits, deadline: float) -> None:
+    """Read what it prints until its leader ends or a limit is broken."""
+    leader = os.pidfd_open(process.pid)
+    try:
+        with _select_streams(process) as selector:
+            selector.register(leader, selectors.EVENT_READ)
+            while not streams.limit:
+                ready = selector.select(_choose_wait(limits, deadline))
+                if any(key.fd == leader for key, _ in ready):
+                    return
+                _read_streams(selector, ready, streams)
+                streams.limit = _find_excess(process, streams, limits) or streams.limit
+                if not streams.limit and time.monotonic() >= deadline:
+                    streams.limit, streams.is_late = f"{limits.seconds:g} s", True
+    finally:
+        os.close(leader)
+
+
+@contextlib.contextmanager
+def _select_streams(process: subprocess.Popen[bytes]) -> Iterator[selectors.BaseSelector]:
+    """The open ones of its output and messages; a key's data says which it is."""
+    with selectors.DefaultSelector() as selector:
+        for name, pipe in (("printed", process.stdout), ("messages", process.stderr)):
+            assert pipe is not None
+            selector.register(pipe.fileno(), selectors.EVENT_READ, name)
+        yield selector
+
+
+def _choose_wait(limits: CommandLimits, deadline: float) -> float:
+    left = max(deadline - time.monotonic(), 0)
+    return left if limits.resident is None else min(left, _WATCH_S)
+
+
+def _read_streams(
+    selector: selectors.BaseSelector, ready: Sequence[tuple[selectors.SelectorKey, int]], streams: _Streams
+) -> None:
+    for key, _ in ready:
+        chunk = os.read(key.fd, _CHUNK)
+        if chunk:
+            getattr(streams, key.data).extend(chunk)
+        else:
+            selector.unregister(key.fd)
+
+
+def _find_excess(process: subprocess.Popen[bytes], streams: _Streams, limits: CommandLimits) -> str:
+    """The limit that is broken while it runs; what was printed is cut there."""
+    if len(streams.printed) > limits.printed_bytes:
+        del streams.printed[limits.printed_bytes :]
+        return f"{limits.printed_bytes} bytes of output"
+    if len(streams.messages) > limits.message_bytes:
+        del streams.messages[limits.message_bytes :]
+        return f"{limits.message_bytes} bytes of messages"
+    if limits.resident is not None and _measure_resident(process.pid) > limits.resident:
+        return f"{limits.resident} bytes of memory"
+    return ""
+
+
+def _measure_resident(pid: int) -> int:
+    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/statm", "rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _end_process(process: subprocess.Popen[bytes], streams: _Streams) -> tuple[int, float]:
+    """Kill the group before its leader is reaped: until then its number cannot be another's.
+
+    The others have ended once nobody holds the pipes: only then is nothing written any longer. Gives the leader's exit
+    code and processor time.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with _select_streams(process) as selector:
+        while selector.get_map() and (ready := selector.select(_DYING_S)):
+            _read_streams(selector, ready, streams if not streams.limit else _Streams())
+    for pipe in (process.stdout, process.stderr):
+        assert pipe is not None
+        pipe.close()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used.ru_utime + used.ru_stime
+
+
+# -- what it left
+
+
+def _read_report(report: bytes, streams: _Streams) -> Mapping[str, object]:
+    """Its last line: after the news of a replacement only the news that it failed can come."""
+    try:
+        last: dict[str, object] = json.loads(report.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        words = streams.messages.decode(errors="replace").strip()[-200:]
+        return {"unconfined": f"the process of commands could not be started: {words}"}
+    return last
+
+
+def _read_result(
+    order: CommandOrder, limits: CommandLimits, streams: _Streams, ending: _Ending, folder: Path, seconds: float
+) -> CommandResult | CommandFailure:
+    codes, cpu_seconds = _read_codes(ending)
+    if codes is None and not streams.limit:
+        return CommandFailure(str(ending.report.get("unconfined", "the process of commands ended without an answer")))
+    messages = streams.messages.decode(errors="replace")
+    limit = streams.limit or _find_broken_limit(limits, messages, codes or (), cpu_seconds)
+    if not limit and any(codes or ()):
+        if shutil.disk_usage(folder).free < limits.file_bytes:
+            return CommandFailure(f"the disk of temporary files is nearly full; {limits.file_bytes} bytes are needed")
+        if codes and codes[-1] == -signal.SIGKILL:
+            return CommandFailure("a command was killed by somebody else; is there memory left?")
+    files = {name: data for name in order.outputs if (data := _read_file(folder / name, limits)) is not None}
+    ended_codes = () if streams.limit else codes or ()
+    return CommandResult(files, bytes(streams.printed), messages, ended_codes, limit, streams.is_late, seconds)
+
+
+def _read_codes(ending: _Ending) -> tuple[tuple[int, ...] | None, float]:
+    """The exit codes and the processor time; None: no command was run."""
+    if ending.report.get("replaced"):
+        return (ending.code,), ending.cpu_seconds
+    codes, used = ending.report.get("codes"), ending.report.get("cpu_seconds")
+    if not isinstance(codes, list) or not isinstance(used, float):
+        return None, 0.0
+    return tuple(map(int, codes)), used
+
+
+def _find_broken_limit(limits: CommandLimits, messages: str, codes: Sequence[int], cpu_seconds: float) -> str:
+    """The limit of the operating system that ended a command; a driver tells of its own child by the signal's name."""
+    if not any(codes):
+        return ""
+    is_out_of_time = codes[-1] == -signal.SIGKILL and cpu_seconds >= limits.cpu_seconds
+    if codes[-1] == -signal.SIGXCPU or is_out_of_time or "CPU time limit exceeded" in messages:
+        return f"{limits.cpu_seconds} s of processor time"
+    if codes[-1] == -signal.SIGXFSZ or "File size limit exceeded" in messages:
+        return f"{limits.file_bytes} bytes in one file"
+    return ""
+
+
+def _read_file(path: Path, limits: CommandLimits) -> bytes | None:
+    """The bytes of a plain file of sensible size; a link is not followed, and None is no such file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limits.file_bytes:
+            return None
+        return file.read(limits.file_bytes)
+
+
+def _describe_error(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk of temporary files is full: {os.strerror(error.errno)}"
+    return f"the commands could not be started: {error.strerror or error}"

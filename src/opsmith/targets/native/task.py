@@ -1,0 +1,106 @@
+"""The text of a task that a compiled language is asked for: which target states its problem, the options, the problem.
+
+A text is at most two lines before the text of a problem: `origin: step`, where the rest is a task of that target and
+no problem file, and `options: {threads: 2}`, those that differ from the default. Equal tasks have equal texts.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from opsmith.errors import TaskError, UsageError
+from opsmith.problems.files.reading import read_problem
+from opsmith.problems.problem import Problem
+from opsmith.records import Task
+from opsmith.targets.lookup import get_target
+from opsmith.targets.native.flags import DEFAULT_FLAGS, check_flags
+from opsmith.targets.protocols import Portable
+
+MOST_THREADS = 64
+
+_ORIGIN, _OPTIONS = "origin: ", "options: "
+
+
+@dataclass(frozen=True)
+class NativeOptions:
+    """How the programs of a task are built and run."""
+
+    flags: tuple[str, ...] = DEFAULT_FLAGS  # optimisation, warnings and macros; may hold -ffast-math
+    threads: int = 1  # that a program may have, and has
+
+    def __post_init__(self) -> None:
+        """Raises UsageError."""
+        check_flags(self.flags)
+        if not 1 <= self.threads <= MOST_THREADS:
+            raise UsageError(f"option threads: given {self.threads}; expected a number from 1 to {MOST_THREADS}")
+
+    def write_options(self) -> dict[str, str | int]:
+        """Those that differ from the default; `read_options` reads them back."""
+        words: dict[str, str | int] = {"flags": shlex.join(self.flags), "threads": self.threads}
+        return {name: word for name, word in words.items() if getattr(self, name) != getattr(NativeOptions(), name)}
+
+
+def read_options(words: Mapping[str, Any]) -> NativeOptions:
+    """Options by name, as the command line or a TOML table gives them. Raises UsageError.
+
+    >>> read_options({"threads": "2", "flags": "-O2 -ffast-math"})
+    NativeOptions(flags=('-O2', '-ffast-math'), threads=2)
+    """
+    names = [member.name for member in fields(NativeOptions)]
+    for name in words:
+        if name not in names:
+            raise UsageError(f"option {name!r}: no such option; known: {', '.join(names)}")
+    defaults = NativeOptions()
+    flags, threads = words.get("flags"), words.get("threads", defaults.threads)
+    try:
+        number = int(threads)
+    except (TypeError, ValueError):
+        raise UsageError(f"option threads: given {threads!r}; expected a number such as 2") from None
+    return NativeOptions(defaults.flags if flags is None else _split_flags(flags), number)
+
+
+def _split_flags(flags: object) -> tuple[str, ...]:
+    """Of one text, or of a list of texts."""
+    if isinstance(flags, list | tuple):
+        return tuple(map(str, flags))
+    try:
+        return tuple(shlex.split(str(flags)))
+    except ValueError as error:
+        raise UsageError(f"option flags: given {flags!r}: {error}; expected flags such as -O2") from None
+
+
+def write_native_task(text: str, origin: str = "", options: NativeOptions | None = None) -> str:
+    """The task's text. `text`: the problem in canonical YAML, or that of a task of the target `origin`."""
+    words = (options or NativeOptions()).write_options()
+    lines = [f"{_ORIGIN}{origin}\n"] if origin else []
+    return "".join([*lines, *([f"{_OPTIONS}{json.dumps(words)}\n"] if words else []), text])
+
+
+@lru_cache(maxsize=512)
+def read_native_task(text: str) -> tuple[Problem, NativeOptions]:
+    """The inverse of `write_native_task`. Raises TaskError and UsageError."""
+    origin, options, body = split_native_task(text)
+    if not origin:
+        return read_problem(body).problem, options
+    target = get_target(origin)
+    if not isinstance(target, Portable):
+        raise TaskError(f"origin: given {origin!r}; expected a target whose tasks state problems, such as step")
+    problem = target.find_problem(Task("", origin, body))
+    return replace(problem, interface=()), options  # what that language adds binds no other
+
+
+def split_native_task(text: str) -> tuple[str, NativeOptions, str]:
+    """The target whose task the problem comes from ("": it is a problem file), the options, and that text."""
+    origin, words = "", {}
+    if text.startswith(_ORIGIN):
+        line, _, text = text.partition("\n")
+        origin = line.removeprefix(_ORIGIN)
+    if text.startswith(_OPTIONS):
+        line, _, text = text.partition("\n")
+        words = json.loads(line.removeprefix(_OPTIONS))
+    return origin, read_options(words), text
