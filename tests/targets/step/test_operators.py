@@ -20,7 +20,8 @@ from opsmith.targets.step import STEP, spec_of
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.library.module import module_text, operator_variable
-from opsmith.targets.step.library.operator import Operator, OperatorError
+from opsmith.targets.operator_error import OperatorError
+from opsmith.targets.step.library.operator import Operator
 from opsmith.targets.step.library.package import VENDORED
 from opsmith.targets.step.library.proof import failures, trial_names
 from opsmith.targets.step.library.sizes import free_symbols, sizes_of
