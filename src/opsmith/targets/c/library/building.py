@@ -51,8 +51,8 @@ def build_library(library):
         raise SystemExit(f"{{PACKAGE}}: no compiler: given {{' '.join(compiler)}}; expected gcc; try: apt install gcc")
     with tempfile.TemporaryDirectory() as folder:
         orders = [write_order(compiler, name, flags, Path(folder)) for name, flags in UNITS.items()]
-        orders.append([*compiler, f'-DISA="{{list_instruction_sets()}}"', "-fPIC", "-c", str(SOURCES / "isa.c")])
-        orders[-1] += ["-o", f"{{folder}}/isa.o"]
+        orders.append([*compiler, f'-DISA="{{list_instruction_sets()}}"', "-fPIC", "-c", str(SOURCES / "_isa.c")])
+        orders[-1] += ["-o", f"{{folder}}/_isa.o"]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(run_order, orders))
         objects = sorted(str(path) for path in Path(folder).glob("*.o"))
@@ -87,11 +87,13 @@ setup(
 _MAKEFILE = """
 # lib{package}.so for programs in C: include {package}/include/{package}.h. Made by `opsmith export`.
 # `make ISA=...` builds for another instruction set than that of the verdicts.
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 SOURCES := {package}/csrc
 BUILD := build/objects
 {isa}
-OBJECTS := {objects} $(BUILD)/isa.o
+OBJECTS := {objects} $(BUILD)/_isa.o
 
 {package}/lib{package}.so: $(OBJECTS)
 \t$(CC) $^ -o $@ {link}
@@ -100,7 +102,7 @@ $(BUILD)/%.o: $(SOURCES)/%.c $(SOURCES)/%.h
 \t@mkdir -p $(BUILD)
 \t$(CC) $(FLAGS) -fPIC -include $(SOURCES)/$*.h -c $< -o $@
 
-$(BUILD)/isa.o: $(SOURCES)/isa.c
+$(BUILD)/_isa.o: $(SOURCES)/_isa.c
 \t@mkdir -p $(BUILD)
 \t$(CC) -DISA='"$(sort $(INSTRUCTION_SETS))"' -fPIC -c $< -o $@
 

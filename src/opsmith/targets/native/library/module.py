@@ -5,7 +5,7 @@ Whatever comes from a task file or a model stands in a string literal that holds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from torch import Tensor
 from {runtime}.problems.dims import parse_dim
 from {runtime}.problems.problem import {records}
 from {runtime}.targets.native.library.operator import NativeOperator
-from {package}.library import LIBRARY
+from {package}._library import LIBRARY
 '''.lstrip("\n")
 
 
@@ -95,8 +95,7 @@ def write_record(value: Any, indent: int) -> str:
 
 def _write_value(name: str, value: Any, indent: int) -> str:
     if name == "shape" and isinstance(value, tuple):
-        dims = [f"parse_dim({str(dim)!r})" for dim in value]
-        return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
+        return _write_tuple([f"parse_dim({str(dim)!r})" for dim in value])
     return write_record(value, indent)
 
 
@@ -121,13 +120,17 @@ def _write_function(entry: OperatorEntry, variable: str) -> str:
     free = plan_sizes(problem).free
     named += [f"{name}: int = {problem.base_sizes[name]}" for name in free]
     inputs = [f"{tensor.name}: Tensor" for tensor in problem.inputs]
-    tensors = "".join(f"{tensor.name}, " for tensor in problem.tensors)
-    numbers = "".join(f"{name}, " for name in (*problem.scalars, *free))
+    tensors = _write_tuple([tensor.name for tensor in problem.tensors])
+    numbers = _write_tuple([*problem.scalars, *free])
     return (
         f"def {entry.name}({', '.join([*inputs, *(['*', *named] if named else [])])}) -> {_write_result(problem)}:\n"
         f"    {write_docstring(_describe_operator(entry))}\n"
-        f"    return {variable}(({tensors}), ({numbers}))\n"
+        f"    return {variable}({tensors}, {numbers})\n"
     )
+
+
+def _write_tuple(words: Sequence[str]) -> str:
+    return f"({', '.join(words)}{',' if len(words) == 1 else ''})"
 
 
 def _name_kind(value: float) -> str:
@@ -173,7 +176,6 @@ def describe_reference(problem: Problem) -> Iterator[str]:
 
 
 def _describe_tensor(name: str, type_: ArrayType) -> str:
-    axes = ", ".join(map(str, type_.shape))
     words = ", each row of zeros and ones" if type_.is_multihot else ""
     dtype = str(dtype_of(type_.dtype)).removeprefix("torch.")
-    return f"    {name}: ({axes}{',' if len(type_.shape) == 1 else ''}) {dtype}{words}"
+    return f"    {name}: {_write_tuple([str(dim) for dim in type_.shape])} {dtype}{words}"

@@ -125,9 +125,10 @@ class NativeOperator:
     # -- checks; sizes may be symbolic
 
     def _check_call(self, arguments: Sequence[Any]) -> Call:
-        """Raises OperatorError for arguments that do not fit."""
+        """Raises OperatorError for arguments that do not fit. torch leaves out last ones that have their defaults."""
         count, scalars = len(self.problem.tensors), len(self.problem.scalars)
-        tensors, numbers = arguments[:count], arguments[count:]
+        defaults = [*self.problem.scalars.values(), *(self.problem.base_sizes[name] for name in self.plan.free)]
+        tensors, numbers = arguments[:count], [*arguments[count:], *defaults[len(arguments) - count :]]
         for spec, tensor in zip(self.problem.tensors, tensors, strict=True):
             self._check_form(spec.name, spec.type, tensor)
         sizes = dict(zip(self.plan.free, numbers[scalars:], strict=True))

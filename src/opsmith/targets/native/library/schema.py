@@ -27,7 +27,8 @@ def write_schema(problem: Problem, plan: SizePlan) -> str:
         arguments.append(f"{kind} {_choose_name(name, names)}{_write_default(value)}")
     arguments += [f"SymInt {_choose_name(name, names)}={problem.base_sizes[name]}" for name in plan.free]
     results = ["Tensor" for output in problem.outputs for _ in output.types]
-    return f"({', '.join(arguments)}) -> {results[0] if len(results) == 1 else f'({", ".join(results)})'}"
+    result = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"({', '.join(arguments)}) -> {result}"
 
 
 def _write_default(value: float) -> str:
