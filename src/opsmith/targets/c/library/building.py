@@ -68,8 +68,8 @@ def write_order(compiler, name, flags, folder):
 
 
 def list_instruction_sets():
-    stated = {{flag.removeprefix("-march=") for flags in UNITS.values() for flag in flags if flag.startswith("-march=")}}
-    return os.environ.get("ISA") or " ".join(sorted(stated))
+    stated = {{flag for flags in UNITS.values() for flag in flags if flag.startswith("-march=")}}
+    return os.environ.get("ISA") or " ".join(sorted(flag.removeprefix("-march=") for flag in stated))
 
 
 def run_order(order):
@@ -116,7 +116,9 @@ clean:
 def write_setup(package: str, flags: Mapping[str, BuildFlags]) -> str:
     """`setup.py`; `flags` of each operator by name."""
     units = {name: [*own.compile_flags, PRIVATE] for name, own in flags.items()}
-    return _SETUP.format(package=json.dumps(package), units=json.dumps(units, indent=4), link=json.dumps(_join_links(flags)))
+    return _SETUP.format(
+        package=json.dumps(package), units=json.dumps(units, indent=4), link=json.dumps(_join_links(flags))
+    )
 
 
 def write_makefile(package: str, flags: Mapping[str, BuildFlags]) -> str:

@@ -1,4 +1,4 @@
-"""All files of a library of C programs: sources, headers, builds, a module for each operator, the runtime, the tests."""
+"""All files of a library of C programs: sources, headers, builds, operators as modules, the runtime, the tests."""
 
 from __future__ import annotations
 

@@ -79,7 +79,9 @@ def write_record(value: Any, indent: int) -> str:
     """A record of a problem as an expression that makes it again, one field per line."""
     if isinstance(value, _RECORDS):
         fields = [(name, getattr(value, name)) for name in value.__dataclass_fields__]
-        rows = [f"{name}={_write_value(name, field, indent + 4)}" for name, field in fields if _is_recorded(name, field)]
+        rows = [
+            f"{name}={_write_value(name, field, indent + 4)}" for name, field in fields if _is_recorded(name, field)
+        ]
         text = f"{type(value).__name__}({', '.join(rows)})"
         is_short = isinstance(value, ArrayType) and "\n" not in text
         return text if is_short else bracket_rows(f"{type(value).__name__}(", rows, ")", indent)
@@ -161,7 +163,10 @@ def _describe_operator(entry: OperatorEntry) -> Iterator[str]:
     yield from (_describe_tensor(output.name, type_) for output in problem.outputs for type_ in output.types)
     yield from ["", "What it computes (the reference, which it was compared with)", *describe_reference(problem)]
     yield from ["", "Where it comes from", *(f"    {name}: {fact}" for name, fact in entry.facts.items())]
-    yield from ["", "Shapes and types are checked: OperatorError says what would fit. What stands in the inputs is not."]
+    yield from [
+        "",
+        "Shapes and types are checked: OperatorError says what would fit. Values are not.",
+    ]
 
 
 def describe_reference(problem: Problem) -> Iterator[str]:

@@ -34,8 +34,8 @@ Results = Tensor | tuple[Tensor | tuple[Tensor, ...], ...]
 
 
 @dataclass(frozen=True)
-class Call:
-    """The arguments of one call, checked."""
+class CheckedCall:
+    """The arguments of one call, which fit."""
 
     tensors: Sequence[Tensor]
     scalars: Sequence[Number]
@@ -119,26 +119,29 @@ class NativeOperator:
     def _function(self) -> Any:
         pointers = [ctypes.c_void_p] * (len(self.problem.tensors) + len(self.types))
         dims = [ctypes.c_int64] * len(self._dims)
-        scalars = [ctypes.c_int64 if isinstance(value, int) else ctypes.c_double for value in self.problem.scalars.values()]
+        scalars = [
+            ctypes.c_int64 if isinstance(value, int) else ctypes.c_double for value in self.problem.scalars.values()
+        ]
         return self.library.find_function(self.name, [*pointers, *dims, *scalars])
 
     # -- checks; sizes may be symbolic
 
-    def _check_call(self, arguments: Sequence[Any]) -> Call:
+    def _check_call(self, arguments: Sequence[Any]) -> CheckedCall:
         """Raises OperatorError for arguments that do not fit. torch leaves out last ones that have their defaults."""
         count, scalars = len(self.problem.tensors), len(self.problem.scalars)
         defaults = [*self.problem.scalars.values(), *(self.problem.base_sizes[name] for name in self.plan.free)]
         tensors, numbers = arguments[:count], [*arguments[count:], *defaults[len(arguments) - count :]]
-        for spec, tensor in zip(self.problem.tensors, tensors, strict=True):
+        specs = list(zip(self.problem.tensors, tensors, strict=True))
+        for spec, tensor in specs:
             self._check_form(spec.name, spec.type, tensor)
         sizes = dict(zip(self.plan.free, numbers[scalars:], strict=True))
         for name, size in sizes.items():
             if size < 1:
                 raise OperatorError(f"{self.name}: {name}: given {size}; expected a size of at least 1")
-        sizes |= self._solve_sizes({spec.name: tensor for spec, tensor in zip(self.problem.tensors, tensors, strict=True)}, sizes)
-        for spec, tensor in zip(self.problem.tensors, tensors, strict=True):
+        sizes = self._solve_sizes({spec.name: tensor for spec, tensor in specs}, sizes)
+        for spec, tensor in specs:
             self._check_shape(spec.name, spec.type, tensor, sizes)
-        return Call(tensors, numbers[:scalars], sizes)
+        return CheckedCall(tensors, numbers[:scalars], sizes)
 
     def _check_form(self, name: str, type_: ArrayType, tensor: Tensor) -> None:
         dtype = dtype_of(type_.dtype)
@@ -182,7 +185,11 @@ class NativeOperator:
 def _align_tensor(tensor: Tensor) -> Tensor:
     """The same numbers as a program expects them: contiguous, from an address as it was judged at."""
     contiguous = tensor.contiguous()
-    return contiguous if contiguous.data_ptr() % ALIGNMENT == 0 else contiguous.clone(memory_format=torch.contiguous_format)
+    return (
+        contiguous
+        if contiguous.data_ptr() % ALIGNMENT == 0
+        else contiguous.clone(memory_format=torch.contiguous_format)
+    )
 
 
 def _write_shape(shape: Sequence[Dim]) -> str:

@@ -40,7 +40,9 @@ def find_layout_failures(operator: NativeOperator, function: Function) -> list[s
     """The same on inputs that are strided, and on some that begin where no allocator puts them."""
     draw = _plan_trials(operator)[0].draws[0]
     return [
-        failure for change in (_spread_tensor, _shift_tensor) for failure in _compare_draw(operator, function, draw, change)
+        failure
+        for change in (_spread_tensor, _shift_tensor)
+        for failure in _compare_draw(operator, function, draw, change)
     ]
 
 
@@ -66,7 +68,9 @@ def _compare_draw(
     for name, own in draw.declared.input_data.items():
         if not torch.equal(tensors[name], own):
             yield f"{draw.label}: {name} was changed"
-    for output, row, row_limits in zip(operator.problem.outputs, _split_results(results, len(limits)), limits, strict=True):
+    for output, row, row_limits in zip(
+        operator.problem.outputs, _split_results(results, len(limits)), limits, strict=True
+    ):
         for result, limit in zip(row, row_limits, strict=True):
             difference = describe_difference(result, limit)
             yield from [f"{draw.label}: {output.name}: {difference}"] if difference else []

@@ -12,9 +12,10 @@ import re
 from opsmith.problems.problem import Problem
 from opsmith.targets.native.library.sizes import SizePlan
 
-_RESERVED = frozenset(
-    "Tensor int float bool str None True False Scalar ScalarType SymInt Device Layout Generator Storage Stream Any"
-    " Dimname MemoryFormat QScheme Future RRef Optional List Dict Tuple Union self out and or not is in if else for".split()
+_RESERVED = frozenset(  # words of schemas, and of the Python that torch makes of them
+    {"Tensor", "int", "float", "bool", "str", "None", "True", "False", "Scalar", "ScalarType", "SymInt", "Device"}
+    | {"Layout", "Generator", "Storage", "Stream", "Any", "Dimname", "MemoryFormat", "QScheme", "Future", "RRef"}
+    | {"Optional", "List", "Dict", "Tuple", "Union", "self", "out"}
 )
 
 

@@ -36,7 +36,9 @@ class SharedObject:
             handle = ctypes.CDLL(str(self.path))
         except OSError as error:
             what = f"{self.package}: {self.path.name} cannot be loaded: {error}"
-            raise OperatorError(f"{what}; expected one that was built here; try: pip install --force-reinstall .") from None
+            raise OperatorError(
+                f"{what}; expected one that was built here; try: pip install --force-reinstall ."
+            ) from None
         self._check_processor(handle)
         return handle
 
@@ -46,6 +48,8 @@ class SharedObject:
         features = read_features()
         missing = sorted({name for isa in isa_text.split() for name in find_missing_features(isa, features)})
         if features and missing:
-            what = f"{self.package}: it was built for {isa_text}: this processor lacks {', '.join(missing)}"
+            what = (
+                f"{self.package}: built for {isa_text}: given a processor without {', '.join(missing)}; expected them"
+            )
             own = choose_isa(platform.machine(), features).name
-            raise OperatorError(f"{what}; expected a processor that has them; try: ISA={own} pip install --force-reinstall .")
+            raise OperatorError(f"{what}; try: ISA={own} pip install --force-reinstall .")

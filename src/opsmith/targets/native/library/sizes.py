@@ -60,9 +60,7 @@ def plan_sizes(problem: Problem) -> SizePlan:
 
     Axes that are a symbol come first. Of several unknown symbols of one axis the first by name is free.
     """
-    axes = [
-        (dim, tensor.name, axis) for tensor in problem.tensors for axis, dim in enumerate(tensor.type.shape)
-    ]
+    axes = [(dim, tensor.name, axis) for tensor in problem.tensors for axis, dim in enumerate(tensor.type.shape)]
     axes.sort(key=lambda entry: (len(entry[0].powers), entry[0].coefficient != 1, _measure_degree(entry[0])))
     rules: list[SizeRule] = []
     free: list[str] = []
