@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.c.canonical import write_canonical
+from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.source import check_source, defines_kernel
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.programs import NativePrograms
@@ -11,7 +12,7 @@ from opsmith.targets.native.programs import NativePrograms
 VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, rules
 
 
-class CTarget(NativeTasks, NativePrograms):
+class CTarget(NativeTasks, NativePrograms, CPackages):
     """C behind the `Target` protocol."""
 
     name = "c"
