@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test chaos check docs bridges audit fingerprint clean
+.PHONY: run test languages chaos check docs bridges audit fingerprint clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -17,6 +17,10 @@ run: .venv/.installed
 
 test: .venv/.installed
 	$(BIN)/python -m pytest -n 2 $(PYTEST_FLAGS)
+
+# What needs more than Python: every program of the suites compiled, run and judged, simulators, installed libraries.
+languages: .venv/.installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) tests/languages
 
 # Runs under faults: processes are killed, disks filled, servers taken away. Minutes, most of them waiting.
 chaos: .venv/.installed

@@ -9,9 +9,9 @@ void kernel(const uint16_t *restrict table, const int64_t *restrict index, const
         for (int64_t d = 0; d < D; d++) {
             float sum = 0.0f;
             for (int64_t t = starts[b]; t < end; t++) {
-                sum += opsmith_bf16_to_float(table[index[t] * D + d]);
+                sum += bf16_to_float(table[index[t] * D + d]);
             }
-            y[b * D + d] = opsmith_float_to_bf16(count > 0 ? sum / (float)count : 0.0f);
+            y[b * D + d] = float_to_bf16(count > 0 ? sum / (float)count : 0.0f);
         }
     }
 }

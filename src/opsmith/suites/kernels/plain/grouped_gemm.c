@@ -9,9 +9,9 @@ void kernel(const uint16_t *restrict x, const uint16_t *restrict weight, const i
             for (int64_t n = 0; n < N; n++) {
                 float sum = 0.0f;
                 for (int64_t k = 0; k < K; k++) {
-                    sum += opsmith_bf16_to_float(x[t * K + k]) * opsmith_bf16_to_float(weight[(g * K + k) * N + n]);
+                    sum += bf16_to_float(x[t * K + k]) * bf16_to_float(weight[(g * K + k) * N + n]);
                 }
-                y[t * N + n] = opsmith_float_to_bf16(sum);
+                y[t * N + n] = float_to_bf16(sum);
             }
         }
         start = ends[g];

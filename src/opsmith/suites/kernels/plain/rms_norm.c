@@ -7,13 +7,13 @@ void kernel(const uint16_t *restrict x, const uint16_t *restrict weight, uint16_
     for (int64_t m = 0; m < M; m++) {
         float squares = 0.0f;
         for (int64_t n = 0; n < N; n++) {
-            float value = opsmith_bf16_to_float(x[m * N + n]);
+            float value = bf16_to_float(x[m * N + n]);
             squares += value * value;
         }
         float factor = 1.0f / sqrtf(squares / (float)N + (float)eps);
         for (int64_t n = 0; n < N; n++) {
-            float value = opsmith_bf16_to_float(x[m * N + n]) * factor;
-            y[m * N + n] = opsmith_float_to_bf16(value * opsmith_bf16_to_float(weight[n]));
+            float value = bf16_to_float(x[m * N + n]) * factor;
+            y[m * N + n] = float_to_bf16(value * bf16_to_float(weight[n]));
         }
     }
 }

@@ -1,0 +1,1 @@
+"""What languages need beyond Python: compilers, simulators. Minutes; run by `make languages`, not by `make test`."""
