@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from opsmith.targets.c.source import DIRECTIVES, FUNCTION, LARGEST_SOURCE
 from opsmith.targets.c.tokens import Token, split_lines
 
-_BEGINNINGS = frozenset(
-    """
-    static inline void typedef struct union enum const extern float double int char long short unsigned signed size_t
-    bool register volatile restrict
-    """.split()
-)
+_WORDS = """
+static inline void typedef struct union enum const extern float double int char long short unsigned signed size_t
+bool register volatile restrict
+"""
+_BEGINNINGS = frozenset(_WORDS.split())
 _TYPE = re.compile(r"u?int\d+_t|__?[A-Za-z]\w*")  # of <stdint.h>, _Float16, __m512, __attribute__
 
 
@@ -52,4 +52,4 @@ def _ends_as_code(code: Sequence[Token]) -> bool:
 def _calls_for(code: Sequence[Token]) -> bool:
     """Whether the function's name stands before a bracket."""
     texts = [token.text for token in code]
-    return any(pair == (FUNCTION, "(") for pair in zip(texts, texts[1:], strict=False))
+    return any(pair == (FUNCTION, "(") for pair in pairwise(texts))

@@ -78,7 +78,9 @@ def _read_results(data: NativeTrialData, outputs: bytes) -> Results:
 
 def _shape_tensor(numbers: Tensor, type_: ArrayType, data: NativeTrialData) -> Tensor:
     dtype = torch.uint8 if type_.dtype == "bool" else dtype_of(type_.dtype)
-    return numbers.clone(memory_format=torch.contiguous_format).view(dtype).view(len(numbers), *type_.shape_at(data.sizes))
+    return (
+        numbers.clone(memory_format=torch.contiguous_format).view(dtype).view(len(numbers), *type_.shape_at(data.sizes))
+    )
 
 
 def _find_odd_bools(data: NativeTrialData, results: Results) -> Iterator[Diagnostic]:
