@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.c.canonical import write_canonical
+from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.prompt import write_prompt
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
@@ -18,7 +19,7 @@ from opsmith.targets.protocols import PROPOSER
 VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
-class CTarget(NativeTasks, NativePrograms):
+class CTarget(NativeTasks, NativePrograms, CPackages):
     """C behind the `Target` protocol."""
 
     name = "c"
