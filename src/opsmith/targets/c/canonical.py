@@ -1,8 +1,8 @@
 """The canonical form of a C program: equal for programs that differ in names, comments and layout only.
 
 Locals, parameters (of macros too) and static functions and variables get names in the order in which they are declared,
-each in its scope; all that is seen outside (`kernel`, types, fields, labels) keeps its own, as does every other name that
-a macro mentions. The parser expands no macros, so that a program whose macros are more than constants and
+each in its scope; all that is seen outside (`kernel`, types, fields, labels) keeps its own, as does every other name
+that a macro mentions. The parser expands no macros, so that a program whose macros are more than constants and
 expressions in brackets keeps all its names, as does one that it cannot read: two programs that differ are never given
 one form, and some that do not differ are given two.
 
