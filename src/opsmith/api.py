@@ -74,8 +74,7 @@ def improve(
     from opsmith.settings import Settings  # noqa: PLC0415
 
     settings = settings or Settings()
-    read = [task for source in tasks for task in (load_tasks([source]) if isinstance(source, str) else [source])]
-    adapted = [adapt_task(task, settings.target) for task in read]
+    adapted = [task for source in tasks for task in _ask_for(source, settings)]
     if isinstance(model, str):
         settings = settings.replace(model=model)
     with get_executor(settings, adapted) as executor:
@@ -83,6 +82,13 @@ def improve(
         return loop.improve(
             adapted, chosen, settings, store, judge=executor.judge, on_event=on_event, experiences=experiences
         )
+
+
+def _ask_for(source: Task | str, settings: Settings) -> Sequence[Task]:
+    """The tasks that a name means, or that task, in the language of the settings."""
+    if isinstance(source, str):
+        return load_tasks([source], settings.target)
+    return [adapt_task(source, settings.target)]
 
 
 @cache

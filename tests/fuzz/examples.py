@@ -8,12 +8,12 @@ import yaml
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from opsmith.suites import SUITES, load_tasks, task_files
+from opsmith.suites import STEP_SUITES, load_tasks, task_files
 
 times = 0  # how many times the usual number of examples are drawn, anew; 0: the usual ones, the same in every run
 
-TASKS = load_tasks(SUITES)
-TASK_FILES = [path.read_text(encoding="utf-8") for suite in SUITES for path in task_files(suite)]
+TASKS = load_tasks(STEP_SUITES)
+TASK_FILES = [path.read_text(encoding="utf-8") for suite in STEP_SUITES for path in task_files(suite)]
 _SHAPES = yaml.safe_load((Path(__file__).parents[1] / "agents" / "reply_shapes.yaml").read_text(encoding="utf-8"))
 REPLIES = [shape["reply"] for shape in _SHAPES["shapes"]]
 BITS = [

@@ -9,13 +9,13 @@ import torch
 from opsmith.judging.verifier import verify
 from opsmith.problems.audit.material import Material
 from opsmith.problems.shape_sets import choose_shape_sets
-from opsmith.suites import SUITES, load_tasks
+from opsmith.suites import STEP_SUITES, load_tasks
 from opsmith.targets.step import spec_of
 from opsmith.targets.step.audit.functions import list_dropped_forms
 from opsmith.targets.step.execution.trials import make_trials
 from opsmith.targets.step.ir import read_spec, write_spec
 
-TASKS = {task.id: task for suite in SUITES for task in load_tasks([suite])}
+TASKS = {task.id: task for suite in STEP_SUITES for task in load_tasks([suite])}
 PRODUCTS = [name for name in TASKS if name.startswith(("bmm_", "gemm_"))]
 TOP_3 = ["index_1", "index_2", "etoe_2"]
 SCORES = {
@@ -38,7 +38,7 @@ def cases_of(material):
 
 
 def test_an_id_is_unique_and_the_name_inside_of_the_file():
-    ids = Counter(task.id for suite in SUITES for task in load_tasks([suite]))
+    ids = Counter(task.id for suite in STEP_SUITES for task in load_tasks([suite]))
     assert set(ids.values()) == {1}
     for task in TASKS.values():
         with open(task.path, encoding="utf-8") as file:

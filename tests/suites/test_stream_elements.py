@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from opsmith.suites import SUITES, load_tasks
+from opsmith.suites import STEP_SUITES, load_tasks
 from opsmith.targets.step import STEP
 
 
@@ -25,7 +25,7 @@ def product(dims):
 
 
 def test_the_elements_streamed_are_those_on_record(golden):
-    rows = [f"{task.id}: {elements_of(task)}\n" for suite in SUITES for task in load_tasks([suite])]
+    rows = [f"{task.id}: {elements_of(task)}\n" for suite in STEP_SUITES for task in load_tasks([suite])]
     golden("stream_elements.txt", "".join(rows))
 
 

@@ -21,21 +21,25 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="show")(show_run)
 
 
-def show_tasks(target: TargetName = None, as_json: AsJson = False) -> None:
-    """List the bundled tasks."""
-    from opsmith.report.tables import open_console, tasks_table
-    from opsmith.suites import SUITES, load_tasks
+def show_tasks(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[TASK|DIR...]", help="Default: all bundled.")] = None,
+    target: TargetName = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the bundled tasks.
 
-    suites = {suite: load_tasks([suite], target) for suite in SUITES}
+    A problem file asks for its problem in no language until --target says one.
+    """
+    from opsmith.report.tables import open_console, tasks_table
+    from opsmith.suites import SUITES, find_files, read_task_file
+
+    rows = [(path.parent.name, read_task_file(path, target)) for path in find_files(names or SUITES)]
     if as_json:
-        rows = [
-            {"task": task.id, "group": task.group, "suite": suite, "target": task.target, "path": task.path}
-            for suite, of_suite in suites.items()
-            for task in of_suite
-        ]
-        print(json.dumps(rows, indent=1))
+        columns = ("task", "group", "suite", "target", "path")
+        listed = [(task.id, task.group, suite, task.target, task.path) for suite, task in rows]
+        print(json.dumps([dict(zip(columns, row, strict=True)) for row in listed], indent=1))
     else:
-        open_console().print(tasks_table(suites))
+        open_console().print(tasks_table(rows))
 
 
 def show_models() -> None:

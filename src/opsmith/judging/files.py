@@ -16,6 +16,7 @@ from opsmith.suites import name_files, read_task_file
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import explain_message, repair_program
 from opsmith.targets.faults import charged_to_target
+from opsmith.targets.problem import explain_lack_of_language
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ def _submit_file(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | 
         return None, _wrap_verdict(_leave_unread(Boundary.TARGET, finding)), ReadReply(None)
 
 
-def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task, Future[Verdict], ReadReply]:
+def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | None, Future[Verdict], ReadReply]:
     task = read_task_file(path, source.target)
+    if message := explain_lack_of_language(task):
+        return None, _wrap_verdict(_bad_file(message)), ReadReply(None)
     reply = _find_program(task, source)
     if reply.source is not None:
         return task, pool.submit(task, _repair_source(task, reply.source, source)), reply

@@ -17,7 +17,7 @@ from opsmith.report.views import TaskRow
 from opsmith.store import Store
 from opsmith.store import attempts as stored
 from opsmith.store.queries import CandidateRow, KeptExperience, SampleDetail
-from opsmith.suites import SUITES, read_task_file, task_files
+from opsmith.suites import find_bundled
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import canonical_form, explain_message
 from opsmith.targets.protocols import Drawn
@@ -146,16 +146,11 @@ def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
 
 def own_program(task: Task) -> str | None:
     """The program in the file of a bundled task, if the task is exactly that one."""
-    return _read_bundled(task.id, task.digest)
+    bundled = _find_bundled(task)
+    return bundled.impl if bundled is not None else None
 
 
-@lru_cache(maxsize=256)
-def _read_bundled(name: str, digest: str) -> str | None:
-    for path in (path for suite in SUITES for path in task_files(suite)):
-        if path.stem == name:
-            task = read_task_file(path)
-            return task.impl if task.digest == digest else None
-    return None
+_find_bundled = lru_cache(maxsize=256)(find_bundled)
 
 
 def _find_solution(store: Store, run: str, task: Task) -> KeptExperience | None:

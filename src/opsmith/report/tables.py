@@ -32,11 +32,11 @@ def make_table(*columns: str, right: Sequence[str] = (), title: str | None = Non
     return grid
 
 
-def tasks_table(suites: Mapping[str, Iterable[Task]]) -> Table:
+def tasks_table(tasks: Iterable[tuple[str, Task]]) -> Table:
+    """A row for each (suite, task)."""
     rows = make_table("task", "group", "suite", "target", "own impl")
-    for suite, tasks in suites.items():
-        for task in tasks:
-            rows.add_row(task.id, task.group, suite, task.target, "yes" if task.impl else "no")
+    for suite, task in tasks:
+        rows.add_row(task.id, task.group, suite, task.target, "yes" if task.impl else "no")
     return rows
 
 

@@ -1,29 +1,37 @@
-"""Task files: which are bundled, and which a name means.
+"""Task and problem files: which are bundled, and which a name means.
 
-A name is the id of a bundled task, a bundled suite, a YAML file or a folder of YAML files; an id is a file's stem.
-A file may say `target: NAME` on a line of its own; without it the target is `step`.
+A name is the id of a bundled task, SUITE/ID, a bundled suite, a YAML file or a folder of YAML files; an id is a file's
+stem. A file may say `target: NAME` on a line of its own; without it the target is `step`, or none for a problem file.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from opsmith.errors import OpsmithError, TaskError, UsageError
 from opsmith.outside import read_text
+from opsmith.problems.files.reading import is_problem_file
 from opsmith.records import Task
 from opsmith.targets import Target, get_target
 from opsmith.targets.faults import charged_to_target, of_kind
-from opsmith.targets.protocols import Adapting
+from opsmith.targets.problem import NAME as PROBLEM_FILE
+from opsmith.targets.problem import refuse_without_language
+from opsmith.targets.protocols import Adapting, Configured, Suffixed
 
-SUITES = ("step26", "step_extra")  # folders beside this file
+STEP_SUITES = ("step26", "step_extra")
+SUITES = (*STEP_SUITES, "kernels")  # folders beside this file
 DEFAULT_SUITE = "step26"  # the 26 tasks of the paper
 DEFAULT_TARGET = "step"
+PLAIN = "plain"  # folder beside task files with a program for each, by its id
 
 _TARGET_LINE = re.compile(r"""^target:[ \t]*(["']?)([^"'#\s]+)\1[ \t]*(#.*)?$""", re.MULTILINE)
 
@@ -33,12 +41,16 @@ def task_files(suite: str = DEFAULT_SUITE) -> tuple[Path, ...]:
     return _files_in(Path(__file__).parent / suite)
 
 
-def load_tasks(names: Sequence[str] = (), target: str | None = None) -> tuple[Task, ...]:
+def load_tasks(
+    names: Sequence[str] = (), target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Task, ...]:
     """The tasks that the names mean, in order; no name: the paper's 26. Raises UsageError and TaskError.
 
-    `target`: the language that their problems are asked for in, where it is not that of the files.
+    `target`: the language that their problems are asked for in, where it is not that of the files; a problem file has
+    none of its own. `options`: how programs are built and run, by names that the language knows.
     """
-    return tuple(read_task_file(path, target) for path in resolve_names(names))
+    paths = resolve_names(names)
+    return tuple(refuse_without_language(read_task_file(path, target, options)) for path in paths)
 
 
 def resolve_names(names: Sequence[str] = ()) -> tuple[Path, ...]:
@@ -76,19 +88,30 @@ def name_files(paths: Sequence[Path]) -> list[str]:
     return [path.stem if ids[path.stem] == 1 else str(path) for path in paths]
 
 
-def read_task_file(path: Path, target: str | None = None) -> Task:
-    """One file as a task of that target, or else of its own.
+def read_task_file(path: Path, target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})) -> Task:
+    """One file as a task of that target, or else of its own, with the program that lies beside it if it holds none.
 
-    Raises TaskError with line and column where the file is wrong.
+    A problem file without a target is a task of the target `problem`. Raises TaskError with line and column where the
+    file is wrong, and UsageError for options that the target does not have.
     """
-    return adapt_task(_read_own(path), target)
+    return _add_plain(_ask_for(_read_own(path), target, options), path)
 
 
-def adapt_task(task: Task, target: str | None) -> Task:
-    """The task's problem as a task of that target; None: of its own.
+def adapt_task(task: Task, target: str | None, options: Mapping[str, Any] = MappingProxyType({})) -> Task:
+    """The task's problem as a task of that target, with these options; None: of its own.
 
-    Raises UsageError where the target takes no problems of others, and TaskError where it does not take this one.
+    Raises UsageError where the target takes no problems of others or there is none, and TaskError where it does not
+    take this one.
     """
+    return refuse_without_language(_ask_for(task, target, options))
+
+
+def _ask_for(task: Task, target: str | None, options: Mapping[str, Any]) -> Task:
+    adapted = _translate_task(task, target)
+    return _configure_task(adapted, options) if options and adapted.target != PROBLEM_FILE else adapted
+
+
+def _translate_task(task: Task, target: str | None) -> Task:
     if target is None or target == task.target or get_target(target) is get_target(task.target):
         return task
     adapter = get_target(target)
@@ -102,11 +125,47 @@ def adapt_task(task: Task, target: str | None) -> Task:
     return replace(adapted, target=target)
 
 
+def find_bundled(task: Task) -> Task | None:
+    """The bundled file's task that this one is, in its content and not only by name."""
+    for path in (path for suite in SUITES for path in task_files(suite) if path.stem == task.id):
+        own = read_task_file(path)
+        for bundled in (own, _translate_bundled(path, own, task.target)):
+            if bundled is not None and bundled.digest == task.digest:
+                return bundled
+    return None
+
+
+def _translate_bundled(path: Path, own: Task, target: str) -> Task | None:
+    """The file's task in that language, if that is not its own."""
+    if target == own.target:
+        return None
+    with contextlib.suppress(OpsmithError):  # a language that is not here, or does not take it
+        return read_task_file(path, target)
+    return None
+
+
+def _configure_task(task: Task, options: Mapping[str, Any]) -> Task:
+    target = get_target(task.target)
+    if not isinstance(target, Configured):
+        raise UsageError(f"options {', '.join(options)}: target {task.target!r} has none")
+    with charged_to_target(task.target, "configure_task"):
+        return of_kind(target.configure_task(task, options), Task)
+
+
+def _add_plain(task: Task, path: Path) -> Task:
+    """The task with the program of `plain/` beside its file, where it has none of its own."""
+    target = get_target(task.target)
+    if task.impl is not None or not isinstance(target, Suffixed):
+        return task
+    file = path.parent / PLAIN / f"{path.stem}{target.suffix}"
+    return replace(task, impl=read_text(file)) if file.is_file() else task
+
+
 def _read_own(path: Path) -> Task:
     """One file as a task of the target that it states."""
     text = read_text(path)
     stated = _TARGET_LINE.search(text)
-    name = stated[2] if stated else DEFAULT_TARGET
+    name = stated[2] if stated else PROBLEM_FILE if is_problem_file(text) else DEFAULT_TARGET
     body = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
     target = _find_target(name, path)
     with charged_to_target(name, "read_task"):
@@ -144,8 +203,9 @@ def _resolve_one(name: str) -> Iterable[Path]:
     if path.suffix in {".yaml", ".yml"}:
         return [path] if path.is_file() else _refuse_name(f"{name}: no such file")
     bundled = {file.stem: file for suite in SUITES for file in task_files(suite)}
-    if name in bundled:
-        return [bundled[name]]
+    suite, _, task_id = name.rpartition("/")
+    if task_id in bundled and suite in ("", bundled[task_id].parent.name):
+        return [bundled[task_id]]
     near = get_close_matches(name, [*bundled, *SUITES], n=5, cutoff=0.5)
     hint = f"near matches: {', '.join(near)}" if near else "`opsmith tasks` lists the ids"
     return _refuse_name(f"task {name!r}: no such id, file or folder; {hint}")

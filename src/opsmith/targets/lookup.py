@@ -18,7 +18,17 @@ def _import_step() -> Target:
     return target
 
 
-TARGETS: dict[str, Callable[[], Target]] = {"step": _import_step}
+def _import_problem() -> Target:
+    target: Target = import_module("opsmith.targets.problem").PROBLEM
+    return target
+
+
+def _import_c() -> Target:
+    target: Target = import_module("opsmith.targets.c").C
+    return target
+
+
+TARGETS: dict[str, Callable[[], Target]] = {"step": _import_step, "problem": _import_problem, "c": _import_c}
 BUILT_IN = frozenset(TARGETS)
 _NEEDED = tuple(name for name in (*Target.__annotations__, *vars(Target)) if not name.startswith("_"))
 

@@ -363,6 +363,27 @@ class Adapting(Protocol):
     def adapt_task(self, task: Task) -> Task:
         """The problem of another target's task as a task of this one, with the same id and group.
 
-        Raises TaskError for a problem that this language cannot be asked for.
+        The problem of a file that states none of a language's own is a task of the target `problem`. Raises TaskError
+        for a problem that this language cannot be asked for.
         """
         ...
+
+
+@runtime_checkable
+class Configured(Protocol):
+    """Tasks can be asked for with options that say how programs are built and run: `--option threads=2`."""
+
+    def configure_task(self, task: Task, options: Mapping[str, Any]) -> Task:
+        """The task of this target with these options over its own; another digest if they differ.
+
+        Values are those of the command line (texts) or of a TOML table. Raises UsageError for an option or a value that
+        there is not.
+        """
+        ...
+
+
+@runtime_checkable
+class Suffixed(Protocol):
+    """Programs lie in files of their own: a task file's in `plain/` beside it, with the file's name."""
+
+    suffix: str  # of such a file: .c

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
@@ -90,7 +90,8 @@ def read_native_task(text: str) -> tuple[Problem, NativeOptions]:
     target = get_target(origin)
     if not isinstance(target, Portable):
         raise TaskError(f"origin: given {origin!r}; expected a target whose tasks state problems, such as step")
-    return target.find_problem(Task("", origin, body)), options
+    problem = target.find_problem(Task("", origin, body))
+    return replace(problem, interface=()), options  # what that language adds binds no other
 
 
 def split_native_task(text: str) -> tuple[str, NativeOptions, str]:

@@ -1,0 +1,81 @@
+"""How a compiled language is asked for problems: those of problem files, and those of other targets' tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from opsmith.errors import TaskError, UsageError
+from opsmith.problems.digest import hash_problem
+from opsmith.problems.files.canonical import write_problem
+from opsmith.problems.files.reading import is_problem_file, read_problem_with_warnings
+from opsmith.problems.problem import Problem
+from opsmith.problems.shape_sets import explain_shape_sets
+from opsmith.records import Task
+from opsmith.targets.lookup import get_target
+from opsmith.targets.native.statement import write_statement
+from opsmith.targets.native.task import (
+    NativeOptions,
+    read_native_task,
+    read_options,
+    split_native_task,
+    write_native_task,
+)
+from opsmith.targets.problem import NAME as PROBLEM_FILE
+from opsmith.targets.protocols import Portable
+
+
+class NativeTasks:
+    """The part of a compiled language that makes tasks: `Portable`, `Adapting`, `Configured`, `Explained`."""
+
+    name: str
+
+    def read_task(self, text: str, task_id: str, path: str = "") -> Task:
+        """A problem file as a task. Raises TaskError with line and column; unknown keys are logged as warnings."""
+        if not is_problem_file(text):
+            expected = (
+                f"expected a problem file, with `problem: {task_id}`; try, for a file of another language: --target"
+            )
+            raise TaskError(f"{path or task_id}: given no problem for the target {self.name}; {expected}")
+        file, warnings = read_problem_with_warnings(text, path or task_id)
+        for warning in warnings:
+            logging.getLogger("opsmith.tasks").warning("%s: %s", path or task_id, warning)
+        bare = Task(task_id, self.name, write_problem(file), group=file.group, path=path)
+        return self._show_task(bare)
+
+    def adapt_task(self, task: Task) -> Task:
+        """The problem of another target's task as a task of this language. Raises TaskError."""
+        origin = get_target(task.target)
+        if not isinstance(origin, Portable):
+            expected = f"a task of a target that states problems; {task.target} tells none"
+            raise TaskError(f"{task.path or task.id}: given a task of target {task.target!r}; expected {expected}")
+        text = write_native_task(task.text, "" if task.target == PROBLEM_FILE else task.target)
+        return self._show_task(replace(task, target=self.name, text=text, impl=None, shown=""))
+
+    def configure_task(self, task: Task, options: Mapping[str, Any]) -> Task:
+        """The task with these options over its own. Raises UsageError for one that there is not."""
+        origin, own, body = split_native_task(task.text)
+        try:
+            chosen = read_options({**own.write_options(), **options})
+        except UsageError as error:
+            raise UsageError(f"target {self.name}: {error}") from error
+        return self._show_task(replace(task, text=write_native_task(body, origin, chosen)))
+
+    def find_problem(self, task: Task) -> Problem:
+        return read_native_task(task.text)[0]
+
+    def find_options(self, task: Task) -> NativeOptions:
+        return read_native_task(task.text)[1]
+
+    def problem_digest(self, task: Task) -> str:
+        return hash_problem(self.find_problem(task))
+
+    def explain_message(self, task: Task, message: str) -> str:
+        return explain_shape_sets(self.find_problem(task), message)
+
+    def _show_task(self, task: Task) -> Task:
+        problem, options = read_native_task(task.text)
+        name = task.id if problem.reference else ""
+        return replace(task, shown=write_statement(problem, options, name))

@@ -1,0 +1,90 @@
+"""Why did a candidate crash, or touch memory that is not its own? It is built with sanitizers and called once more.
+
+The program is compiled anew with AddressSanitizer and UndefinedBehaviorSanitizer and called by a driver of ours on the
+draws of the trial, confined like a command that may start no process. An explanation never changes a verdict: where
+there is none (no sanitizer on this machine, a program that behaves there, a limit), the finding stands alone.
+Uninitialised memory is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.problems.problem import ArrayType, Problem
+from opsmith.records import Diagnostic
+from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, run_commands
+from opsmith.running.compiler import Artefact, CompileOrder, run_compiler
+from opsmith.running.toolchain import find_toolchain
+from opsmith.targets.hidden import NOT_SHOWN
+from opsmith.targets.native.build import HEADER, SOURCE
+from opsmith.targets.native.flags import BuildFlags
+from opsmith.targets.native.sanitized import DRIVER, PROGRAM, CallData, write_calls, write_commands, write_driver
+from opsmith.targets.native.sanitizer_report import ArrayLabel, ReportReader
+from opsmith.targets.native.signature import make_signature
+
+LIMITS = CommandLimits(cpu_seconds=10, seconds=20.0, memory=None, resident=2 << 30)
+_LARGEST_ALLOCATION = 1024  # MiB, of the candidate's own: malloc gives NULL beyond
+_CALLS = "calls.bin"
+
+
+@dataclass(frozen=True)
+class FailedProgram:
+    """A program that failed, and the calls of the trial where it did."""
+
+    problem: Problem
+    source: str
+    flags: BuildFlags
+    calls: Sequence[CallData]
+    where: str  # the trial, as findings name it
+    is_hidden: bool = False  # its sizes may not be told
+
+
+def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tuple[Diagnostic, ...]:
+    """What sanitizers say of it; none: they see nothing, or cannot be asked."""
+    toolchain, program = find_toolchain(), _build_program(failed)
+    if toolchain is None or program is None:
+        return ()
+    order = CommandOrder(
+        {PROGRAM: program, _CALLS: write_calls(failed.calls)},
+        [[f"./{PROGRAM}"]],
+        readable=toolchain.readable,
+        stdin=_CALLS,
+        has_processes=False,
+        executes_folder=True,
+    )
+    result = run_commands(order, limits)
+    if isinstance(result, CommandFailure):
+        return ()
+    where = NOT_SHOWN if failed.is_hidden else failed.where
+    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)), where, failed.is_hidden)
+    return reader.read_report(result.messages)
+
+
+def _build_program(failed: FailedProgram) -> bytes | None:
+    """The executable; None: this machine has no sanitizers, or the program does not link with a driver."""
+    signature = make_signature(failed.problem)
+    files = {
+        SOURCE: failed.source.encode("utf-8", "replace"),
+        HEADER: signature.header.encode(),
+        DRIVER: write_driver(signature, _LARGEST_ALLOCATION).encode(),
+    }
+    result = run_compiler(CompileOrder(files, write_commands(failed.flags, SOURCE, HEADER), PROGRAM))
+    return result.data if isinstance(result, Artefact) else None
+
+
+def _label_arrays(problem: Problem) -> Iterator[ArrayLabel]:
+    """Inputs, then outputs, as the signature has them."""
+    for tensor in problem.tensors:
+        yield _label_array(f"input {tensor.name}", tensor.type, True)
+    for output in problem.outputs:
+        for number, type_ in enumerate(output.types):
+            name = output.name if len(output.types) == 1 else f"{output.name}_{number}"
+            yield _label_array(f"output {name}", type_, False)
+
+
+def _label_array(words: str, type_: ArrayType, is_input: bool) -> ArrayLabel:
+    factors = [str(dim) for dim in type_.shape]
+    formula = " * ".join(f"({factor})" if "/" in factor and len(factors) > 1 else factor for factor in factors)
+    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype], is_input)

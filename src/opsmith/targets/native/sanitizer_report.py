@@ -1,0 +1,262 @@
+"""What AddressSanitizer and UndefinedBehaviorSanitizer say of a candidate, as findings with the line.
+
+Their texts hold addresses and paths of this machine; a finding holds neither, and is the same on every run. Places are
+told by the names that the task gives: `reads 4 bytes, 8 bytes behind the end of input x`. What is not understood is
+left out: the finding that was to be explained stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opsmith.records import Diagnostic, printable
+from opsmith.targets.native.sanitized import REACH
+
+KIND = "RUN"
+MOST = 3  # findings of one run
+LONGEST = 200  # characters of a sanitizer's own words, and of a line of the source
+_NULL_PAGES = 1 << 16  # addresses below are offsets from a null pointer
+
+_ERROR = re.compile(r"ERROR: AddressSanitizer: (.*)")
+_ADDRESS = re.compile(r"address (0x[0-9a-f]+)")
+_SIZED = re.compile(r"^(READ|WRITE) of size (\d{1,9}) at", re.MULTILINE)
+_SIGNALLED = re.compile(r"caused by a (READ|WRITE) memory access")
+_ARRAY = re.compile(r"^opsmith array (\d{1,4}) ([0-9a-f]{1,16}) (\d{1,15})$", re.MULTILINE)
+_FRAME = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in \S+ (?:\S*/)?([\w.+-]+):(\d{1,7})\b", re.MULTILINE)
+_SIDE = r"is located (\d{1,15}) bytes (to the right of|to the left of|after|before|inside of) "
+_REGION = re.compile(_SIDE + r"(\d{1,15})-byte region")
+_GLOBAL = re.compile(
+    _SIDE + r"global variable '([\w.]{1,80})' defined in '[^']*?:(\d{1,7})(?::\d+)?' \(0x[0-9a-f]+\) of size"
+)
+_VARIABLE = re.compile(
+    r"'([\w.]{1,80})' \(line (\d{1,7})\) <== Memory access at offset -?\d+ (?:partially )?"
+    r"(overflows|underflows|is inside)"
+)
+_RUNTIME = re.compile(r"^(?:\S*/)?([\w.+-]+):(\d{1,7}):(\d{1,7}): runtime error: (.*)$", re.MULTILINE)
+_POINTER = re.compile(r"(?:address )?0x[0-9a-f]+")
+_NUMBER_OUTSIDE_OF_TYPES = re.compile(r"('[^']*')|-?\b\d+\b")
+_SIDES = {"to the right of": "behind", "after": "behind", "to the left of": "before", "before": "before"}
+
+_END = "end the loop at the last entry: the last row, column or vector may not be full"
+_START = "look at an index that may go below 0"
+_OUTLIVED = "use memory before it is freed, and variables inside of their block"
+_FAULTS: Sequence[tuple[str, str, str, str]] = (  # words of the report, what is given, what is expected, what to try
+    ("attempting double-free", "frees memory that is free already", "one free for each malloc", "remove one of them"),
+    (
+        "attempting free",
+        "frees what malloc did not give",
+        "free of pointers from malloc, as they came",
+        "free the pointer that malloc gave",
+    ),
+    ("heap-use-after-free", "{access} of memory that was freed", "memory that is not freed yet", _OUTLIVED),
+    ("stack-use-after", "{access} of a variable that is gone", "variables inside of their block", _OUTLIVED),
+    (
+        "stack-overflow",
+        "takes more stack than there is",
+        "small arrays on the stack, and an end to recursion",
+        "take large arrays from malloc",
+    ),
+    (
+        "memcpy-param-overlap",
+        "memcpy between places that overlap",
+        "places that do not overlap",
+        "use memmove, or look at the length",
+    ),
+    ("negative-size-param", "a length below 0", "a length of 0 or more", "look at how the length is computed"),
+    (
+        "FPE",
+        "an integer division by 0, or one whose result is too large",
+        "a divisor that is not 0",
+        "look at sizes that may be 0 or small",
+    ),
+    ("ILL", "runs into an instruction that is none", "code that is meant to be reached", "remove traps"),
+    ("BUS", "{access} at an address that is not aligned", "an aligned address", "use unaligned loads and stores"),
+    (
+        "",
+        "{access} far outside of all arrays",
+        "an index inside of the array",
+        "look at how the index is computed: type, order of the axes, values of an index input",
+    ),
+)
+_BEHAVIOURS: Sequence[tuple[str, str, str]] = (  # pattern of UBSan's words, what is expected, what to try
+    (r"index .* out of bounds", "an index inside of the array", "look at the bounds of the loop"),
+    (r"signed integer overflow", "a result that the type holds", "compute it in int64_t"),
+    (r"division by zero", "a divisor that is not 0", "look at sizes that may be 0 or small"),
+    (r"shift", "a shift by less than the bits of the type, of a number of 0 or more", "shift unsigned numbers"),
+    (r"null pointer", "a pointer into an array", "malloc gives NULL where memory is short: look at its argument"),
+    (r"misaligned", "an address that is a multiple of the type's alignment", "use unaligned loads, or memcpy"),
+    (r"variable length array", "a length above 0", "take it from malloc, or look at its length"),
+    (r"insufficient space", "an index inside of the array", "look at the bounds of the loop"),
+    (r"not a valid value", "a value that the type has", "set it before it is read"),
+)
+
+
+@dataclass(frozen=True)
+class ArrayLabel:
+    """An array of the function in the words of its task."""
+
+    words: str  # input x
+    formula: str  # M * N: how many entries it has; "": one
+    entry_bytes: int
+    is_input: bool
+
+
+@dataclass(frozen=True)
+class _Access:
+    """One access to memory that a sanitizer reports."""
+
+    verb: str  # reads, writes, touches
+    width: int | None  # bytes
+    address: int | None
+
+    @property
+    def words(self) -> str:
+        return self.verb if self.width is None else f"{self.verb} {_count_bytes(self.width)}"
+
+
+@dataclass(frozen=True)
+class ReportReader:
+    """Reads the reports on one program."""
+
+    source: str
+    file: str  # the name that the compiler knew it by
+    labels: Sequence[ArrayLabel]  # of the function's arrays, in order
+    where: str  # the place that findings name: the trial
+    is_hidden: bool = False  # sizes may not be told
+
+    def read_report(self, messages: str) -> tuple[Diagnostic, ...]:
+        """The findings of a run, that of memory first."""
+        first = tuple(self._explain_memory(messages))
+        lines = {finding.line for finding in first}
+        others = (finding for finding in self._explain_behaviour(messages) if finding.line not in lines)
+        return tuple(dict.fromkeys((*first, *others)))[:MOST]
+
+    # -- memory
+
+    def _explain_memory(self, messages: str) -> Iterator[Diagnostic]:
+        error = _ERROR.search(messages)
+        if error is None:
+            return
+        report = messages[error.start() :]
+        access = _read_access(error[1], report)
+        places = _read_places(messages[: error.start()])
+        line = self._find_line(report.partition("\n\n")[0])
+        words = self._describe_array(access, places) if _is_array_access(error[1]) else None
+        words = words or self._describe_own(access, report)
+        yield self._make_finding(line, None, *(words or _describe_fault(error[1], access)))
+
+    def _describe_array(self, access: _Access, places: Mapping[int, tuple[int, int]]) -> tuple[str, str, str] | None:
+        """Given, expected and remedy where one of the function's arrays is meant."""
+        for number, (begin, size) in places.items():
+            if access.address is None or number >= len(self.labels):
+                continue
+            offset = access.address - begin
+            if -REACH <= offset < size + REACH:
+                return self._describe_offset(access, self.labels[number], offset, size)
+        return None
+
+    def _describe_offset(self, access: _Access, label: ArrayLabel, offset: int, size: int) -> tuple[str, str, str]:
+        if offset < 0:
+            return f"{access.words}, {self._measure(-offset, 'before')}{label.words}", "an index of 0 or more", _START
+        if offset >= size:
+            given = f"{access.words}, {self._measure(offset - size, 'behind')}{label.words}"
+            return given, self._describe_bound(label, size), _END
+        if access.width is not None and offset + access.width > size:
+            return f"{access.words} across the end of {label.words}", self._describe_bound(label, size), _END
+        given = f"{access.words} in {label.words}, which is not to be written"
+        return given, "inputs that stay as they are", "write to outputs and to arrays of the program"
+
+    def _describe_bound(self, label: ArrayLabel, size: int) -> str:
+        if not label.formula:
+            return f"index 0: {label.words} is one number"
+        count = "" if self.is_hidden else f" = {size // label.entry_bytes}"
+        return f"an index below {label.formula}{count}"
+
+    def _describe_own(self, access: _Access, report: str) -> tuple[str, str, str] | None:
+        """Given, expected and remedy where an array of the program itself is meant, or no array at all."""
+        if access.address is not None and 0 <= access.address < _NULL_PAGES:
+            return f"{access.words} through a null pointer", "a pointer into an array", "look at what malloc gave"
+        if variable := _VARIABLE.search(report):
+            side = {"overflows": "behind the end of ", "underflows": "before the start of "}.get(variable[3], "in ")
+            return self._describe_bounds(access, f"{side}{variable[1]}, the variable of line {variable[2]}", side)
+        if declared := _GLOBAL.search(report):
+            side = self._measure(int(declared[1]), _SIDES.get(declared[2], ""))
+            return self._describe_bounds(access, f"{side}{declared[3]}, the array of line {declared[4]}", side)
+        if (region := _REGION.search(report)) and region[2] in _SIDES:
+            line = self._find_line(report[region.end() :])
+            side = self._measure(int(region[1]), _SIDES[region[2]])
+            size = "the memory" if self.is_hidden else f"the {_count_bytes(int(region[3]))}"
+            return self._describe_bounds(access, f"{side}{size} that line {line} allocates", side)
+        return None
+
+    def _describe_bounds(self, access: _Access, place: str, side: str) -> tuple[str, str, str]:
+        given = f"{access.words}, {place}"
+        return given, "an index inside of it", _START if "before" in side else _END
+
+    def _measure(self, distance: int, side: str) -> str:
+        """`8 bytes behind the end of `; a distance may tell a size."""
+        edge = {"behind": "behind the end of ", "before": "before the start of "}.get(side, "inside of ")
+        if self.is_hidden or side not in ("behind", "before"):
+            return edge
+        return f"right {edge}" if distance == 0 else f"{_count_bytes(distance)} {edge}"
+
+    # -- behaviour that C does not define
+
+    def _explain_behaviour(self, messages: str) -> Iterator[Diagnostic]:
+        for file, line, column, words in _RUNTIME.findall(messages):
+            if file == self.file:
+                expected, remedy = _choose_advice(words)
+                yield self._make_finding(int(line), int(column), self._clean_words(words), expected, remedy)
+
+    def _clean_words(self, words: str) -> str:
+        text = printable(_POINTER.sub("an address", words))[:LONGEST]
+        return _NUMBER_OUTSIDE_OF_TYPES.sub(lambda match: match[1] or "a number", text) if self.is_hidden else text
+
+    # -- lines
+
+    def _find_line(self, stack: str) -> int | None:
+        """The line of the innermost call that is the program's."""
+        lines = (int(line) for file, line in _FRAME.findall(stack) if file == self.file)
+        return next(lines, None)
+
+    def _make_finding(self, line: int | None, column: int | None, given: str, expected: str, remedy: str) -> Diagnostic:
+        lines = self.source.split("\n")
+        if line is None or not 1 <= line <= len(lines):
+            return Diagnostic(KIND, self.where, given, expected, remedy)
+        text = printable(lines[line - 1].strip()[:LONGEST])
+        return Diagnostic(KIND, self.where, given, expected, remedy, line, column, text)
+
+
+def _is_array_access(words: str) -> bool:
+    """Whether it may be one of the function's arrays, whose surroundings are poisoned or not mapped."""
+    return words.startswith(("use-after-poison", "unknown-crash", "SEGV"))
+
+
+def _read_access(words: str, report: str) -> _Access:
+    address = _ADDRESS.search(words)
+    sized, signalled = _SIZED.search(report), _SIGNALLED.search(report)
+    verb = {"READ": "reads", "WRITE": "writes"}.get((sized or signalled or ("", ""))[1], "touches memory")
+    return _Access(verb, int(sized[2]) if sized else None, int(address[1], 16) if address else None)
+
+
+def _read_places(messages: str) -> dict[int, tuple[int, int]]:
+    """Where the arrays of the last call lie: address and bytes by their number."""
+    return {int(number): (int(begin, 16), int(size)) for number, begin, size in _ARRAY.findall(messages)}
+
+
+def _describe_fault(words: str, access: _Access) -> tuple[str, str, str]:
+    row = next(row for row in _FAULTS if row[0] in words)
+    return row[1].format(access=access.words), row[2], row[3]
+
+
+def _choose_advice(words: str) -> tuple[str, str]:
+    for pattern, expected, remedy in _BEHAVIOURS:
+        if re.search(pattern, words):
+            return expected, remedy
+    return "behaviour that C defines", ""
+
+
+def _count_bytes(number: int) -> str:
+    return "1 byte" if number == 1 else f"{number} bytes"

@@ -1,0 +1,67 @@
+"""What a model is shown of a native task: one YAML mapping with the function, its arguments, sizes and reference.
+
+Not shown: shape sets beside the base, margins and hand-made inputs, which only the verifier needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opsmith.problems.files.writing import write_block, write_number, write_scalar
+from opsmith.problems.problem import InputTensor, OutputTensors, Problem
+from opsmith.targets.native.signature import list_dims, make_signature
+from opsmith.targets.native.task import NativeOptions
+
+_WORDS = {"torch.randn": "normal"}  # as problem files call it
+
+
+def write_statement(problem: Problem, options: NativeOptions, name: str = "") -> str:
+    """The mapping as canonical YAML; `name`: what its file calls the problem, if it does."""
+    rows = [f"problem: {write_scalar(name)}"] if name else []
+    rows += write_block("function: ", make_signature(problem).prototype + "\n")
+    rows += ["arguments:", *_list_arguments(problem)]
+    sizes = ", ".join(f"{write_scalar(symbol)}: {problem.base_sizes[symbol]}" for symbol in list_dims(problem))
+    rows += [f"sizes: {{{sizes}}}"] if sizes else []
+    rows += _list_reference(problem)
+    rows += [f"accumulation: {problem.accumulation}"] if problem.accumulation else []
+    rows += [f"{key}: {word}" for key, word in options.write_options().items()]
+    return "\n".join(rows) + "\n"
+
+
+def _list_arguments(problem: Problem) -> Iterator[str]:
+    """In the order of the call, by the names that the function gives them."""
+    details = [_describe_data(tensor) for tensor in problem.tensors]
+    details += [_describe_tolerance(output) for output in problem.outputs for _ in output.types]
+    arguments = make_signature(problem).arguments
+    for number, argument in enumerate(arguments):
+        detail = details[number] if number < len(details) else ""
+        yield f"  {write_scalar(argument.name)}: {write_scalar(argument.meaning + detail)}"
+
+
+def _describe_data(tensor: InputTensor) -> str:
+    if tensor.type.is_multihot:
+        least, most = tensor.min, tensor.max
+        return f"; {least} to {most} ones a row" if least is not None and most is not None else ""
+    data = tensor.expression or _WORDS.get(tensor.data_gen or "", tensor.data_gen or "")
+    bounds = "" if tensor.min is None or tensor.max is None else f" from {tensor.min} to {tensor.max}"
+    return f"; data: {data}{bounds}"
+
+
+def _describe_tolerance(output: OutputTensors) -> str:
+    """What the problem itself says of how close a result must lie; "": the rule that the prompt states."""
+    if output.rtol is None and output.atol is None:
+        return ""
+    return f"; right within {write_number(output.atol or 0.0)} + {write_number(output.rtol or 0.0)} * |expected|"
+
+
+def _list_reference(problem: Problem) -> list[str]:
+    """The author's function, or the texts of each output with the code before them."""
+    if problem.reference:
+        return write_block("reference: ", problem.reference)
+    rows = write_block("global: ", problem.global_code) if problem.global_code else []
+    rows.append("reference:")
+    for output in problem.outputs:
+        for number, text in enumerate(output.references):
+            key = output.name if len(output.references) == 1 else f"{output.name}_{number}"
+            rows += [f"  {row}" if row else "" for row in write_block(f"{write_scalar(key)}: ", text)]
+    return rows
