@@ -139,7 +139,9 @@ def read_language(path: Path) -> Language:
     for readable in language.readable:
         if not readable.exists():
             place = _find_place(path, text, ("toolchain", "readable"))
-            raise TaskError(f"{place}: toolchain.readable: given {str(readable)!r}; expected a file or folder that exists")
+            raise TaskError(
+                f"{place}: toolchain.readable: given {str(readable)!r}; expected a file or folder that exists"
+            )
     return language
 
 

@@ -34,7 +34,7 @@ _NPY_KINDS = {
     "int64": "<i8",
     "bool": "|b1",
 }
-_NPY_MARK, _LENGTH = b"\x93NUMPY", struct.Struct("<q")
+_NPY_MARK = b"\x93NUMPY"
 _LONGEST_HEAD = 1 << 12
 
 
@@ -207,27 +207,34 @@ def _find_program(language: Language, word: str) -> str:
         raise MissingProgramError(f"{word}: no such program; expected one that can be executed")
     place = shutil.which(word)
     if place is None:
-        raise MissingProgramError(f"{word}: no such program on the path; expected the toolchain of {language.tables.name}")
+        raise MissingProgramError(
+            f"{word}: no such program on the path; expected the toolchain of {language.tables.name}"
+        )
     return place
 
 
-def hash_tools(language: Language) -> str:
-    """Of the bytes of all files that the commands name by their paths: programs and scripts."""
+def find_programs(language: Language) -> list[str]:
+    """Where the programs of all commands are, but those that a build makes. Raises MissingProgramError."""
+    words = (_fill_text(language, command[0], {}) for command in _list_commands(language))
+    return [_find_program(language, word) for word in words if not word.startswith("./")]
+
+
+def _list_commands(language: Language) -> list[list[str]]:
     tables = language.tables
-    commands = [*(tables.compile.commands if tables.compile else []), tables.run.command]
+    return [*(tables.compile.commands if tables.compile else []), tables.run.command]
+
+
+def hash_tools(language: Language, programs: Iterable[str]) -> str:
+    """Of the bytes of all files that commands name by path, and of Python's version where it runs them."""
     digest = hashlib.sha256()
-    for path in sorted(set(_list_tool_files(language, commands))):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    arguments = [_fill_text(language, word, {}) for command in _list_commands(language) for word in command[1:]]
+    for text in sorted({*programs, *arguments}):
+        path = language.folder / text
+        if text == _find_python():
+            digest.update(sys.version.encode())
+        elif "/" in text and path.is_file():
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def _list_tool_files(language: Language, commands: Iterable[Sequence[str]]) -> Iterator[Path]:
-    for command in commands:
-        for number, word in enumerate(command):
-            text = _fill_text(language, word, {})
-            place = shutil.which(text) if number == 0 and "/" not in text else str(language.folder / text)
-            if place is not None and "/" in place and Path(place).is_file():
-                yield Path(place)
 
 
 # -- arrays
@@ -255,26 +262,6 @@ def read_arrays(language: Language, arrays: RunArrays, result: CommandResult) ->
         if len(data) != size:
             return f"{len(data)} bytes in {name} in place of {size}"
         pieces.append(data)
-    return pieces
-
-
-def write_pieces(pieces: Sequence[bytes]) -> bytes:
-    """The outputs of a run as one text of bytes; `split_pieces` is the inverse."""
-    return b"".join(part for piece in pieces for part in (_LENGTH.pack(len(piece)), piece))
-
-
-def split_pieces(data: bytes | memoryview) -> list[memoryview]:
-    """Raises ValueError for bytes that are none."""
-    view, place, pieces = memoryview(data), 0, []
-    while place < len(view):
-        if len(view) - place < _LENGTH.size:
-            raise ValueError("bytes behind the last output")
-        (length,) = _LENGTH.unpack_from(view, place)
-        place += _LENGTH.size
-        if not 0 <= length <= len(view) - place:
-            raise ValueError("an output that is cut off")
-        pieces.append(view[place : place + length])
-        place += length
     return pieces
 
 
