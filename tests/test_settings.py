@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from opsmith.learn.identity import plain_settings
 from opsmith.settings import GROUP_OF, NAMES, Settings
 
 
@@ -13,7 +14,7 @@ def test_flat_names_and_groups_are_the_same_settings() -> None:
 
 
 def test_every_name_is_in_one_group() -> None:
-    assert len(set(NAMES)) == len(NAMES) == len(GROUP_OF) + 3
+    assert len(set(NAMES)) == len(NAMES) == len(GROUP_OF) + 4
     assert set(Settings().as_flat()) == set(NAMES)
 
 
@@ -27,3 +28,8 @@ def test_a_replaced_setting_leaves_its_neighbours_and_is_checked() -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ValidationError, match="sample"):
         Settings(sample=8)
+
+
+def test_options_of_a_target_are_stored_when_some_were_given() -> None:
+    assert "target_options" not in plain_settings(Settings())
+    assert plain_settings(Settings(target_options={"threads": 2}))["target_options"] == {"threads": 2}

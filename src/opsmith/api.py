@@ -7,10 +7,11 @@ files hold code of their authors.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from opsmith.errors import UsageError
 from opsmith.judging import verifier
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from opsmith.store import Store
 
 
-def load_task(path_or_id: str | Path, target: str | None = None) -> Task:
+def load_task(
+    path_or_id: str | Path, target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Task:
     """The one task of that id or file. Raises UsageError when there is none, TaskError when its file is wrong.
 
-    `target`: the language that its problem is asked for in, where it is not that of the file.
+    `target`: the language that its problem is asked for in, where it is not that of the file; `options`: those of the
+    language, such as `{"threads": 2}`.
     """
-    tasks = load_tasks([str(path_or_id)], target)
+    tasks = load_tasks([str(path_or_id)], target, options)
     if len(tasks) != 1:
         raise UsageError(f"{path_or_id}: expected one task, given a folder of {len(tasks)}; try load_tasks")
     return tasks[0]
@@ -67,7 +71,8 @@ def improve(
     """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name.
 
     Without a store the run is kept in a temporary one. `on_event` is told of everything that happens. Where the work is
-    done, `settings.place.executor` says; in which language, `settings.target`.
+    done, `settings.place.executor` says; in which language and with which options, `settings.target`
+    and `settings.target_options`.
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
@@ -87,8 +92,8 @@ def improve(
 def _ask_for(source: Task | str, settings: Settings) -> Sequence[Task]:
     """The tasks that a name means, or that task, in the language of the settings."""
     if isinstance(source, str):
-        return load_tasks([source], settings.target)
-    return [adapt_task(source, settings.target)]
+        return load_tasks([source], settings.target, settings.target_options)
+    return [adapt_task(source, settings.target, settings.target_options)]
 
 
 @cache

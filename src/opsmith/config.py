@@ -19,7 +19,11 @@ from opsmith.errors import TaskError, UsageError
 from opsmith.outside import read_toml
 from opsmith.settings import GROUPS, NAMES, Settings
 
-OPTIONS = {"temperatures": "--temperature", "from_run": "--from"}  # where it is not the field's name with dashes
+OPTIONS = {  # where it is not the field's name with dashes
+    "temperatures": "--temperature",
+    "from_run": "--from",
+    "target_options": "--option",
+}
 
 NOT_IN_FILES = {  # a file may come from somebody else
     "trust_tasks": "the option --trust-tasks: a file may come from where the tasks do",
@@ -31,6 +35,8 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
     """The settings of a run; options that are None were not given."""
     stated_options = {name: value for name, value in options.items() if value is not None}
     stated = read_config(file) if file is not None else {}
+    if "target_options" in stated_options:
+        stated_options["target_options"] = {**stated.get("target_options", {}), **stated_options["target_options"]}
     try:
         return Settings(**{**stated, **stated_options})
     except ValidationError as error:

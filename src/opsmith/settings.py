@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 Temperature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]  # of a verdict: `verification.limits`
+OptionValue = str | int | float | bool | tuple[str, ...]
 
 
 class _Group(BaseModel):
@@ -91,6 +92,7 @@ class Settings(_Group):
 
     tasks: tuple[str, ...] = ()  # task ids, files or folders; empty: the 26 tasks of the paper
     target: str | None = None  # the language that is asked for; None: that of each task file
+    target_options: Mapping[str, OptionValue] = {}  # how it builds and runs programs, by names that it knows
     seed: int = Field(default=0, ge=-(2**63), lt=2**63)
     provider: Provider = Provider()
     method: Method = Method()

@@ -54,3 +54,12 @@ def test_tasks_that_begin_with_a_dot_lie_beside_the_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('tasks = ["./tasks", "../shared.yaml", "attn_0", "tasks"]')
     assert read_config(file)["tasks"] == [f"{tmp_path}/tasks", f"{tmp_path}/../shared.yaml", "attn_0", "tasks"]
+
+
+def test_options_of_a_target_are_a_table_over_which_the_command_line_lies(tmp_path):
+    (tmp_path / "x.toml").write_text('target = "c"\n[target_options]\nthreads = 2\nflags = ["-O2", "-ffast-math"]\n')
+    settings = resolve_settings(tmp_path / "x.toml", {"target_options": {"threads": "4"}})
+    assert settings.target_options == {"threads": "4", "flags": ("-O2", "-ffast-math")}
+    (tmp_path / "x.toml").write_text("target_options = 2\n")
+    with pytest.raises(TaskError, match=r"x\.toml:1: target_options: given 2; expected"):
+        read_config(tmp_path / "x.toml")

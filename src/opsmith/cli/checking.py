@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import CandidateSeconds, TargetName, TrialSeconds, TrustTasks, make_pool
+from opsmith.cli.options import (
+    CandidateSeconds,
+    TargetName,
+    TargetOptions,
+    TrialSeconds,
+    TrustTasks,
+    make_pool,
+    read_target_options,
+)
 from opsmith.cli.progress import show_progress
 
 
@@ -19,6 +27,7 @@ def add_to(app: typer.Typer) -> None:
 def check_tasks(
     tasks: Annotated[list[str], typer.Argument(metavar="TASK|DIR...", help="Ids, suites, YAML files or folders.")],
     target: TargetName = None,
+    option: TargetOptions = None,
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
@@ -34,10 +43,10 @@ def check_tasks(
     from opsmith.report.tables import open_console
     from opsmith.suites import find_files
 
-    audits, paths = [], find_files(tasks)
+    audits, paths, options = [], find_files(tasks), read_target_options(option)
     first = f"{paths[0].stem}, 1 of {len(paths)}"
     with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool, show_progress(first) as tell:
-        for audit in audit_files(paths, pool, target):
+        for audit in audit_files(paths, pool, target, options):
             audits.append(audit)
             tell(f"{audit.task}: {audit.state}, {len(audits)} of {len(paths)}")
             if as_json:

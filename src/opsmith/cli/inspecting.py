@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from opsmith.cli.deleting import delete_run
-from opsmith.cli.options import AsJson, Out, StoreUrl, TargetName, open_store
+from opsmith.cli.options import AsJson, Out, StoreUrl, TargetName, TargetOptions, open_store, read_target_options
 from opsmith.errors import UsageError
 
 
@@ -24,6 +24,7 @@ def add_to(app: typer.Typer) -> None:
 def show_tasks(
     names: Annotated[list[str] | None, typer.Argument(metavar="[TASK|DIR...]", help="Default: all bundled.")] = None,
     target: TargetName = None,
+    option: TargetOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """List the bundled tasks.
@@ -33,7 +34,8 @@ def show_tasks(
     from opsmith.report.tables import open_console, tasks_table
     from opsmith.suites import SUITES, find_files, read_task_file
 
-    rows = [(path.parent.name, read_task_file(path, target)) for path in find_files(names or SUITES)]
+    options = read_target_options(option)
+    rows = [(path.parent.name, read_task_file(path, target, options)) for path in find_files(names or SUITES)]
     if as_json:
         columns = ("task", "group", "suite", "target", "path")
         listed = [(task.id, task.group, suite, task.target, task.path) for suite, task in rows]

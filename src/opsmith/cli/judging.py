@@ -10,7 +10,15 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import CandidateSeconds, TargetName, TrialSeconds, TrustTasks, make_pool
+from opsmith.cli.options import (
+    CandidateSeconds,
+    TargetName,
+    TargetOptions,
+    TrialSeconds,
+    TrustTasks,
+    make_pool,
+    read_target_options,
+)
 from opsmith.cli.text import read_text
 
 
@@ -23,6 +31,7 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program to judge.")] = None,
     reply: Annotated[Path | None, typer.Option(metavar="FILE|-", help="A model's whole reply.")] = None,
     target: TargetName = None,
+    option: TargetOptions = None,
     insert_copies: Annotated[bool, typer.Option("--insert-copies", help="Repair resource errors first.")] = False,
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
@@ -42,7 +51,11 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     if impl and reply:
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
     judged_texts = ProgramSource(
-        read_text(impl) if impl else None, read_text(reply) if reply else None, insert_copies, target
+        read_text(impl) if impl else None,
+        read_text(reply) if reply else None,
+        insert_copies,
+        target,
+        read_target_options(option),
     )
     verdicts = []
     with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +38,10 @@ TrialSeconds = Annotated[
 TargetName = Annotated[
     str | None, typer.Option("--target", metavar="NAME", help="Ask for the problems in this language instead.")
 ]
+TargetOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="Of the target: threads=2. May be given several times."),
+]
 Executor = Annotated[str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")]
 RayAddress = Annotated[
     str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
@@ -46,6 +50,17 @@ Workers = Annotated[
     int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
 ]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
+
+
+def read_target_options(texts: Sequence[str] | None) -> dict[str, str]:
+    """Options of a target by name. Raises UsageError for a text that is no NAME=VALUE."""
+    options = {}
+    for text in texts or ():
+        name, sign, value = text.partition("=")
+        if not name or not sign:
+            raise UsageError(f"--option: given {text!r}; expected NAME=VALUE, such as threads=2")
+        options[name] = value
+    return options
 
 
 def make_pool(

@@ -20,11 +20,13 @@ from opsmith.cli.options import (
     RayAddress,
     StoreUrl,
     TargetName,
+    TargetOptions,
     TrialSeconds,
     TrustTasks,
     Workers,
     make_store,
     open_store,
+    read_target_options,
 )
 from opsmith.errors import OpsmithError
 
@@ -49,6 +51,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
+    option: TargetOptions = None,
     samples: Annotated[int | None, typer.Option(metavar="N", help="Per task, round and temperature.")] = None,
     temperature: Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")] = None,
     levels: Annotated[int | None, typer.Option(metavar="m", help="Bins of difficulty.")] = None,
@@ -103,6 +106,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
     temperatures, tasks = options.pop("temperature"), options.pop("tasks")
+    options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None
     options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None
     return options
@@ -121,7 +125,7 @@ def _run_and_report(
 
     settings = resolve_settings(experiment, options)
     check_tracker(track)
-    tasks = load_tasks(settings.tasks, settings.target)
+    tasks = load_tasks(settings.tasks, settings.target, settings.target_options)
     with place() as store, watch_run(open_console(stderr=True)) as show, track_run(track, store, show) as on_event:
         result = improve(tasks, settings.provider.model, settings, store, on_event=on_event)
         report = _write_report(store, result.run) if with_report and result.end != "interrupted" else None
@@ -151,7 +155,8 @@ def _print_forecast(experiment: Path | None, options: dict[str, Any], place: Pla
     if budget_run is not None:
         with place() as store:
             measure = store.sum_usage(store.find_run(budget_run))
-    forecast = forecast_run("run", settings, load_tasks(settings.tasks, settings.target), measure)
+    tasks = load_tasks(settings.tasks, settings.target, settings.target_options)
+    forecast = forecast_run("run", settings, tasks, measure)
     if as_json:
         print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
     else:

@@ -17,9 +17,11 @@ from opsmith.cli.options import (
     Out,
     StoreUrl,
     TargetName,
+    TargetOptions,
     TrustTasks,
     make_pool,
     open_store,
+    read_target_options,
 )
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
@@ -40,6 +42,7 @@ def add_to(app: typer.Typer) -> None:
 def print_prompt(
     task: TaskName,
     target: TargetName = None,
+    option: TargetOptions = None,
     from_run: Annotated[
         str | None, typer.Option("--from", metavar="RUN", help="Show all experiences of this run as demonstrations.")
     ] = None,
@@ -53,7 +56,7 @@ def print_prompt(
     from opsmith.learn.stratify import stratify_experiences
     from opsmith.targets import get_target
 
-    task_read = load_task(task, target)
+    task_read = load_task(task, target, read_target_options(option))
     experiences = []
     if from_run is not None:
         with open_store(out, url) as store:
@@ -73,6 +76,7 @@ def print_prompt(
 def write_test_script(
     task: TaskName,
     target: TargetName = None,
+    option: TargetOptions = None,
     impl: Impl = None,
     output: Annotated[Path | None, typer.Option("-o", metavar="FILE", help="Default: stdout.")] = None,
 ) -> None:
@@ -80,7 +84,7 @@ def write_test_script(
     from opsmith.targets import get_target
     from opsmith.targets.capabilities import write_script
 
-    task_read, source = _task_and_program(task, target, impl)
+    task_read, source = _task_and_program(task, target, option, impl)
     script = write_script(get_target(task_read.target), task_read, source)
     if output is None:
         write_document(script)
@@ -91,6 +95,7 @@ def write_test_script(
 def print_cost(
     task: TaskName,
     target: TargetName = None,
+    option: TargetOptions = None,
     impl: Impl = None,
     candidate_seconds: CandidateSeconds = None,
     trust_tasks: TrustTasks = False,
@@ -99,7 +104,7 @@ def print_cost(
     """Print a program's cost figures."""
     from opsmith.report.tables import figures_tables, open_console
 
-    task_read, source = _task_and_program(task, target, impl)
+    task_read, source = _task_and_program(task, target, option, impl)
     with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
         figures = pool.cost(task_read, source)
     if as_json:
@@ -108,10 +113,10 @@ def print_cost(
         open_console().print(*figures_tables(figures, title=task_read.id))
 
 
-def _task_and_program(name: str, target: str | None, impl: Path | None) -> tuple[Task, str]:
+def _task_and_program(name: str, target: str | None, option: list[str] | None, impl: Path | None) -> tuple[Task, str]:
     from opsmith.api import load_task
 
-    task = load_task(name, target)
+    task = load_task(name, target, read_target_options(option))
     source = task.impl if impl is None else read_text(impl)
     if source is None:
         raise UsageError(f"task {task.id}: {task.path} has no impl of its own; try: --impl FILE")

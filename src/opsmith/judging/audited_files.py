@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from opsmith.errors import TargetError, TaskError, UsageError, VerifierError
 from opsmith.judging.audit import findings_from_json
 from opsmith.judging.pool import Pool
+from opsmith.records import Task
 from opsmith.suites import name_files, read_task_file
 from opsmith.targets.audit import Finding, State
 
@@ -32,13 +35,17 @@ class Audit:
         return tuple(finding for finding in self.findings if finding.state is state)
 
 
-def audit_files(paths: Sequence[Path], pool: Pool, target: str | None = None) -> Iterator[Audit]:
+def audit_files(
+    paths: Sequence[Path], pool: Pool, target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[Audit]:
     """One audit per file, in order, whatever is wrong with it; the work is done in parallel.
 
-    `target`: the language that their problems are asked for in; None: that of each file.
+    `target`: the language that their problems are asked for in, with these options; None: that of each file, which of a
+    problem file is none.
     """
-    waiting = [(name, _submit_audit(path, pool, target)) for name, path in zip(name_files(paths), paths, strict=True)]
-    return (Audit(name, _read_answer(future)) for name, future in waiting)
+    read_task = partial(read_task_file, target=target, options=options)
+    waiting = [_submit_audit(path, pool, read_task) for path in paths]
+    return (Audit(name, _read_answer(future)) for name, future in zip(name_files(paths), waiting, strict=True))
 
 
 def exit_code(audits: Iterable[Audit]) -> int:
@@ -47,9 +54,9 @@ def exit_code(audits: Iterable[Audit]) -> int:
     return 1 if State.FAULTY in states else 2 if State.UNCHECKED in states else 0
 
 
-def _submit_audit(path: Path, pool: Pool, target: str | None) -> Future[dict[str, Any]] | Finding:
+def _submit_audit(path: Path, pool: Pool, read_task: Callable[[Path], Task]) -> Future[dict[str, Any]] | Finding:
     try:
-        return pool.audit(read_task_file(path, target))
+        return pool.audit(read_task(path))
     except TaskError as error:
         message = "\n".join(finding.block() for finding in error.diagnostics) or str(error)
         return Finding("file", State.FAULTY, "reading it", message)

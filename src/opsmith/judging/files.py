@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from opsmith.agents.reply import ReadReply, read_reply
 from opsmith.errors import TargetError, TaskError, UsageError
@@ -27,6 +28,7 @@ class ProgramSource:
     reply: str | None = None
     repair: bool = False  # apply the target's repair of resource errors first
     target: str | None = None  # the language of all programs; None: that of each file
+    options: Mapping[str, Any] = field(default_factory=dict)  # of that language
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def _submit_file(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | 
 
 
 def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | None, Future[Verdict], ReadReply]:
-    task = read_task_file(path, source.target)
+    task = read_task_file(path, source.target, source.options)
     if message := explain_lack_of_language(task):
         return None, _wrap_verdict(_bad_file(message)), ReadReply(None)
     reply = _find_program(task, source)

@@ -10,7 +10,7 @@ import platform
 import re
 import sqlite3
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,13 @@ _NO_SAY = {
     *("workers", "executor", "ray_address", "max_cost", "trust_tasks"),
 }
 # settings that came later: as they are here, runs keep the names that they had without
-_SINCE = {"completions": 1, "candidate_seconds": 60.0, "trial_seconds": 10.0, "target": None}
+_SINCE: Mapping[str, Any] = {
+    "completions": 1,
+    "candidate_seconds": 60.0,
+    "trial_seconds": 10.0,
+    "target": None,
+    "target_options": {},
+}
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
 
@@ -76,8 +82,13 @@ def run_info(
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
-    """Settings as JSON data; a base URL without user, password and query, which may hold a key."""
+    """Settings as JSON data; a base URL without user, password and query, which may hold a key.
+
+    Options of the target are there when some were given, so that runs without any are stored as ever.
+    """
     data = settings.as_flat("json")
+    if not data["target_options"]:
+        del data["target_options"]
     if settings.provider.base_url is not None:
         url = urlsplit(settings.provider.base_url)
         plain_url = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))

@@ -17,14 +17,15 @@ from opsmith.records import Diagnostic
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, run_commands
 from opsmith.running.compiler import Artefact, CompileOrder, run_compiler
 from opsmith.running.toolchain import find_toolchain
-from opsmith.targets.hidden import NOT_SHOWN
 from opsmith.targets.native.build import HEADER, SOURCE
 from opsmith.targets.native.flags import BuildFlags
 from opsmith.targets.native.sanitized import DRIVER, PROGRAM, CallData, write_calls, write_commands, write_driver
 from opsmith.targets.native.sanitizer_report import ArrayLabel, ReportReader
 from opsmith.targets.native.signature import make_signature
 
-LIMITS = CommandLimits(cpu_seconds=10, seconds=20.0, memory=None, resident=2 << 30)
+LIMITS = CommandLimits(
+    cpu_seconds=5, seconds=15.0, memory=None, resident=2 << 30, file_bytes=0, printed_bytes=1 << 12, open_files=32
+)  # it writes no files
 _LARGEST_ALLOCATION = 1024  # MiB, of the candidate's own: malloc gives NULL beyond
 _CALLS = "calls.bin"
 
@@ -38,7 +39,6 @@ class FailedProgram:
     flags: BuildFlags
     calls: Sequence[CallData]
     where: str  # the trial, as findings name it
-    is_hidden: bool = False  # its sizes may not be told
 
 
 def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tuple[Diagnostic, ...]:
@@ -57,8 +57,7 @@ def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tu
     result = run_commands(order, limits)
     if isinstance(result, CommandFailure):
         return ()
-    where = NOT_SHOWN if failed.is_hidden else failed.where
-    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)), where, failed.is_hidden)
+    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)), failed.where)
     return reader.read_report(result.messages)
 
 
@@ -77,14 +76,14 @@ def _build_program(failed: FailedProgram) -> bytes | None:
 def _label_arrays(problem: Problem) -> Iterator[ArrayLabel]:
     """Inputs, then outputs, as the signature has them."""
     for tensor in problem.tensors:
-        yield _label_array(f"input {tensor.name}", tensor.type, True)
+        yield _label_array(f"input {tensor.name}", tensor.type)
     for output in problem.outputs:
         for number, type_ in enumerate(output.types):
             name = output.name if len(output.types) == 1 else f"{output.name}_{number}"
-            yield _label_array(f"output {name}", type_, False)
+            yield _label_array(f"output {name}", type_)
 
 
-def _label_array(words: str, type_: ArrayType, is_input: bool) -> ArrayLabel:
+def _label_array(words: str, type_: ArrayType) -> ArrayLabel:
     factors = [str(dim) for dim in type_.shape]
     formula = " * ".join(f"({factor})" if "/" in factor and len(factors) > 1 else factor for factor in factors)
-    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype], is_input)
+    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype])

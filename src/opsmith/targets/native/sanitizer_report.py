@@ -36,7 +36,6 @@ _VARIABLE = re.compile(
 )
 _RUNTIME = re.compile(r"^(?:\S*/)?([\w.+-]+):(\d{1,7}):(\d{1,7}): runtime error: (.*)$", re.MULTILINE)
 _POINTER = re.compile(r"(?:address )?0x[0-9a-f]+")
-_NUMBER_OUTSIDE_OF_TYPES = re.compile(r"('[^']*')|-?\b\d+\b")
 _SIDES = {"to the right of": "behind", "after": "behind", "to the left of": "before", "before": "before"}
 
 _END = "end the loop at the last entry: the last row, column or vector may not be full"
@@ -100,7 +99,12 @@ class ArrayLabel:
     words: str  # input x
     formula: str  # M * N: how many entries it has; "": one
     entry_bytes: int
-    is_input: bool
+
+    def describe_bound(self, size: int) -> str:
+        """Where an index must lie, for an array of `size` bytes."""
+        if not self.formula:
+            return f"index 0: {self.words} is one number"
+        return f"an index below {self.formula} = {size // self.entry_bytes}"
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,6 @@ class ReportReader:
     file: str  # the name that the compiler knew it by
     labels: Sequence[ArrayLabel]  # of the function's arrays, in order
     where: str  # the place that findings name: the trial
-    is_hidden: bool = False  # sizes may not be told
 
     def read_report(self, messages: str) -> tuple[Diagnostic, ...]:
         """The findings of a run, that of memory first."""
@@ -154,25 +157,8 @@ class ReportReader:
                 continue
             offset = access.address - begin
             if -REACH <= offset < size + REACH:
-                return self._describe_offset(access, self.labels[number], offset, size)
+                return _describe_offset(access, self.labels[number], offset, size)
         return None
-
-    def _describe_offset(self, access: _Access, label: ArrayLabel, offset: int, size: int) -> tuple[str, str, str]:
-        if offset < 0:
-            return f"{access.words}, {self._measure(-offset, 'before')}{label.words}", "an index of 0 or more", _START
-        if offset >= size:
-            given = f"{access.words}, {self._measure(offset - size, 'behind')}{label.words}"
-            return given, self._describe_bound(label, size), _END
-        if access.width is not None and offset + access.width > size:
-            return f"{access.words} across the end of {label.words}", self._describe_bound(label, size), _END
-        given = f"{access.words} in {label.words}, which is not to be written"
-        return given, "inputs that stay as they are", "write to outputs and to arrays of the program"
-
-    def _describe_bound(self, label: ArrayLabel, size: int) -> str:
-        if not label.formula:
-            return f"index 0: {label.words} is one number"
-        count = "" if self.is_hidden else f" = {size // label.entry_bytes}"
-        return f"an index below {label.formula}{count}"
 
     def _describe_own(self, access: _Access, report: str) -> tuple[str, str, str] | None:
         """Given, expected and remedy where an array of the program itself is meant, or no array at all."""
@@ -180,27 +166,16 @@ class ReportReader:
             return f"{access.words} through a null pointer", "a pointer into an array", "look at what malloc gave"
         if variable := _VARIABLE.search(report):
             side = {"overflows": "behind the end of ", "underflows": "before the start of "}.get(variable[3], "in ")
-            return self._describe_bounds(access, f"{side}{variable[1]}, the variable of line {variable[2]}", side)
+            return _describe_bounds(access, f"{side}{variable[1]}, the variable of line {variable[2]}")
         if declared := _GLOBAL.search(report):
-            side = self._measure(int(declared[1]), _SIDES.get(declared[2], ""))
-            return self._describe_bounds(access, f"{side}{declared[3]}, the array of line {declared[4]}", side)
+            side = _measure_distance(int(declared[1]), _SIDES.get(declared[2], ""))
+            return _describe_bounds(access, f"{side}{declared[3]}, the array of line {declared[4]}")
         if (region := _REGION.search(report)) and region[2] in _SIDES:
             line = self._find_line(report[region.end() :])
-            side = self._measure(int(region[1]), _SIDES[region[2]])
-            size = "the memory" if self.is_hidden else f"the {_count_bytes(int(region[3]))}"
-            return self._describe_bounds(access, f"{side}{size} that line {line} allocates", side)
+            side = _measure_distance(int(region[1]), _SIDES[region[2]])
+            size = _count_bytes(int(region[3]))
+            return _describe_bounds(access, f"{side}the {size} that line {line} allocates")
         return None
-
-    def _describe_bounds(self, access: _Access, place: str, side: str) -> tuple[str, str, str]:
-        given = f"{access.words}, {place}"
-        return given, "an index inside of it", _START if "before" in side else _END
-
-    def _measure(self, distance: int, side: str) -> str:
-        """`8 bytes behind the end of `; a distance may tell a size."""
-        edge = {"behind": "behind the end of ", "before": "before the start of "}.get(side, "inside of ")
-        if self.is_hidden or side not in ("behind", "before"):
-            return edge
-        return f"right {edge}" if distance == 0 else f"{_count_bytes(distance)} {edge}"
 
     # -- behaviour that C does not define
 
@@ -208,11 +183,9 @@ class ReportReader:
         for file, line, column, words in _RUNTIME.findall(messages):
             if file == self.file:
                 expected, remedy = _choose_advice(words)
-                yield self._make_finding(int(line), int(column), self._clean_words(words), expected, remedy)
-
-    def _clean_words(self, words: str) -> str:
-        text = printable(_POINTER.sub("an address", words))[:LONGEST]
-        return _NUMBER_OUTSIDE_OF_TYPES.sub(lambda match: match[1] or "a number", text) if self.is_hidden else text
+                yield self._make_finding(
+                    int(line), int(column), printable(_POINTER.sub("an address", words))[:LONGEST], expected, remedy
+                )
 
     # -- lines
 
@@ -244,6 +217,31 @@ def _read_access(words: str, report: str) -> _Access:
 def _read_places(messages: str) -> dict[int, tuple[int, int]]:
     """Where the arrays of the last call lie: address and bytes by their number."""
     return {int(number): (int(begin, 16), int(size)) for number, begin, size in _ARRAY.findall(messages)}
+
+
+def _describe_offset(access: _Access, label: ArrayLabel, offset: int, size: int) -> tuple[str, str, str]:
+    """An access `offset` bytes from the start of an array of `size` bytes."""
+    if offset < 0:
+        return f"{access.words}, {_measure_distance(-offset, 'before')}{label.words}", "an index of 0 or more", _START
+    if offset >= size:
+        given = f"{access.words}, {_measure_distance(offset - size, 'behind')}{label.words}"
+        return given, label.describe_bound(size), _END
+    if access.width is not None and offset + access.width > size:
+        return f"{access.words} across the end of {label.words}", label.describe_bound(size), _END
+    given = f"{access.words} in {label.words}, which is not to be written"
+    return given, "inputs that stay as they are", "write to outputs and to arrays of the program"
+
+
+def _describe_bounds(access: _Access, place: str) -> tuple[str, str, str]:
+    return f"{access.words}, {place}", "an index inside of it", _START if "before the start" in place else _END
+
+
+def _measure_distance(distance: int, side: str) -> str:
+    """`8 bytes behind the end of `."""
+    edge = {"behind": "behind the end of ", "before": "before the start of "}.get(side)
+    if edge is None:
+        return "inside of "
+    return f"right {edge}" if distance == 0 else f"{_count_bytes(distance)} {edge}"
 
 
 def _describe_fault(words: str, access: _Access) -> tuple[str, str, str]:
