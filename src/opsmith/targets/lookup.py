@@ -30,6 +30,7 @@ def _import_c() -> Target:
 
 TARGETS: dict[str, Callable[[], Target]] = {"step": _import_step, "problem": _import_problem, "c": _import_c}
 BUILT_IN = frozenset(TARGETS)
+WHY_NOT_STATED = "a language file names programs that are executed, so that no other file may choose it"
 _NEEDED = tuple(name for name in (*Target.__annotations__, *vars(Target)) if not name.startswith("_"))
 
 
