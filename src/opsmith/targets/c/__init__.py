@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from opsmith.targets.c.packages import CPackages
 from opsmith.targets.native.adaptation import NativeTasks
 
 
-class CTarget(NativeTasks):
+class CTarget(NativeTasks, CPackages):
     """C."""
 
     name = "c"
