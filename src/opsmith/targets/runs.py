@@ -21,7 +21,7 @@ class RunOutputs:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class CommandRun:
     """One execution of commands on inputs."""
 
     order: CommandOrder

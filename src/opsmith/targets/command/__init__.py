@@ -1,4 +1,4 @@
-"""Languages whose programs are compiled and run by commands, as one TOML file says: a new chip's compiler and simulator.
+"""Languages whose programs are compiled and run by commands, as one TOML file says: a compiler and a simulator.
 
 Such a target's name is the path of its file. Problems, data and comparison are those of compiled languages; what is the
 file's own is which words are run (`orders`) and what their messages mean (`diagnostics`).
@@ -35,7 +35,7 @@ from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.programs import Build
 from opsmith.targets.protocols import PROPOSER
-from opsmith.targets.runs import PlannedRun, RunOutputs
+from opsmith.targets.runs import CommandRun, RunOutputs
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ class CommandTarget(NativeTasks):
             )
         return Build({**files, **result.files}, toolchain=toolchain)
 
-    def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[PlannedRun]:
+    def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[CommandRun]:
         """One run for each draw."""
         problem, (layout, views) = self.find_problem(task), read_inputs(memoryview(inputs))
         runs = []
         for draw, arrays_of_draw in zip(layout.draws, views, strict=True):
             arrays = name_arrays(problem, draw.numbers)
             order, limits = order_run(self.language, artefacts, arrays, arrays_of_draw)
-            runs.append(PlannedRun(order, limits, partial(self._read_run, arrays)))
+            runs.append(CommandRun(order, limits, partial(self._read_run, arrays)))
         return runs
 
     def _read_run(self, arrays: RunArrays, result: CommandResult) -> RunOutputs | Diagnostic:

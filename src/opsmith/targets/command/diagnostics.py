@@ -1,4 +1,4 @@
-"""What a language's own tools say of a program, as findings: by the pattern of its file, or else the words themselves."""
+"""What a language's own tools say of a program, as findings: by the pattern of its file, or else their words."""
 
 from __future__ import annotations
 
