@@ -91,7 +91,7 @@ class NativeTrial(Trial):
 
 
 @dataclass
-class TaskTrials:
+class NativeTrials:
     """All trials of one task, and those at sizes that are drawn for a program."""
 
     data: NativeData
@@ -117,7 +117,7 @@ class TaskTrials:
 
 
 @lru_cache(maxsize=TASKS_IN_MEMORY)
-def make_trials(text: str) -> TaskTrials:
+def make_trials(text: str) -> NativeTrials:
     """Those of a task's text, for the tasks used last. Raises TaskError and TaskFault."""
     problem, options = read_native_task(text)
-    return TaskTrials(NativeData(problem), options)
+    return NativeTrials(NativeData(problem), options)
