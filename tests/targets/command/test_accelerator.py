@@ -51,7 +51,7 @@ def test_a_right_program_passes_and_says_its_toolchain(pool: Pool, task: Task) -
     [
         ("vsum", "vsun", "COMPILE", "unknown instruction 'vsun'"),
         ("fst   y, s2, f0", "fst   y, s2 + 100000, f0", "COMPILE", "operands of fst"),
-        ("add   s6, s4, s3", "add   s6, s4, 64", "RUN", ": vld: elements 64 to 127 of x"),
+        ("add   s6, s4, s3", "add   s6, s4, 64", "RUN", "vld: elements 564 to 627 of x, which has 600"),
         ("fst   y, s2, f0", "fst   z, s2, f0", "RUN", "no output z; there are y"),
         ("halt", "jump end", "RUN", "does a loop not end?"),
         ("lf    f0, 0.0", "lf    f0, 1.0", "MATCH", "output y (fp32 [M]"),
