@@ -25,7 +25,6 @@ from typing import Any, TypeVar, cast
 
 from opsmith.errors import OpsmithError, TargetError, UsageError, VerifierError
 from opsmith.judging.answers import read_verdict
-from opsmith.judging.commanded import count_cycles, start_commands
 from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
 from opsmith.judging.execution import Execution, Launcher, NotStartedError, start_process
@@ -150,6 +149,8 @@ class Pool:
         return self._ask_figures("cost", task, source)
 
     def _count_cycles(self, target: Commanded, task: Task, source: str) -> dict[str, Any]:
+        from opsmith.judging.commanded import count_cycles  # noqa: PLC0415 - few languages need it
+
         try:
             with self._asking_of(task, source, False) as worker:
                 return count_cycles(target, worker, self._limits)
@@ -196,6 +197,8 @@ class Pool:
 
     def _start_process(self, target: Target, task: Task, source: str, build: Build | None) -> Execution:
         if isinstance(target, Commanded):
+            from opsmith.judging.commanded import start_commands  # noqa: PLC0415 - few languages need it
+
             return start_commands(target, task, build, self._limits)
         nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
         return start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
