@@ -28,6 +28,7 @@ from opsmith.targets.command.orders import (
     order_run,
     read_arrays,
 )
+from opsmith.targets.command.variation import VariedPrograms, read_programs
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.layout import read_inputs
@@ -72,6 +73,11 @@ class CommandTarget(NativeTasks):
     def check_program(self, task: Task, source: str) -> Checked:
         errors = tuple(self._list_form_errors(source))
         return Checked(Stage("PARSE"), errors=errors) if errors else Checked(Stage.RUN, self._drop_comments(source))
+
+    def make_sampler(self) -> VariedPrograms:
+        if not self.language.tables.programs:
+            raise UsageError(f"model 'embedded': {self.name} names no folder of `programs`; try another model")
+        return read_programs(self.language.folder / self.language.tables.programs, self.suffix)
 
     def _list_form_errors(self, source: str) -> list[Diagnostic]:
         most = self.language.tables.limits.source_kib << 10
