@@ -6,7 +6,7 @@ answered in place of outputs; read beside any array it makes passes differ, sinc
 fresh memory of the heap, what outputs hold before a call, and the order of draws. Whether passes agree is for others to
 say: nothing that this process says is believed.
 
-Runs on Linux only, and is imported everywhere; ctypes, no torch and no numpy. A program that touches a guard kills the process.
+A program that touches a guard kills the process. Runs on Linux only, and is imported everywhere; no torch, no numpy.
 """
 
 from __future__ import annotations
