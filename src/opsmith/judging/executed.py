@@ -93,11 +93,10 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
             return replace(blank, stage=COMPILE, errors=build.errors)
     trials = [(str(trial), int(draws)) for trial, draws in examined["trials"]]
     try:
-        execution = start(build)
+        with closing(start(build)) as execution:
+            return _Judging(target, blank, worker, execution).reach_verdict(trials)
     except NotStartedError as error:
         return leave_unjudged(worker.source, error.charged_to, error.finding, verifier)
-    with closing(execution):
-        return _Judging(target, blank, worker, execution).reach_verdict(trials)
 
 
 def _build_beside(target: Target, worker: TaskWorker) -> Build | Verdict | None:

@@ -53,6 +53,14 @@ class NotStartedError(Exception):
         self.finding = Diagnostic(self.charged_to.name, where, given, expected, remedy)
 
 
+class NotRunError(NotStartedError):
+    """Commands could not be run on a program: not the candidate's doing either."""
+
+    def __init__(self, target: str, reason: str) -> None:
+        super().__init__(target, reason)
+        self.finding = Diagnostic("SANDBOX", f"commands of target {target}", reason, "commands that can be run")
+
+
 @dataclass
 class CandidateProcess:
     """A confined process that knows the program."""

@@ -20,6 +20,7 @@ from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import Build, Dataflow, Solved, Traits
+from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 PROPOSER, GUARDIAN = "proposer", "guardian"  # roles of agents
@@ -126,6 +127,20 @@ class Loaded(Protocol):
         candidate at RUN.
 
         `artefacts`: by name, paths that can be read and loaded (`/proc/self/fd/7`). `inputs` may be shared memory.
+        """
+        ...
+
+
+@runtime_checkable
+class Commanded(Protocol):
+    """The artefacts of a build are run by commands, as a simulator runs them: each run is a confined process of its
+    own."""
+
+    def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[CommandRun]:
+        """In our own process, by several threads at once: the runs that compute a trial's outputs, which are what they
+        give, one after the other. Nothing is executed here.
+
+        Raises ValueError for inputs that `encode_inputs` did not write: they come from a process of the task's author.
         """
         ...
 
