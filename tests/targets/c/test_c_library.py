@@ -113,6 +113,15 @@ def test_two_shapes_that_disagree_are_refused_with_where_the_size_came_from() ->
         norm([tensor.to("meta") for tensor in inputs], (1e-5,))
 
 
+def test_a_size_that_code_may_rely_on_is_the_only_one() -> None:
+    (task,) = load_tasks(["expert_0"], "c")
+    library = SharedObject("opsmith_library_tests", Path("absent.so"))
+    expert = NativeOperator(library, "expert", read_native_task(task.text)[0])
+    inputs = [torch.zeros(shape, device="meta") for shape in ((3, 4, 8), (3, 4, 5), (8, 8), (8,))]
+    with pytest.raises(OperatorError, match="expert: E: given 5; expected 2, the only size that it was judged at"):
+        expert(inputs, ())
+
+
 def test_a_library_that_was_not_built_says_what_to_do(gemm: NativeOperator) -> None:
     with pytest.raises(OperatorError, match=re.escape("absent.so is not there") + ".*try: pip install"):
         gemm(draw_inputs("cpu"), (0.5, 3, 7))

@@ -49,14 +49,6 @@ def check_source(source: str) -> tuple[Diagnostic, ...]:
     return tuple(islice(_add_texts(_check_tokens(lines), source), MOST))
 
 
-def defines_kernel(text: str) -> bool:
-    """Whether a text as a whole may be a program: it has no fences and defines the function somewhere."""
-    if len(text) > LARGEST_SOURCE or "```" in text:
-        return False
-    tokens = [token for line in split_lines(text) if not line.is_directive for token in line.tokens]
-    return next(_check_function([token.text for token in tokens]), None) is None
-
-
 def _add_texts(findings: Findings, source: str) -> Findings:
     """Each finding once, with the text of its line."""
     texts = source.split("\n")

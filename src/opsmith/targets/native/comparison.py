@@ -143,11 +143,12 @@ def _describe_damage(data: NativeTrialData, damage: Damage) -> Diagnostic:
     outputs = [(output, type_) for output in data.problem.outputs for type_ in output.types]
     output, type_ = outputs[damage.output]
     side = "behind its end" if damage.is_behind else "before its begin"
+    distance = f"{damage.distance} bytes " if damage.distance else "right "
     shape = "x".join(map(str, type_.shape_at(data.sizes))) or "one number"
     return Diagnostic(
         "RUN",
         f"output {output.name} ({type_.label}), {data.label(damage.draw)}",
-        f"a write {damage.distance} bytes {side}",
+        f"a write {distance}{side}",
         f"writes to its {shape} entries",
         "check loop bounds and the last, incomplete group of a row; store full vectors only where they fit",
     )

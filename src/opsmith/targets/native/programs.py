@@ -22,6 +22,7 @@ from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, BuildResult, build_library
 from opsmith.targets.native.cache import BuildCache
 from opsmith.targets.native.flags import BuildFlags, find_isa
+from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
 from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.variants import choose_variants
@@ -69,8 +70,6 @@ class NativePrograms(ABC):
         return ()  # what artefacts are linked with is loaded before they are
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
-        from opsmith.targets.native.runner import run_artefacts  # noqa: PLC0415 - Linux only
-
         return run_artefacts(artefacts, inputs)
 
     def list_trials(self, task: Task) -> Sequence[Trial]:

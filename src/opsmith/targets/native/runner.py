@@ -6,7 +6,7 @@ answered in place of outputs; read beside any array it makes passes differ, sinc
 fresh memory of the heap, what outputs hold before a call, and the order of draws. Whether passes agree is for others to
 say: nothing that this process says is believed.
 
-Linux only; ctypes and mmap, no torch and no numpy. A program that touches a guard kills the process.
+A program that touches a guard kills the process. Runs on Linux only, and is imported everywhere; no torch, no numpy.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ from opsmith.targets.native.signature import FUNCTION
 
 HEAP_FILL = "opsmith_heap_fill"  # the variable of a build that says what fresh memory holds
 ALLOW_DELAYS = "opsmith_allow_delays"  # its function that begins a call, where threads are delayed
-_NOBODY, _READABLE, _WRITABLE = 0, mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE
-_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+_NOBODY, _READABLE, _WRITABLE = 0, 1, 3  # PROT_ of mman.h
+_LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
+_PRIVATE = 0x22  # MAP_PRIVATE | MAP_ANONYMOUS
 
 
 def run_artefacts(artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
@@ -79,7 +80,7 @@ class _Library:
     """A loaded artefact."""
 
     def __init__(self, path: Path) -> None:
-        self._library = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        self._library = ctypes.CDLL(str(path), mode=_LOCAL)
         self._function = self._library[FUNCTION]
         self._function.restype = None
         self._heap_fill = ctypes.c_int.in_dll(self._library, HEAP_FILL)

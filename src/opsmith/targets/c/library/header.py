@@ -68,7 +68,8 @@ def _write_prototype(signature: Signature, name: str) -> str:
     """Without `restrict`, which C++ lacks and callers do not need."""
     declarations = [argument.declaration.replace(" *restrict", " *") for argument in signature.arguments]
     lines = ",\n    ".join(declaration.replace("* ", "*") for declaration in declarations)
-    return f"void {name}(\n    {lines});"
+    extension = "__extension__ " if "_Float16" in lines else ""  # of gcc's: no warning where standard C is asked for
+    return f"{extension}void {name}(\n    {lines});"
 
 
 def _describe_operator(entry: OperatorEntry, signature: Signature) -> Iterator[str]:

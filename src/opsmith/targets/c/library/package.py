@@ -19,9 +19,10 @@ LANGUAGE = "C"
 VENDORED = ("opsmith.targets.native.library.operator", "opsmith.targets.native.library.proof")  # torch is all they need
 PROOF = """\
 Each operator runs on the inputs that its verdict rests on: every stated shape set, several seeds, the hand-made inputs,
-in the declared types; also on inputs that are strided or lie at odd addresses. Each result is compared with the
-reference of its task in float64 within the verifier's limits. `torch.library.opcheck` and `torch.compile` work on the
-fake kernels. The verdict tried more sizes, drawn for each program, and guarded memory; that is not repeated here.
+in the declared types; also at tiny, odd, prime and larger sizes that no file states, and on inputs that are strided or
+lie at odd addresses. Each result is compared with the reference of its task in float64 within the verifier's limits.
+`torch.library.opcheck` and `torch.compile` work on the fake kernels. The verdict also guarded the memory around all
+arrays; that is not repeated here.
 """
 OWNERSHIP = """\
 `{name}/csrc` has the programs as they were written; they are compiled when the package is installed, and run in your
@@ -66,6 +67,12 @@ TRIALS = [
 @pytest.mark.parametrize(("name", "trial"), TRIALS)
 def test_the_reference_agrees(name, trial):
     failures = proof.find_failures(*OPERATORS[name], trial)
+    assert not failures, "\\n".join(failures)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_reference_agrees_at_sizes_that_no_file_states(name):
+    failures = proof.find_hidden_failures(*OPERATORS[name])
     assert not failures, "\\n".join(failures)
 
 

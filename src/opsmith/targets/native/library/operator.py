@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.dims import Dim, DimError
+from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
 from opsmith.targets.native.library.schema import write_schema
@@ -112,6 +113,11 @@ class NativeOperator:
             openmp.omp_set_num_threads(before)
 
     @cached_property
+    def fixed(self) -> list[str]:
+        """The symbols whose size is always the same: code of the problem's author may rely on it."""
+        return sorted(self.problem.symbols.intersection(self.problem.base_sizes) - {*list_varying(self.problem)})
+
+    @cached_property
     def _dims(self) -> list[str]:
         return list_dims(self.problem)
 
@@ -139,6 +145,10 @@ class NativeOperator:
             if size < 1:
                 raise OperatorError(f"{self.name}: {name}: given {size}; expected a size of at least 1")
         sizes = self._solve_sizes({spec.name: tensor for spec, tensor in specs}, sizes)
+        for name in self.fixed:
+            if sizes[name] != self.problem.base_sizes[name]:
+                expected = f"{self.problem.base_sizes[name]}, the only size that it was judged at"
+                raise OperatorError(f"{self.name}: {name}: given {sizes[name]}; expected {expected}")
         for spec, tensor in specs:
             self._check_shape(spec.name, spec.type, tensor, sizes)
         return CheckedCall(tensors, numbers[:scalars], sizes)

@@ -36,6 +36,12 @@ def find_failures(operator: NativeOperator, function: Function, trial_number: in
     return [failure for draw in draws for failure in _compare_draw(operator, function, draw, Tensor.clone)]
 
 
+def find_hidden_failures(operator: NativeOperator, function: Function) -> list[str]:
+    """The same at sizes that no file states: tiny, odd and prime ones, and each larger than any stated one."""
+    draws = NativeData(operator.problem).draw_hidden(operator.name)
+    return [failure for draw in draws for failure in _compare_draw(operator, function, draw, Tensor.clone)]
+
+
 def find_layout_failures(operator: NativeOperator, function: Function) -> list[str]:
     """The same on inputs that are strided, and on some that begin where no allocator puts them."""
     draw = _plan_trials(operator)[0].draws[0]
