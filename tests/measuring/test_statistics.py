@@ -123,6 +123,24 @@ def test_a_claim_needs_both_clocks(
     assert judge_ratio(Interval(*precise), Interval(*trusted)) is claim
 
 
+@pytest.mark.parametrize(
+    ("truth", "forged", "allowed"),
+    [
+        (1.0, 1.0, {Claim.NO_DIFFERENCE}),
+        (1.5, 1.0, {Claim.FASTER}),
+        (1.0, 3.0, {Claim.REFUSED}),
+        (1.0, 1.2, {Claim.REFUSED, Claim.IN_PROCESS, Claim.NO_DIFFERENCE}),
+    ],
+)
+def test_noise_and_a_forged_clock_are_never_claimed_as_faster(truth: float, forged: float, allowed: set[Claim]) -> None:
+    claims = set()
+    for seed in range(40):
+        precise = estimate_median(draw_ratios(truth * forged, 5, 20, 0.003, seed), resamples=400)
+        trusted = estimate_median(draw_ratios(truth, 5, 20, 0.02, 1000 + seed), resamples=400)
+        claims.add(judge_ratio(precise, trusted))
+    assert claims <= allowed
+
+
 def test_the_number_of_pairs_is_that_which_gives_the_width() -> None:
     ratios = draw_ratios(1.0, 1, 400, 0.0, 5)[0]
     needed = count_needed_pairs(ratios[:40], 0.01)
