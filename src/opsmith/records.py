@@ -183,6 +183,7 @@ class Verdict:
     trials: int = 0  # trials run, the failing one included
     verifier: str = ""  # version of the verifier that judged
     judging_seconds: float = field(default=0.0, compare=False, metadata={"key": "seconds"})  # not the candidate's speed
+    build: str = field(default="", metadata={"left_out": ""})  # compiler, ISA and flags; "": nothing was built
 
     def __post_init__(self) -> None:
         if self.outcome is Outcome.PASSED and self.stage != Stage.MATCH:
@@ -248,18 +249,23 @@ class Experience:
 
 
 def to_json(record: Any) -> Any:
-    """A record as plain JSON data; stages by name, tuples as lists."""
+    """A record as plain JSON data; stages by name, tuples as lists, without what says nothing and may be left out."""
     if isinstance(record, Stage):
         return record.name
     if isinstance(record, Enum):
         return record.value
     if hasattr(record, "__dataclass_fields__"):
-        return {_json_key(f): to_json(getattr(record, f.name)) for f in fields(record)}
+        values = ((member, getattr(record, member.name)) for member in fields(record))
+        return {_json_key(member): to_json(value) for member, value in values if not _is_left_out(member, value)}
     if isinstance(record, (list, tuple)):
         return [to_json(entry) for entry in record]
     if isinstance(record, Mapping):
         return {str(key): to_json(value) for key, value in record.items()}
     return record
+
+
+def _is_left_out(member: Field[Any], value: object) -> bool:
+    return "left_out" in member.metadata and value == member.metadata["left_out"]
 
 
 def _json_key(member: Field[Any]) -> str:

@@ -1,17 +1,12 @@
 """A library: installed and tested where there is no Opsmith, the same from the same run, and never over others' files."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import pytest
+from export.installs import install_package, link_packages, run_python
 from export.stores import RUN, Said, info, oracles, write_run
-from packaging.requirements import Requirement
 
 from opsmith.errors import UsageError
 from opsmith.export.folder import write_folder
@@ -37,36 +32,10 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def needed(*names: str) -> Iterator[Path]:
-    """The files and folders of these distributions and all they need, and of no other."""
-    pending, seen = list(names), set()
-    while pending:
-        found = metadata.distribution(pending.pop())
-        if found.name in seen:
-            continue
-        seen.add(found.name)
-        wanted = [Requirement(text) for text in found.requires or ()]
-        pending += [one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
-        tops = {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}
-        yield from (Path(found.locate_file(top)) for top in tops)
-
-
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory) -> Path:
     """A folder of packages: torch, pytest and what they need."""
-    folder = tmp_path_factory.mktemp("bare") / "packages"
-    folder.mkdir()
-    for path in needed("torch", "pytest"):
-        (folder / path.name).exists() or (folder / path.name).symlink_to(path)
-    return folder
-
-
-def run(*command: str, cwd: Path, packages: Path) -> subprocess.CompletedProcess[str]:
-    """Python without site-packages, but with that folder."""
-    surroundings = {**os.environ, "PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, "-S", *command], cwd=cwd, env=surroundings, capture_output=True, text=True, check=False
-    )
+    return link_packages(tmp_path_factory.mktemp("bare") / "packages", "torch", "pytest")
 
 
 def test_an_installed_library_passes_its_tests_where_there_is_torch_alone(store, pool, tmp_path, bare):
@@ -76,10 +45,9 @@ def test_an_installed_library_passes_its_tests_where_there_is_torch_alone(store,
         ["bmm_0", "expert_0"],
         ["norm_0"],
     )
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    subprocess.run([*pip, "--target", str(bare), str(folder)], check=True, capture_output=True)
+    assert install_package(folder, bare).returncode == 0
 
-    absent = run(
+    absent = run_python(
         "-c",
         "import importlib.util as u; print([n for n in ('opsmith', 'numpy', 'yaml', 'my_ops') if u.find_spec(n)])",
         cwd=tmp_path,
@@ -87,7 +55,7 @@ def test_an_installed_library_passes_its_tests_where_there_is_torch_alone(store,
     )
     assert absent.stdout.strip() == "['my_ops']"
     code = "import torch, my_ops; print(my_ops.bmm_0(torch.ones(2, 3, 4), torch.ones(2, 3, 5)).sum().item()); print(my_ops.expert_0.__doc__)"
-    used = run("-c", code, cwd=tmp_path, packages=bare)
+    used = run_python("-c", code, cwd=tmp_path, packages=bare)
     assert used.stdout.startswith("120.0"), used.stderr
     for words in (
         "Wg: (D,) float32",
@@ -99,7 +67,7 @@ def test_an_installed_library_passes_its_tests_where_there_is_torch_alone(store,
         "passed: verifier step-",
     ):
         assert words in used.stdout
-    tested = run("-m", "pytest", "-p", "no:cacheprovider", str(folder), cwd=tmp_path, packages=bare)
+    tested = run_python("-m", "pytest", "-p", "no:cacheprovider", str(folder), cwd=tmp_path, packages=bare)
     assert tested.returncode == 0, tested.stdout
     assert re.search(r"\b5\d passed", tested.stdout), tested.stdout
 
@@ -108,7 +76,7 @@ def test_an_installed_library_passes_its_tests_where_there_is_torch_alone(store,
     module = folder / "my_ops" / "operators" / "bmm_0.py"
     module.write_text(module.read_text().replace("fn=fn_sum", "fn=fn_max"))
     (bare / "my_ops" / "operators" / "bmm_0.py").write_text(module.read_text())
-    spoiled = run(
+    spoiled = run_python(
         "-m", "pytest", "-p", "no:cacheprovider", str(folder), "-x", "-k", "bmm_0", cwd=tmp_path, packages=bare
     )
     assert spoiled.returncode == 1

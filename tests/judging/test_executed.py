@@ -93,7 +93,9 @@ def test_expected_values_are_not_in_the_process(pool):
     [
         ("passed", "a message of"),
         ("struct.pack('!I', len(passed)) + passed", "neither outputs nor an error"),
-        ("struct.pack('!I', len(passed) + 1) + b'=' + passed", "expected: an integer"),
+        ("struct.pack('!I', len(passed) + 1) + b'=' + passed", "neither outputs nor an error"),
+        ("struct.pack('!IcQ', 9, b'=', 3)", "expected: an integer"),
+        ("struct.pack('!IcQ', 9, b'=', 1 << 40)", "sizes (1099511627776,); expected numbers of bytes"),
     ],
 )
 def test_a_forged_verdict_is_only_an_answer(pool, message, words):

@@ -166,7 +166,7 @@ def test_it_works_from_a_script_without_a_main_guard(tmp_path):
 
 
 def test_a_worker_that_has_met_the_task_is_preferred_and_nobody_elses_is_taken():
-    met, newer, foreign = (Worker(number, None) for number in range(3))
+    met, newer, foreign = (Worker(number, None, None) for number in range(3))
     met.known.add("digest")
     idle = _Idle()
     for owner, worker in (("", met), ("", newer), ("another", foreign)):

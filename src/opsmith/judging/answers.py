@@ -11,6 +11,9 @@ from typing import Any, get_type_hints
 
 from opsmith.records import Candidate, Diagnostic, Verdict, verdict_from_json
 
+MOVED_ANSWER = "every number moved"  # what a worker calls that answer among those that a lazy program could give
+HIDDEN_TRIAL = "hidden"  # what a worker is asked about instead of a stated trial's number: the hidden one given last
+
 _TEXT = get_type_hints(Diagnostic)
 
 
@@ -30,8 +33,8 @@ def check_form(answer: Mapping[str, Any]) -> Verdict:
     check_findings(verdict.errors, verdict.max_abs_error)
     _check_type("trials", verdict.trials, int)
     _check_type("seconds", verdict.judging_seconds, float | int)
-    for text in (verdict.verifier, *verdict.warnings):
-        _check_type("verifier and warnings", text, str)
+    for text in (verdict.verifier, verdict.build, *verdict.warnings):
+        _check_type("verifier, build and warnings", text, str)
     return verdict
 
 

@@ -1,175 +1,208 @@
 """Is a candidate that must be executed right? Its process computes, the task's worker compares, and this side judges.
 
 Three processes: the candidate's has seen the program and inputs only; the worker has the author's code and the expected
-values, and never the program's results but as bytes; ours runs neither's code and puts the verdict together. Whatever
-the candidate's process does after it said that it is ready (an error, junk, silence, death) is the candidate's failure
-at RUN. That it could not be started is ours: the candidate is unjudged.
+values, and never the program's results but as bytes; ours runs neither's code, has the program built where its language
+is compiled, and puts the verdict together. Whatever the candidate's process does after it said that it is ready (an
+error, junk, silence, death) is the candidate's failure at RUN. That it could not be started is ours: the candidate is
+unjudged.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from opsmith.judging.answers import check_diagnostic, read_verdict
-from opsmith.judging.limits import OPTIONS, Limits
-from opsmith.judging.verifier import larger_error, leave_unjudged
-from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict, printable
-from opsmith.running.candidate import BROKEN, ERROR, LONGEST_ERROR, OUTPUTS, READY
-from opsmith.running.nursery import Nursery, Process
-from opsmith.running.sandbox import Sandbox
-from opsmith.targets import Target, TrialResult
+from opsmith.judging.answers import HIDDEN_TRIAL, check_diagnostic, check_findings, read_verdict
+from opsmith.judging.execution import Execution, NotStartedError
+from opsmith.judging.verifier import charge_error, larger_error, leave_unjudged, veil_verdict
+from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
+from opsmith.running.arena import Buffer
+from opsmith.running.nursery import Worker
+from opsmith.targets import Build, Built, Target, TrialResult
+from opsmith.targets.faults import of_kind
 
-_LARGEST_OUTPUTS = 1 << 26  # bytes, of one trial
-_START_S = 30.0  # for importing the target
+COMPILE = Stage("COMPILE")
 
-
-class Ask(Protocol):
-    """One request about the candidate to its task's worker."""
-
-    def __call__(self, what: str, **arguments: Any) -> dict[str, Any]: ...
+Answer = dict[str, Any]
 
 
-@dataclass
-class Execution:
-    """One candidate's process, from our side."""
+@dataclass(frozen=True)
+class TaskWorker:
+    """A worker of the task's, asked about one program. What it raises is not the candidate's doing."""
 
-    nursery: Nursery
-    process: Process
-    limits: Limits
-    end: float  # of all its trials, by time.monotonic
+    worker: Worker
+    task: Task
+    source: str
+    seconds: float  # for each answer
 
-    def ask_outputs(self, trial: str, inputs: bytes) -> bytes | Diagnostic:
-        """What it answers for a trial, or the finding against it."""
-        end = min(self.end, time.monotonic() + self.limits.trial)
-        try:
-            self.process.channel.send(inputs, end)
-            answer = self.process.channel.receive(_LARGEST_OUTPUTS, end)
-        except TimeoutError:
-            return self._describe_timeout(trial, end)
-        except ValueError as error:
-            return _refuse_run(trial, str(error), "leave the descriptors alone, return the outputs")
-        except (OSError, EOFError):
-            return _refuse_run(trial, f"a process that {self.nursery.kill(self.process)}", "look for what ends it")
-        if answer.startswith(OUTPUTS):
-            return answer.removeprefix(OUTPUTS)
-        if answer.startswith(ERROR):
-            return _refuse_run(trial, _read_words(answer.removeprefix(ERROR)), "")
-        return _refuse_run(trial, "an answer that is neither outputs nor an error", "leave the descriptors alone")
+    def ask_step(self, what: str, blobs: Sequence[Buffer] = (), **arguments: Any) -> Answer:
+        """Its answer; blobs of the answer can be looked at until the next question."""
+        self.send_step(what, blobs, **arguments)
+        return self.receive_answer()
 
-    def close(self) -> None:
-        self.nursery.kill(self.process)
+    def send_step(self, what: str, blobs: Sequence[Buffer] = (), **arguments: Any) -> None:
+        """Ask without waiting for the answer, which must be received before anything else is asked."""
+        sizes = self.worker.arena.write_blobs(blobs)
+        self.worker.send_request(what, self.task, self.source, self.seconds, blobs=sizes, **arguments)
 
-    def _describe_timeout(self, trial: str, end: float) -> Diagnostic:
-        """The finding against one that passed the limit of a trial, or that of them all."""
-        limits = self.limits
-        seconds, what, option = (limits.trial, "this trial", OPTIONS["trial"])
-        if end == self.end:
-            seconds, what, option = (limits.candidate, "all trials", OPTIONS["candidate"])
-        remedy = f"look for a loop or a wait; {option} sets the limit"
-        return _refuse_run(trial, f"no outputs within {seconds:g} s for {what}", remedy)
+    def receive_answer(self) -> Answer:
+        answer = self.worker.receive_answer(self.seconds)
+        return {**answer, "blobs": self.worker.arena.view_blobs(answer.get("blobs", ()))}
+
+    def read_verdict(self, answer: Answer) -> Verdict | None:
+        """The verdict that an answer is instead: the task's author, the target or we are at fault."""
+        return read_verdict(answer["verdict"], self.source) if "verdict" in answer else None
 
 
-def judge_executed(target: Target, source: str, ask: Ask, start: Callable[[], Execution]) -> Verdict:
-    """The verdict. What `ask` and `start` raise is not the candidate's doing, and is the caller's to handle."""
+Start = Callable[[Build | None], Execution]
+
+
+def judge_executed(target: Target, worker: TaskWorker, start: Start) -> Verdict:
+    """The verdict. What the worker and `start` raise is not the candidate's doing, and is the caller's to handle."""
     begin = time.perf_counter()
-    verdict = _reach_verdict(target, source, ask, start)
+    try:
+        verdict = _reach_verdict(target, worker, start)
+    finally:
+        worker.worker.arena.free_pages()
     return replace(verdict, judging_seconds=time.perf_counter() - begin)
 
 
-def _reach_verdict(target: Target, source: str, ask: Ask, start: Callable[[], Execution]) -> Verdict:
-    examined = ask("examine")
-    if "verdict" in examined:
-        return read_verdict(examined["verdict"], source)
+def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
+    examined = worker.ask_step("examine")
+    if verdict := worker.read_verdict(examined):
+        return verdict
     checked = _read_result(examined)
-    names = [str(name) for name in examined["trials"]]
+    warnings = tuple(map(str, examined["warnings"]))
+    name = Candidate(worker.source).id
     blank = Verdict(
-        Candidate(source).id,
-        checked.stage,
-        Outcome.REFUSED,
-        Boundary.CANDIDATE,
-        checked.errors,
-        tuple(map(str, examined["warnings"])),
-        verifier=target.verifier,
+        name, checked.stage, Outcome.REFUSED, Boundary.CANDIDATE, checked.errors, warnings, verifier=target.verifier
     )
     if checked.stage != Stage.RUN:
         return blank
+    build = _build_beside(target, worker)
+    if isinstance(build, Verdict):
+        return build
+    if build is not None:
+        blank = replace(blank, build=build.toolchain)
+        if build.errors:
+            return replace(blank, stage=COMPILE, errors=build.errors)
+    trials = [(str(trial), int(draws)) for trial, draws in examined["trials"]]
     try:
-        execution = start()
+        execution = start(build)
     except NotStartedError as error:
-        return leave_unjudged(source, error.charged_to, error.finding, target.verifier)
+        return leave_unjudged(worker.source, error.charged_to, error.finding, target.verifier)
     with closing(execution):
-        return _run_trials(blank, source, names, ask, execution)
+        return _Judging(blank, worker, execution).reach_verdict(trials)
 
 
-def start_execution(nursery: Nursery, task: Task, source: str, sandbox: Sandbox, limits: Limits) -> Execution:
-    """A confined process that knows the program. Raises NotStartedError, VerifierError."""
-    process = nursery.fork_candidate(sandbox)
-    begin = time.monotonic()
-    request = json.dumps({"target": task.target, "source": source}).encode()
+def _build_beside(target: Target, worker: TaskWorker) -> Build | Verdict | None:
+    """What the program is built to, while the worker makes the inputs ready; None: nothing is built."""
+    if not isinstance(target, Built):
+        return None
+    worker.send_step("encode_trials")
     try:
-        process.channel.send(request, begin + _START_S)
-        answer = process.channel.receive(len(BROKEN) + 4 * LONGEST_ERROR, begin + _START_S)
-    except (OSError, EOFError, ValueError):
-        raise NotStartedError(task.target, nursery.kill(process)) from None
-    if answer != READY:
-        nursery.kill(process)
-        raise NotStartedError(task.target, "", _read_words(answer.removeprefix(BROKEN)))
-    return Execution(nursery, process, limits, time.monotonic() + limits.candidate)
+        return _build_program(target, worker)
+    finally:
+        worker.receive_answer()  # what fails there is said again where the inputs are needed
 
 
-class NotStartedError(Exception):
-    """A candidate's process ended before it was confined, or the target had failed there: not the candidate's doing."""
+def _build_program(target: Built, worker: TaskWorker) -> Build | Verdict:
+    try:
+        build = build_checked(target, worker.task, worker.source)
+    except Exception as error:
+        return leave_unjudged(worker.source, *charge_error(worker.task.target, error, "build_program"))
+    if not build.failure:
+        return build
+    finding = Diagnostic("SANDBOX", "the build", build.failure, "a compiler that works", "")
+    return leave_unjudged(worker.source, Boundary.SANDBOX, finding)
 
-    def __init__(self, target: str, ended: str, fault: str = "") -> None:
-        super().__init__(fault or ended)
-        self.charged_to = Boundary.TARGET if fault else Boundary.SANDBOX
-        where, given = (f"target {target}", fault) if fault else ("the candidate's process", f"one that {ended}")
-        expected, remedy = "a process that is confined and waits for inputs", "mend the target there" if fault else ""
-        self.finding = Diagnostic(self.charged_to.name, where, given, expected, remedy)
+
+def build_checked(target: Built, task: Task, source: str) -> Build:
+    """What a build gave. Raises what the target raises, and TypeError for anything else."""
+    build = of_kind(target.build_program(task, source), Build)
+    check_findings(build.errors)
+    return build
 
 
-def _run_trials(blank: Verdict, source: str, trials: list[str], ask: Ask, execution: Execution) -> Verdict:
+@dataclass
+class _Judging:
+    """The trials of one program, until one fails."""
+
+    blank: Verdict
+    worker: TaskWorker
+    execution: Execution
     largest: float | None = None
-    for number, name in enumerate(trials):
-        answer = _run_trial(source, number, name, ask, execution)
-        if isinstance(answer, Verdict):
-            return answer
-        largest = larger_error(largest, answer.max_abs_error)
-        if answer.errors or answer.stage != Stage.MATCH:
-            return replace(blank, stage=answer.stage, errors=answer.errors, max_abs_error=largest, trials=number + 1)
-    return replace(blank, stage=Stage.MATCH, outcome=Outcome.PASSED, max_abs_error=largest, trials=len(trials))
+    trials: int = 0
+    notes: dict[str, None] = field(default_factory=dict)  # of its trials, each once
+
+    def reach_verdict(self, trials: Sequence[tuple[str, int]]) -> Verdict:
+        """Those that the task states, then those at sizes drawn for this program."""
+        for number, (name, draws) in enumerate(trials):
+            if verdict := self._run_stated(number, name, draws):
+                return verdict
+        return self._run_hidden() or self._make_verdict(Stage.MATCH, Outcome.PASSED)
+
+    def _run_stated(self, number: int, name: str, draws: int) -> Verdict | None:
+        """The verdict that a trial brings; None: it was passed, or left out."""
+        answer = self.worker.ask_step("inputs", trial=number)
+        if verdict := self.worker.read_verdict(answer):
+            return verdict
+        if "left_out" in answer:
+            self.notes[str(answer["left_out"])] = None
+            return None
+        return self._run_trial(number, name, draws, answer["blobs"][0])
+
+    def _run_hidden(self) -> Verdict | None:
+        for name, draws, inputs in self._give_hidden():
+            if isinstance(inputs, Verdict):
+                return inputs
+            verdict = self._run_trial(HIDDEN_TRIAL, name, draws, inputs)
+            if verdict is not None and (veiled := veil_verdict(verdict, name)) is not None:
+                return veiled
+        return None
+
+    def _give_hidden(self) -> Iterator[tuple[str, int, Buffer | Verdict]]:
+        """Name, draws and inputs of each; a verdict in their place where they cannot be had."""
+        while True:
+            answer = self.worker.ask_step("hidden")
+            if verdict := self.worker.read_verdict(answer):
+                yield "", 0, verdict
+                return
+            if "name" not in answer:
+                self.notes.update(dict.fromkeys(map(str, answer["warnings"])))
+                return
+            yield str(answer["name"]), int(answer["draws"]), answer["blobs"][0]
+
+    def _run_trial(self, trial: int | str, name: str, draws: int, inputs: Buffer) -> Verdict | None:
+        outputs = self.execution.ask_outputs(name, inputs)
+        if isinstance(outputs, Diagnostic):
+            self.trials += draws
+            return self._make_verdict(Stage.RUN, Outcome.REFUSED, (outputs,))
+        answer = self.worker.ask_step("compare", [outputs], trial=trial)
+        if verdict := self.worker.read_verdict(answer):
+            return verdict
+        return None if "left_out" in answer else self._weigh_result(_read_result(answer), draws)
+
+    def _weigh_result(self, result: TrialResult, draws: int) -> Verdict | None:
+        self.trials += draws
+        self.largest = larger_error(self.largest, result.max_abs_error)
+        self.notes.update(dict.fromkeys(result.notes))
+        if result.errors or result.stage != Stage.MATCH:
+            return self._make_verdict(result.stage, Outcome.REFUSED, result.errors)
+        return None
+
+    def _make_verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
+        warnings = (*self.blank.warnings, *self.notes)
+        verdict = replace(self.blank, stage=stage, outcome=outcome, errors=errors, warnings=warnings)
+        return replace(verdict, max_abs_error=self.largest, trials=self.trials)
 
 
-def _run_trial(source: str, number: int, name: str, ask: Ask, execution: Execution) -> TrialResult | Verdict:
-    """What a trial showed, or the verdict that the task's author or we are at fault."""
-    answer = ask("inputs", trial=number)
-    if "verdict" in answer:
-        return read_verdict(answer["verdict"], source)
-    outputs = execution.ask_outputs(name, base64.b64decode(answer["inputs"]))
-    if isinstance(outputs, Diagnostic):
-        return TrialResult(Stage.RUN, (outputs,))
-    compared = ask("compare", trial=number, outputs=base64.b64encode(outputs).decode())
-    return read_verdict(compared["verdict"], source) if "verdict" in compared else _read_result(compared)
-
-
-def _read_result(data: dict[str, Any]) -> TrialResult:
+def _read_result(data: Answer) -> TrialResult:
     errors = tuple(Diagnostic(**error) for error in data["errors"])
     for error in errors:
         check_diagnostic(error)
-    return TrialResult(Stage(data["stage"]), errors, data.get("max_abs_error"))
-
-
-def _read_words(error: bytes) -> str:
-    """A program's own words, in a form that no terminal obeys."""
-    text = error[: 4 * LONGEST_ERROR].decode(errors="replace")[:LONGEST_ERROR]
-    return printable(text, "\n")
-
-
-def _refuse_run(trial: str, given: str, remedy: str) -> Diagnostic:
-    return Diagnostic("RUN", trial, given, "outputs", remedy)
+    notes = tuple(map(str, data.get("notes", ())))
+    return TrialResult(Stage(data["stage"]), errors, data.get("max_abs_error"), notes)

@@ -8,18 +8,18 @@ that can be read (`encodings`). A target that knows better adds an `audit` of it
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from typing import Any
 
-from opsmith.judging.answers import read_verdict
-from opsmith.judging.executed import Ask, Execution, NotStartedError
+from opsmith.judging.answers import MOVED_ANSWER
+from opsmith.judging.executed import TaskWorker
+from opsmith.judging.execution import Execution, NotStartedError
 from opsmith.records import Boundary, Diagnostic, Stage, Task, Verdict
+from opsmith.running.arena import Buffer
 from opsmith.targets.audit import Finding, Judge, State, audit_program
 
-MOVED_ANSWER = "every number moved"  # what a worker calls that answer among the others
 _OPAQUE = "in bytes that are no JSON, .npy or .npz: opsmith cannot read them"
 _OWN_AUDIT = "one of these encodings, or an `audit` of the target's own"
 
@@ -29,20 +29,20 @@ class Processes:
     """What an audit may start and ask."""
 
     judge: Judge
-    worker: Callable[[bool], AbstractContextManager[Ask]]  # the task's; True: a fresh one
+    worker: Callable[[bool], AbstractContextManager[TaskWorker]]  # the task's; True: a fresh one
     start: Callable[[], Execution]  # of the file's own program
 
 
 def audit_executed(task: Task, source: str, processes: Processes) -> Iterator[Finding]:
     """All findings on `task`, whose own program is `source` ("": it has none)."""
     try:
-        with processes.worker(False) as ask:
-            yield from _until_stopped(_audit_program(_TaskWorker(ask, source), task, source, processes))
+        with processes.worker(False) as worker:
+            yield from _until_stopped(_audit_program(_AuditWorker(worker), task, source, processes))
     except NotStartedError as error:
         yield Finding("program", State.UNCHECKED, "starting it", str(error.finding))
 
 
-def _audit_program(worker: _TaskWorker, task: Task, source: str, processes: Processes) -> Iterator[Finding]:
+def _audit_program(worker: _AuditWorker, task: Task, source: str, processes: Processes) -> Iterator[Finding]:
     names = worker.ask_names()
     inputs = [worker.ask_inputs(index) for index in range(len(names))]
     yield Finding("data", State.FINE, f"{len(names)} trials")
@@ -85,57 +85,58 @@ class _StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class _TaskWorker:
+class _AuditWorker:
     """The task's worker, asked for one trial at a time. Raises _StoppedError."""
 
-    ask: Ask
-    source: str
+    worker: TaskWorker
 
     def ask_names(self) -> list[str]:
         return [str(name) for name in self._ask_worker("data", "trials")["trials"]]
 
     def ask_inputs(self, trial: int) -> bytes:
-        return base64.b64decode(self._ask_worker("data", "inputs", trial=trial)["inputs"])
+        """Those of a trial; b"" where nothing is tried."""
+        blobs = self._ask_worker("data", "inputs", trial=trial)["blobs"]
+        return bytes(blobs[0]) if blobs else b""
 
-    def accepts_outputs(self, check: str, trial: int, outputs: bytes) -> bool:
-        answer = self._ask_worker(check, "compare", trial=trial, outputs=_encode_bytes(outputs))
+    def accepts_outputs(self, check: str, trial: int, outputs: Buffer) -> bool:
+        answer = self._ask_worker(check, "compare", [outputs], trial=trial)
         return answer["stage"] == Stage.MATCH.name and not answer["errors"]
 
     def try_lazy_answers(self, trial: int, right: bytes, first: bytes, neighbour: bytes) -> dict[str, bool | None]:
         """By what was answered: whether it passes. None: there is nothing to move."""
-        texts = {"right": _encode_bytes(right), "first": _encode_bytes(first), "other": _encode_bytes(neighbour)}
-        return dict(self._ask_worker("answers", "mislead", trial=trial, **texts)["passes"])
+        return dict(self._ask_worker("answers", "mislead", [right, first, neighbour], trial=trial)["passes"])
 
     def mix_inputs(self, trial: int) -> dict[str, bytes | None]:
         """For each input the trial's inputs with that one drawn anew; None: no other trial has one that could be."""
-        mixed = self._ask_worker("inputs", "mix", trial=trial)["mixed"]
-        return {name: None if text is None else base64.b64decode(text) for name, text in mixed.items()}
+        answer = self._ask_worker("inputs", "mix", trial=trial)
+        blobs = iter([bytes(blob) for blob in answer["blobs"]])
+        return {name: next(blobs) if has_mixture else None for name, has_mixture in answer["mixed"].items()}
 
-    def _ask_worker(self, check: str, what: str, **arguments: object) -> dict[str, Any]:
-        answer = self.ask(what, **arguments)
-        if "verdict" in answer:
-            raise _StoppedError(check, read_verdict(answer["verdict"], self.source))
+    def _ask_worker(self, check: str, what: str, blobs: Sequence[Buffer] = (), **arguments: object) -> dict[str, Any]:
+        answer = self.worker.ask_step(what, blobs, **arguments)
+        if verdict := self.worker.read_verdict(answer):
+            raise _StoppedError(check, verdict)
         return answer
-
-
-def _encode_bytes(data: bytes) -> str:
-    return base64.b64encode(data).decode()
 
 
 def _collect_outputs(processes: Processes, names: list[str], inputs: list[bytes]) -> list[bytes] | Finding:
     """The own program's, at every trial."""
     with closing(processes.start()) as execution:
-        answers = [execution.ask_outputs(name, data) for name, data in zip(names, inputs, strict=True)]
+        answers = [_copy_answer(execution.ask_outputs(*pair)) for pair in zip(names, inputs, strict=True)]
     failed = next((each for each in answers if isinstance(each, Diagnostic)), None)
     if failed is not None:
         return Finding("program", State.FAULTY, "a second time", str(failed), "a program that does the same twice")
     return [each for each in answers if isinstance(each, bytes)]
 
 
+def _copy_answer(answer: Buffer | Diagnostic) -> bytes | Diagnostic:
+    return answer if isinstance(answer, Diagnostic) else bytes(answer)
+
+
 def _check_repeated(processes: Processes, source: str, names: list[str], outputs: list[bytes]) -> Iterator[Finding]:
     """Another process has drawn its data and asked its reference anew: it must want the same outputs."""
-    with processes.worker(True) as ask:
-        fresh = _TaskWorker(ask, source)
+    with processes.worker(True) as worker:
+        fresh = _AuditWorker(worker)
         refused = [
             name for index, name in enumerate(names) if not fresh.accepts_outputs("reference", index, outputs[index])
         ]
@@ -146,7 +147,7 @@ def _check_repeated(processes: Processes, source: str, names: list[str], outputs
     yield Finding("reference", State.FAULTY, "two processes", fault, "draw from a seed that the task and trial give")
 
 
-def _check_answers(worker: _TaskWorker, outputs: list[bytes]) -> Iterator[Finding]:
+def _check_answers(worker: _AuditWorker, outputs: list[bytes]) -> Iterator[Finding]:
     """A finding per lazy answer that passes everywhere, or that all were refused; then the same of the tolerance."""
     rotated = [*outputs[1:], outputs[0]]
     misled = [worker.try_lazy_answers(index, right, outputs[0], rotated[index]) for index, right in enumerate(outputs)]
@@ -171,7 +172,7 @@ def _check_tolerance(moved: list[bool | None]) -> Finding:
     return Finding("tolerance", State.FINE, "close")
 
 
-def _check_inputs(worker: _TaskWorker, processes: Processes, names: list[str]) -> Iterator[Finding]:
+def _check_inputs(worker: _AuditWorker, processes: Processes, names: list[str]) -> Iterator[Finding]:
     """A finding per input that a program may ignore, or one that all matter."""
     effects = _measure_effects(worker, processes, names)
     if not effects:
@@ -187,7 +188,7 @@ def _check_inputs(worker: _TaskWorker, processes: Processes, names: list[str]) -
         yield Finding("inputs", State.FINE, f"{len(effects)} matter")
 
 
-def _measure_effects(worker: _TaskWorker, processes: Processes, names: list[str]) -> dict[str, list[bool | None]]:
+def _measure_effects(worker: _AuditWorker, processes: Processes, names: list[str]) -> dict[str, list[bool | None]]:
     """By input, per trial where it was drawn anew: is the own program's answer another one?
 
     None: the program failed on that mixture. An input is not tried further once it mattered.
@@ -199,7 +200,7 @@ def _measure_effects(worker: _TaskWorker, processes: Processes, names: list[str]
             if mixture is None or True in changes:
                 continue
             with closing(processes.start()) as execution:
-                answer = execution.ask_outputs(trial, mixture)
+                answer = _copy_answer(execution.ask_outputs(trial, mixture))
             changes.append(
                 None if isinstance(answer, Diagnostic) else not worker.accepts_outputs("inputs", index, answer)
             )

@@ -24,16 +24,17 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from opsmith.errors import OpsmithError, TargetError, UsageError, VerifierError
-from opsmith.judging import executed
 from opsmith.judging.answers import read_verdict
+from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
+from opsmith.judging.execution import CandidateProcess, Launcher, start_process
 from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
 from opsmith.judging.trust import is_bundled
 from opsmith.judging.verifier import leave_unjudged
 from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
-from opsmith.running.nursery import Nursery, Worker
+from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
-from opsmith.targets import Executed, Target, get_target, is_own
+from opsmith.targets import Build, Built, Executed, Loaded, Target, get_target, is_own
 from opsmith.targets.protocols import Audited
 
 Found = TypeVar("Found")
@@ -41,7 +42,13 @@ Found = TypeVar("Found")
 BATCH = 64  # programs that one worker judges together
 MOST_JUDGED = 1000  # candidates, for one audit of a target's own
 WAITING = 32  # workers without work that are kept, each with the data of its task
-SERVED = {"worker": "opsmith.judging.worker:serve_requests", "candidate": "opsmith.running.candidate:serve_candidate"}
+_KINDS = {"worker": "opsmith.judging.worker:serve_requests", "candidate": "opsmith.judging.candidate:serve_candidate"}
+WITH_TORCH = Services("opsmith.judging.preload:load_torch", "opsmith.judging.preload:load_language", _KINDS)
+WITHOUT_TORCH = Services(
+    "opsmith.judging.preload:load_libraries",
+    "opsmith.judging.preload:find_language",
+    {"candidate": _KINDS["candidate"]},
+)
 _SHARED = ""  # the owner of the workers that serve all bundled tasks
 
 
@@ -63,7 +70,8 @@ class Pool:
         self._limits = Limits(deadline, trial_deadline)
         self._trust_tasks = trust_tasks
         self._sandbox = sandbox or Sandbox()
-        self._nursery = Nursery(SERVED)
+        self._nursery = Nursery(WITH_TORCH)
+        self._light_nursery = Nursery(WITHOUT_TORCH)  # of candidates whose artefacts are loaded
         self._idle = _Idle()
         self._asked: dict[str, list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
         self._asking = threading.Lock()
@@ -91,11 +99,12 @@ class Pool:
 
     def _judge_waiting(self, task: Task) -> None:
         """Judge what waits for a task; nothing, when an earlier one took it along."""
+        size = BATCH if _find_executing(task) is None else 1  # each has a process: nothing is shared
         with self._asking:
             waiting = self._asked.pop(task.digest, [])
-            if waiting[BATCH:]:
-                self._asked[task.digest] = waiting[BATCH:]
-        running = [(source, future) for source, future in waiting[:BATCH] if future.set_running_or_notify_cancel()]
+            if waiting[size:]:
+                self._asked[task.digest] = waiting[size:]
+        running = [(source, future) for source, future in waiting[:size] if future.set_running_or_notify_cancel()]
         try:
             verdicts = self._judge_batch(task, [source for source, _ in running])
         except BaseException as error:
@@ -153,7 +162,7 @@ class Pool:
     def _audit_executed(self, target: Target, task: Task, source: str) -> dict[str, Any]:
         """The findings of a target whose candidates are executed, and ours on what it says nothing about."""
         own = self._ask_figures("audit", task, source)["findings"] if isinstance(target, Audited) else []
-        start = partial(executed.start_execution, self._nursery, task, source, self._sandbox, self._limits)
+        start = partial(self._start_built, target, task, source)
         processes = Processes(self._judge_program, partial(self._asking_of, task, source), start)
         try:
             findings = [to_json(finding) for finding in audit_executed(task, source, processes)]
@@ -163,13 +172,19 @@ class Pool:
         return {"findings": [*own, *(finding for finding in findings if finding["check"] not in checks)]}
 
     @contextlib.contextmanager
-    def _asking_of(self, task: Task, source: str, fresh: bool) -> Iterator[executed.Ask]:
+    def _asking_of(self, task: Task, source: str, fresh: bool) -> Iterator[TaskWorker]:
         """A worker of the task's, to be asked about a program. Raises _WorkerLostError."""
         with self._lend_worker(task, fresh) as worker:
-            yield partial(self._ask_step, worker, task, source)
+            yield TaskWorker(worker, task, source, self._limits.of_task)
 
-    def _ask_step(self, worker: Worker, task: Task, source: str, what: str, **arguments: Any) -> dict[str, Any]:
-        return worker.ask(what, task, source, self._limits.of_task, **arguments)
+    def _start_built(self, target: Target, task: Task, source: str) -> CandidateProcess:
+        """A process of a program that was judged already. Raises NotStartedError, VerifierError."""
+        build = build_checked(target, task, source) if isinstance(target, Built) else None
+        return self._start_process(target, task, source, build)
+
+    def _start_process(self, target: Target, task: Task, source: str, build: Build | None) -> CandidateProcess:
+        nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
+        return start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
 
     def _ask_figures(self, what: str, task: Task, source: str, **arguments: Any) -> dict[str, Any]:
         try:
@@ -204,12 +219,13 @@ class Pool:
         """Kill the workers; candidates that were not judged yet are cancelled."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._nursery.close()
+        self._light_nursery.close()
         self._threads.shutdown(wait=True)
         with self._asking:
             for _, future in [pair for pairs in self._asked.values() for pair in pairs]:
                 future.cancel()
         for worker in self._idle.take_all():
-            worker.channel.close()
+            worker.release_shared()
 
     def __enter__(self) -> Pool:
         return self
@@ -255,9 +271,10 @@ class Pool:
 
     def _judge_executed(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
         """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
-        start = partial(executed.start_execution, self._nursery, task, source, self._sandbox, self._limits)
-        with self._asking_of(task, source, fresh) as ask:
-            return executed.judge_executed(target, source, ask, start)
+        if isinstance(target, Loaded):
+            self._light_nursery.start_early()
+        with self._asking_of(task, source, fresh) as worker:
+            return judge_executed(target, worker, partial(self._start_process, target, task, source))
 
     # -- workers
 
@@ -287,7 +304,8 @@ class Pool:
         self._refuse_unconfined(task, missing)
         owner = _SHARED if is_bundled(task) else task.digest
         worker = None if fresh else self._idle.take_worker(owner, task.digest)
-        return owner, worker or self._nursery.fork_worker(replace(self._sandbox, isolate=not missing))
+        language = "" if is_own(task.target) else task.target
+        return owner, worker or self._nursery.fork_worker(replace(self._sandbox, isolate=not missing), language)
 
     def _refuse_unconfined(self, task: Task, missing: str) -> None:
         """Raises UsageError unless code of this task may run, given what is missing for isolation."""

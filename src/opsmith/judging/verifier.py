@@ -158,11 +158,16 @@ def _hidden_trials(task: Task, program: _Open) -> HiddenTrials | None:
 def _at_hidden_sizes(program: _Open, trial: Trial) -> Verdict | None:
     """The refusal by a hidden trial, without what would give the sizes away; people find it among the warnings."""
     ((_, verdict),) = _run_trial(trial, [program])
-    if verdict is None or verdict.charged_to in (Boundary.TASK, Boundary.SANDBOX):  # nobody chose these sizes
+    return None if verdict is None else veil_verdict(verdict, trial.name)
+
+
+def veil_verdict(verdict: Verdict, sizes: str) -> Verdict | None:
+    """The verdict of a trial at hidden sizes, as it is stored; None: it counts as nobody's fault."""
+    if verdict.charged_to in (Boundary.TASK, Boundary.SANDBOX):  # nobody chose these sizes
         return None
     if verdict.outcome is not Outcome.REFUSED:
         return verdict
-    notes = (f"{FOR_PEOPLE}at {trial.name}: {error}" for error in verdict.errors)
+    notes = (f"{FOR_PEOPLE}at {sizes}: {error}" for error in verdict.errors)
     return replace(verdict, errors=veil_findings(verdict.errors), warnings=(*verdict.warnings, *notes))
 
 

@@ -1,66 +1,65 @@
 """What a worker does: it judges candidates of the tasks that it is sent, until the parent hangs up.
 
-Requests and answers are JSON. A worker is confined before its first answer, so that code of a task's author, which runs
-here and nowhere else, finds nothing to read, to write or to reach; the target is imported before that. What a worker
-prints is lost: the answer is its only word. `forks` starts workers.
+Requests and answers are JSON, with bytes beside them in the worker's arena. A worker is confined before its first
+answer, so that code of a task's author, which runs here and nowhere else, finds nothing to read, to write or to reach;
+the target is imported before that. What a worker prints is lost: the answer is its only word. `forks` starts workers.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any
 
 from opsmith.errors import OpsmithError
-from opsmith.judging.answers import check_findings, check_form, read_verdict
+from opsmith.judging.answers import check_form, read_verdict
 from opsmith.judging.audit import audit_task
-from opsmith.judging.executed_audit import MOVED_ANSWER
-from opsmith.judging.lazy_answers import lazy_answers, mixed_inputs, moved_answer
+from opsmith.judging.executed_steps import ExecutedSteps
 from opsmith.judging.timings import measure_timings
-from opsmith.judging.verifier import (
-    charge_error,
-    check_program,
-    describe_error,
-    leave_unjudged,
-    trials_of,
-    verify,
-    verify_many,
-)
-from opsmith.records import Boundary, Stage, Task, Verdict, to_json
+from opsmith.judging.verifier import charge_error, describe_error, leave_unjudged, verify, verify_many
+from opsmith.records import Task, Verdict, to_json
+from opsmith.running.arena import Arena
 from opsmith.running.channel import read_frame, write_frame
 from opsmith.running.sandbox import Sandbox, confine_worker, package_of
-from opsmith.targets import Executed, Target, TaskFault, Trial, TrialResult, get_target, is_own
+from opsmith.targets import Executed, TaskFault, get_target, is_own
 from opsmith.targets.capabilities import estimate_cost, run_reference
-from opsmith.targets.faults import error_of, find_fault, of_kind
-
-
-class ExecutedTarget(Target, Executed, Protocol):
-    """A target whose candidates are executed."""
-
+from opsmith.targets.faults import error_of, find_fault
 
 Answer = Callable[[Task, dict[str, Any]], dict[str, Any]]
 
 
-def serve_requests(fd: int, sandbox: Sandbox) -> None:
-    """Answer requests until the parent hangs up. A task is sent once, with the first request that needs it."""
-    tasks: dict[str, Task] = {}
+def serve_requests(fds: Sequence[int], sandbox: Sandbox) -> None:
+    """Answer requests until the parent hangs up. `fds`: the socket and the arena."""
+    fd, arena = fds[0], Arena(fds[1])
     frame = read_frame(fd)
     if frame is not None:
         confine_worker(sandbox, _read_by_target(json.loads(frame)))
+    desk = _Desk(arena, fd)
     while frame is not None:
-        request = json.loads(frame) | {"judge": partial(_judged_outside, fd)}
-        write_frame(fd, json.dumps(_answer_request(request, tasks)).encode())
+        write_frame(fd, json.dumps(desk.answer_request(json.loads(frame))).encode())
         frame = read_frame(fd)
 
 
-def _answer_request(request: dict[str, Any], tasks: dict[str, Task]) -> dict[str, Any]:
-    if request["task"]:
-        tasks[request["digest"]] = Task(**request["task"])
-    return _ANSWERS[request["what"]](tasks[request["digest"]], request)
+class _Desk:
+    """One worker's requests. A task is sent once, with the first request that needs it."""
+
+    def __init__(self, arena: Arena, fd: int) -> None:
+        self._arena = arena
+        self._judge = partial(_judged_outside, fd)
+        self._tasks: dict[str, Task] = {}
+        self._steps = ExecutedSteps().answers
+
+    def answer_request(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["task"]:
+            self._tasks[request["digest"]] = Task(**request["task"])
+        blobs = [bytes(blob) for blob in self._arena.view_blobs(request.get("blobs", ()))]
+        task = self._tasks[request["digest"]]
+        answer_step = _ANSWERS.get(request["what"]) or self._steps[request["what"]]
+        answer = answer_step(task, {**request, "blobs": blobs, "judge": self._judge})
+        return {**answer, "blobs": self._arena.write_blobs(answer["blobs"])} if "blobs" in answer else answer
 
 
 def _read_by_target(request: dict[str, Any]) -> list[Path]:
@@ -143,81 +142,6 @@ def _judged_outside(fd: int, task: Task, source: str) -> Verdict:
     return read_verdict(json.loads(frame), source)
 
 
-def _or_unjudged(method: str, step: Answer) -> Answer:
-    """One step towards the verdict on a candidate that is executed, or the verdict when the step fails."""
-
-    def answer_request(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-        source = request["source"]
-        try:
-            return step(task, request)
-        except TaskFault as fault:
-            return {"verdict": to_json(leave_unjudged(source, Boundary.TASK, fault.diagnostic))}
-        except BaseException as error:
-            return {"verdict": to_json(leave_unjudged(source, *charge_error(task.target, error, method)))}
-
-    return answer_request
-
-
-def _examine_source(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    """What the static check found, and the names of the trials where it found nothing."""
-    target = get_target(task.target)
-    checked = check_program(target, task, request["source"])
-    check_findings(checked.errors)
-    names = [trial.name for trial in trials_of(target, task)] if checked.stage == Stage.RUN else []
-    answer = {"stage": checked.stage, "errors": checked.errors, "warnings": checked.warnings, "trials": names}
-    return dict(to_json(answer))
-
-
-def _encode_inputs(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    target = _get_executed(task)
-    trial = target.list_trials(task)[request["trial"]]
-    return {"inputs": base64.b64encode(target.encode_inputs(trial)).decode()}
-
-
-def _compare_outputs(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    target = _get_executed(task)
-    trial = target.list_trials(task)[request["trial"]]
-    result = of_kind(target.compare_outputs(trial, base64.b64decode(request["outputs"])), TrialResult)
-    check_findings(result.errors, result.max_abs_error)
-    return dict(to_json(result))
-
-
-def _trial_names(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    return {"trials": [trial.name for trial in trials_of(_get_executed(task), task)]}
-
-
-def _try_lazy_answers(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    """Whether answers to a trial pass that are not computed; those that do not fit there do not."""
-    target, trials = _get_executed(task), trials_of(_get_executed(task), task)
-    trial = trials[request["trial"]]
-    right, first, neighbour = (base64.b64decode(request[name]) for name in ("right", "first", "other"))
-    answers = dict(lazy_answers(right, first, neighbour, target.encode_inputs(trial)))
-    passes: dict[str, bool | None] = {name: _accepts_outputs(target, trial, answer) for name, answer in answers.items()}
-    moved = moved_answer(right)
-    return {"passes": {**passes, MOVED_ANSWER: None if moved is None else _accepts_outputs(target, trial, moved)}}
-
-
-def _accepts_outputs(target: Executed, trial: Trial, outputs: bytes | None) -> bool:
-    if outputs is None:
-        return False
-    result = target.compare_outputs(trial, outputs)
-    return result.stage == Stage.MATCH and not result.errors
-
-
-def _mix_inputs(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    target = _get_executed(task)
-    drawn = [target.encode_inputs(trial) for trial in trials_of(target, task)]
-    mixed = mixed_inputs(drawn[request["trial"]], drawn)
-    return {"mixed": {name: data and base64.b64encode(data).decode() for name, data in mixed.items()}}
-
-
-def _get_executed(task: Task) -> ExecutedTarget:
-    target = get_target(task.target)
-    if not isinstance(target, Executed):
-        raise TypeError(f"target {target.name}: its candidates are not executed")
-    return cast(ExecutedTarget, target)
-
-
 _ANSWERS: dict[str, Answer] = {
     "verify": _judge_program,
     "verify_many": _judge_programs,
@@ -225,10 +149,4 @@ _ANSWERS: dict[str, Answer] = {
     "cost": _or_problem("estimate_cost", _estimate_cost),
     "timings": _or_problem("", _measure_timings),
     "audit": _or_problem("audit_task", _audit_task),
-    "examine": _or_unjudged("check_program", _examine_source),
-    "inputs": _or_unjudged("encode_inputs", _encode_inputs),
-    "compare": _or_unjudged("compare_outputs", _compare_outputs),
-    "trials": _or_unjudged("list_trials", _trial_names),
-    "mislead": _or_unjudged("compare_outputs", _try_lazy_answers),
-    "mix": _or_unjudged("encode_inputs", _mix_inputs),
 }

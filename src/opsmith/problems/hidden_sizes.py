@@ -1,7 +1,8 @@
-"""Hidden sizes: shape sets that a file does not state, drawn from a text, so that a program cannot be made for the
-stated ones.
+"""Hidden sizes: shape sets that a file does not state, so that a program cannot be made for the stated ones.
 
-The text is a hash of the program's canonical form: equal programs get equal sizes, and a comment does not draw again.
+A problem has a pool of them: of each kind a few members, drawn from the problem's digest. Which member of each kind a
+program is tried at is drawn from a text that belongs to it, a hash of its canonical form: equal programs get equal
+sizes, a comment does not draw again, and what is prepared for a size serves all programs of the problem.
 """
 
 from __future__ import annotations
@@ -9,42 +10,96 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Generic, TypeVar
 
-from opsmith.problems.problem import Problem
+from opsmith.problems.digest import hash_problem
+from opsmith.problems.problem import DEFAULT_SIZES, Problem
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
 from opsmith.records import content_hash
 
 Sizes = Mapping[str, int]  # of every symbol of a problem
+Material = TypeVar("Material")  # what is prepared for a program at some sizes
 
+MEMBERS = 8  # of each kind
 GROWTH = 1.3  # how far beyond the largest stated size, at least ...
 REACH = 2.0  # ... and at most
 MOST_NUMBERS = 2**22  # in all tensors of a draw
 MOST_POINTS = 2**23  # of a loop nest over all symbols
-ATTEMPTS = 24  # draws of one kind before it is given up
+MOST_PREPARED = 2**23  # numbers of all members that stay prepared
+ATTEMPTS = 24  # draws of one member before it is given up
 TINY, SMALL, MEDIUM = 3, 8, 67  # the largest sizes of such kinds
 
 _PRIMES = tuple(number for number in range(2, 132) if all(number % factor for factor in range(2, number)))
 
 
-def choose_hidden_sizes(problem: Problem, text: str, runs: Callable[[Sizes], bool]) -> list[Sizes]:
-    """The sizes that belong to a text, the smallest kinds first: tiny, odd, prime ones, and for each symbol one of 1.3
-    to 2 times the largest stated size.
+class HiddenPool(Generic[Material]):
+    """The hidden sizes of a problem, and what is prepared at those used last.
 
-    `runs` says whether data can be made and the reference runs at sizes where every dim is whole. A kind is left out
-    where no attempt meets that within MOST_NUMBERS and MOST_POINTS.
+    `prepare` makes the material of sizes where every dim is whole; None: data cannot be made or the reference does not
+    run there, so that a member is drawn again.
     """
-    source = random.Random(int(content_hash("hidden sizes", text)[:15], 16))
-    taken_sizes = [{**problem.base_sizes, **sizes} for sizes in _list_stated(problem)]
-    chosen: list[Sizes] = []
-    for candidates in _list_kinds(problem, source):
-        fitting = (
-            sizes for sizes in candidates if _is_affordable(problem, sizes) and not _is_taken(sizes, taken_sizes)
-        )
-        sizes = next((sizes for sizes in fitting if runs(sizes)), None)
-        if sizes is not None:
-            chosen.append(sizes)
-            taken_sizes.append(dict(sizes))
-    return chosen
+
+    def __init__(self, problem: Problem, prepare: Callable[[Sizes], Material | None]) -> None:
+        self.problem = problem
+        self._prepare = prepare
+        self._sizes: dict[tuple[str, int], Sizes | None] = {}  # by kind and member; None: there is no such member
+        self._prepared: dict[tuple[str, int], Material] = {}  # the last used at the end
+
+    def list_materials(self, text: str) -> Iterator[Material]:
+        """Those of the members that belong to a text, the smallest kinds first: tiny, odd, prime, and for each symbol
+        one of 1.3 to 2 times the largest stated size."""
+        used: list[Sizes] = []
+        for kind in self.kinds:
+            member = (kind, _draw_number(text, kind) % MEMBERS)
+            material = self._find_material(member)
+            sizes = self._sizes[member]
+            if material is not None and sizes is not None and sizes not in used:
+                used.append(sizes)
+                yield material
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        return ["tiny", "odd", "prime", *(f"beyond {name}" for name in list_varying(self.problem))]
+
+    @cached_property
+    def _digest(self) -> str:
+        return hash_problem(self.problem)
+
+    def _find_material(self, member: tuple[str, int]) -> Material | None:
+        """Prepared once, as long as it is used now and then."""
+        material = self._prepared.pop(member, None)
+        if material is None:
+            material = self._prepare_member(member)
+        if material is not None:
+            self._prepared[member] = material
+            self._drop_surplus()
+        return material
+
+    def _prepare_member(self, member: tuple[str, int]) -> Material | None:
+        if member in self._sizes:
+            sizes = self._sizes[member]
+            return self._prepare(sizes) if sizes is not None else None
+        for candidate in _list_candidates(self.problem, member[0], f"{self._digest} {member[1]}"):
+            material = self._prepare(candidate)
+            if material is not None:
+                self._sizes[member] = candidate
+                return material
+        self._sizes[member] = None
+        return None
+
+    def _drop_surplus(self) -> None:
+        """The one used last stays, whatever its size."""
+        numbers = {member: self._count_numbers(member) for member in self._prepared}
+        total = sum(numbers.values())
+        for member in list(self._prepared)[:-1]:
+            if total <= MOST_PREPARED:
+                return
+            total -= numbers[member]
+            del self._prepared[member]
+
+    def _count_numbers(self, member: tuple[str, int]) -> int:
+        return self.problem.count_numbers({**self.problem.base_sizes, **(self._sizes[member] or {})})
 
 
 def write_sizes(sizes: Sizes) -> str:
@@ -52,36 +107,49 @@ def write_sizes(sizes: Sizes) -> str:
     return f"hidden sizes {', '.join(f'{name} = {size}' for name, size in sizes.items())}"
 
 
+def list_varying(problem: Problem) -> list[str]:
+    """The symbols whose size may vary, in the order of the file: all that a problem file states; of a task file those
+    with a built-in size, and those that one of its shape sets varies: code may rely on what `global` alone sets."""
+    names = [name for name in problem.base_sizes if name in problem.symbols]
+    varied = {*DEFAULT_SIZES, *(name for sizes in problem.shapes.values() for name in sizes)}
+    return [name for name in names if problem.reference or name in varied]
+
+
+def _list_candidates(problem: Problem, kind: str, text: str) -> Iterator[Sizes]:
+    """The attempts at one member that are affordable and no stated sizes."""
+    source = random.Random(_draw_number(text, kind))
+    stated = [{**problem.base_sizes, **sizes} for sizes in _list_stated(problem)]
+    for attempt in range(ATTEMPTS):
+        sizes = _draw_sizes(problem, kind, source, attempt)
+        if _is_affordable(problem, sizes) and not any(_is_equal(sizes, taken) for taken in stated):
+            yield sizes
+
+
+def _draw_number(text: str, kind: str) -> int:
+    return int(content_hash("hidden sizes", text, kind)[:15], 16)
+
+
 def _list_stated(problem: Problem) -> list[Sizes]:
     return [*choose_shape_sets(problem).values(), *problem.bench.values()]
 
 
-def _list_symbols(problem: Problem) -> list[str]:
-    """Those that have a size, in the order of the file."""
-    return [name for name in problem.base_sizes if name in problem.symbols]
-
-
 def _is_affordable(problem: Problem, sizes: Sizes) -> bool:
-    if not has_whole_dims(problem, {**problem.base_sizes, **sizes}):
+    whole = {**problem.base_sizes, **sizes}
+    if not has_whole_dims(problem, whole):
         return False
-    return problem.count_numbers(sizes) <= MOST_NUMBERS and problem.count_points(sizes) <= MOST_POINTS
+    return problem.count_numbers(whole) <= MOST_NUMBERS and problem.count_points(whole) <= MOST_POINTS
 
 
-def _is_taken(sizes: Sizes, taken_sizes: list[dict[str, int]]) -> bool:
-    return any(all(taken[name] == size for name, size in sizes.items()) for taken in taken_sizes)
+def _is_equal(sizes: Sizes, stated: Sizes) -> bool:
+    return all(stated[name] == size for name, size in sizes.items())
 
 
-def _list_kinds(problem: Problem, source: random.Random) -> Iterator[Iterator[Sizes]]:
-    """Attempts of each kind. The second half of them is of even numbers, for dims such as D/2."""
-    names = _list_symbols(problem)
-    for draw in (_draw_tiny, _draw_odd, _draw_prime):
-        yield ({name: draw(source) * _scale_attempt(attempt) for name in names} for attempt in range(ATTEMPTS))
-    for name in names:
-        yield (_draw_beyond(problem, name, source, attempt) for attempt in range(ATTEMPTS))
-
-
-def _scale_attempt(attempt: int) -> int:
-    return 1 if 2 * attempt < ATTEMPTS else 2
+def _draw_sizes(problem: Problem, kind: str, source: random.Random, attempt: int) -> Sizes:
+    """One attempt. The second half of them is of even numbers, for dims such as D/2."""
+    if kind not in _SIMPLE:
+        return _draw_beyond(problem, kind.removeprefix("beyond "), source, attempt)
+    scale = 1 if 2 * attempt < ATTEMPTS else 2
+    return {name: _SIMPLE[kind](source) * scale for name in list_varying(problem)}
 
 
 def _draw_tiny(source: random.Random) -> int:
@@ -96,11 +164,14 @@ def _draw_prime(source: random.Random) -> int:
     return source.choice([prime for prime in _PRIMES if prime <= MEDIUM])
 
 
+_SIMPLE: Mapping[str, Callable[[random.Random], int]] = {"tiny": _draw_tiny, "odd": _draw_odd, "prime": _draw_prime}
+
+
 def _draw_beyond(problem: Problem, name: str, source: random.Random, attempt: int) -> Sizes:
     """One symbol larger than at any stated set, the others small or, in every second attempt, as in the base shape."""
     base = problem.base_sizes
     largest = max({**base, **sizes}[name] for sizes in _list_stated(problem))
     size = source.randint(math.ceil(GROWTH * largest), math.ceil(REACH * largest))
     is_small = attempt % 2 == 0
-    sizes = {symbol: source.randint(1, SMALL) if is_small else base[symbol] for symbol in _list_symbols(problem)}
+    sizes = {symbol: source.randint(1, SMALL) if is_small else base[symbol] for symbol in list_varying(problem)}
     return {**sizes, name: size}

@@ -18,7 +18,7 @@ from opsmith.problems.data import PlannedTrial, ProblemData, ShapeSet
 from opsmith.problems.drawing import jitter_data, make_seed
 from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
-from opsmith.problems.hidden_sizes import Sizes, choose_hidden_sizes, write_sizes
+from opsmith.problems.hidden_sizes import HiddenPool, Sizes, write_sizes
 from opsmith.problems.native_limits import Rounding, choose_working_dtype, make_exact_limit, make_native_limit
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, OutputTensors
@@ -102,18 +102,18 @@ class NativeData(ProblemData[NativeDraw]):
     ) -> Iterator[PlannedTrial[NativeDraw]]:
         yield from self._plan_draws(shape_set, name, wide, False)
 
-    def draw_hidden(self, text: str) -> list[NativeDraw]:
-        """One draw at each of the sizes that belong to a text, at all of which the reference runs."""
-        draws: list[NativeDraw] = []
+    def draw_hidden(self, text: str) -> Iterator[NativeDraw]:
+        """One draw at each of the sizes that belong to a text, at all of which the reference runs. Raises TaskFault for
+        lack of memory."""
+        return self._hidden_pool.list_materials(text)
 
-        def try_sizes(sizes: Sizes) -> bool:
-            draw = self.make_draw(write_sizes(sizes), sizes, 0)
-            is_sound = _has_limits(draw)
-            draws.extend([draw] if is_sound else [])
-            return is_sound
+    @cached_property
+    def _hidden_pool(self) -> HiddenPool[NativeDraw]:
+        return HiddenPool(self.problem, self._draw_at)
 
-        choose_hidden_sizes(self.problem, text, try_sizes)
-        return draws
+    def _draw_at(self, sizes: Sizes) -> NativeDraw | None:
+        draw = self.make_draw(write_sizes(sizes), sizes, 0)
+        return draw if _has_limits(draw) else None
 
 
 def _has_limits(draw: NativeDraw) -> bool:

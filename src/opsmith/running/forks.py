@@ -1,10 +1,10 @@
-"""The nursery's process: it imports torch once, and forks workers and candidates' processes from that.
+"""A nursery's process: it imports what its forks need once, and forks workers or candidates' processes from that.
 
-`python -m opsmith.running.forks FD KINDS` answers requests on the control socket FD; KINDS is JSON: kind of process ->
-`module:function` that serves it. Its first message says what this system lacks for isolation. A request that carries a
-descriptor forks a process which serves that descriptor (the answer is its process id); one that names a process id
-kills that process (the answer is its wait status). The nursery runs nobody's code but ours and never holds a task. When
-the parent is gone it kills its children and ends.
+`python -m opsmith.running.forks FD SERVICES` answers requests on the control socket FD; SERVICES is JSON of `Services`.
+Its first message says what this system lacks for isolation. A request that carries descriptors forks a process which
+serves them (a socket, an arena, and what its kind gets beside; the answer is its process id); one that names a process
+id kills that process (the answer is its wait status). The nursery runs nobody's code but ours and never holds a task.
+When the parent is gone it kills its children and ends.
 
 Why not `multiprocessing`'s forkserver: its children import the caller's main script again, which breaks scripts and
 notebooks that have no `if __name__ == "__main__"`, and its requests are pickles.
@@ -14,55 +14,64 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import json
 import os
 import signal
 import socket
 import sys
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
 from opsmith.running import seccomp
 from opsmith.running.channel import NUMBER, UNCONFINED, write_frame
 from opsmith.running.sandbox import Sandbox, confine_worker, missing, readable_by_workers
-from opsmith.targets import BUILT_IN, get_target
-from opsmith.targets.protocols import Preloaded
 
 LARGEST_REQUEST = 4096  # bytes; one is sent and received at once
+MOST_DESCRIPTORS = 64  # of one request
 
-Serve = Callable[[int, Sandbox], None]
+Serve = Callable[[Sequence[int], Sandbox], None]  # its socket, its arena, and more
 
 
-def serve_nursery(control: socket.socket, served: Mapping[str, Serve]) -> None:
-    """Fork and kill on request until the parent closes its end. `served`: what a fork of each kind does."""
-    _preload_modules()
-    gc.freeze()
+@dataclass(frozen=True)
+class _Functions:
+    """The functions of `Services`, imported once for all forks."""
+
+    language: Callable[[str], None]
+    kinds: Mapping[str, Serve]
+
+
+def serve_nursery(control: socket.socket, services: Mapping[str, Any]) -> None:
+    """Fork and kill on request until the parent closes its end."""
+    functions = _load_services(services)
     write_frame(control.fileno(), _probe_isolation().encode())
     children: set[int] = set()
     while True:
-        message, fds, _, _ = socket.recv_fds(control, LARGEST_REQUEST, 1)
+        message, fds, _, _ = socket.recv_fds(control, LARGEST_REQUEST, MOST_DESCRIPTORS)
         if not message:
             break
         request = json.loads(message)
-        answer = _fork_child(request, served, fds[0], children) if fds else _kill_child(request["kill"], children)
+        answer = _fork_child(request, functions, fds, children) if fds else _kill_child(request["kill"], children)
         control.sendall(NUMBER.pack(answer))
     for pid in children:
         _end_child(pid)
 
 
-def _preload_modules() -> None:
-    """What every worker needs, imported once and shared by all forks."""
-    import torch  # noqa: PLC0415  (a second, which no importer of this module should pay)
-
-    torch.set_num_threads(1)
-    torch.backends.cpu.get_cpu_capability()  # read from /proc, which forks cannot: without it no vector instructions
-    tempfile.gettempdir()  # found by writing, which no fork can; parts of torch ask for it when they are first used
-    for target in map(get_target, sorted(BUILT_IN)):
-        if isinstance(target, Preloaded):
-            target.preload_modules()
+def _load_services(services: Mapping[str, Any]) -> _Functions:
+    kinds = {kind: _import_function(entry) for kind, entry in services["kinds"].items()}
+    _import_function(services["start"])()
     readable_by_workers()
+    gc.freeze()
+    return _Functions(cache(partial(_load_language, _import_function(services["language"]))), kinds)
+
+
+def _load_language(load: Callable[[str], None], name: str) -> None:
+    if name:
+        load(name)
+        gc.freeze()
 
 
 def _probe_isolation() -> str:
@@ -90,31 +99,34 @@ def _is_confined() -> bool:
     return True
 
 
-def _fork_child(request: dict[str, Any], served: Mapping[str, Serve], fd: int, children: set[int]) -> int:
+def _fork_child(request: dict[str, Any], functions: _Functions, fds: Sequence[int], children: set[int]) -> int:
+    functions.language(request["language"])
     pid = os.fork()
     if pid == 0:
         status = UNCONFINED
         try:
-            _isolate_from_siblings(fd)
-            served[request["fork"]](fd, Sandbox(**request["sandbox"]))
+            _isolate_from_siblings(fds)
+            functions.kinds[request["fork"]](fds, Sandbox(**request["sandbox"]))
             status = 0
         finally:
             os._exit(status)
-    os.close(fd)
+    for fd in fds:
+        os.close(fd)
     children.add(pid)
     return pid
 
 
-def _isolate_from_siblings(fd: int) -> None:
-    """A session and group of its own, no descriptor but `fd`, nobody to hear what it prints, no life without parent."""
+def _isolate_from_siblings(fds: Sequence[int]) -> None:
+    """A session and group of its own, no other descriptors, nobody to hear what it prints, no life without parent."""
     os.setsid()
     if sys.platform == "linux":
         seccomp.die_with_parent()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    os.closerange(3, fd)
-    os.closerange(fd + 1, os.sysconf("SC_OPEN_MAX"))
+    bounds = [2, *sorted(fds), os.sysconf("SC_OPEN_MAX")]
+    for lower, upper in itertools.pairwise(bounds):
+        os.closerange(lower + 1, upper)
 
 
 def _kill_child(pid: int, children: set[int]) -> int:
@@ -133,11 +145,12 @@ def _end_child(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _import_served(entries: Mapping[str, str]) -> dict[str, Serve]:
-    """The functions that `module:function` texts name, imported once for all forks."""
-    named = {kind: entry.partition(":") for kind, entry in entries.items()}
-    return {kind: getattr(import_module(module), function) for kind, (module, _, function) in named.items()}
+def _import_function(entry: str) -> Callable[..., Any]:
+    """What a text `module:function` names."""
+    module, _, name = entry.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 if __name__ == "__main__":
-    serve_nursery(socket.socket(fileno=int(sys.argv[1])), _import_served(json.loads(sys.argv[2])))
+    serve_nursery(socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2]))

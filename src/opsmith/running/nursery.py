@@ -18,6 +18,7 @@ from typing import Any
 from opsmith.environment import worker_environment
 from opsmith.errors import VerifierError
 from opsmith.records import Task, to_json
+from opsmith.running.arena import Arena, open_arena
 from opsmith.running.channel import NUMBER, UNCONFINED, Channel
 from opsmith.running.sandbox import Sandbox
 
@@ -32,13 +33,28 @@ _OURS = {
 }
 
 
+@dataclass(frozen=True)
+class Services:
+    """What a nursery and its forks do, as texts `module:function`."""
+
+    start: str  # called once, before the first fork
+    language: str  # called with a target's name before the first fork that is asked for with it
+    kinds: Mapping[str, str]  # kind of process -> what serves its descriptors
+
+
 @dataclass
 class Process:
     """Our end of one process of foreign code."""
 
     pid: int
     channel: Channel
+    arena: Arena
     ended: str = ""  # how; "": it was not killed yet
+
+    def release_shared(self) -> None:
+        """Let go of what we share with it."""
+        self.channel.close()
+        self.arena.unmap_memory()
 
 
 @dataclass
@@ -50,47 +66,66 @@ class Worker(Process):
 
     def ask(self, what: str, task: Task, source: str, deadline: float, **arguments: Any) -> dict[str, Any]:
         """Its answer. Raises TimeoutError after `deadline` seconds, another error when it dies or talks nonsense."""
+        self.send_request(what, task, source, deadline, **arguments)
+        return self.receive_answer(deadline)
+
+    def send_request(self, what: str, task: Task, source: str, deadline: float, **arguments: Any) -> None:
+        """Ask without waiting for the answer, which must be received before anything else is asked."""
         digest = task.digest
         body = None if digest in self.known else to_json(task)
-        answer = self.tell({"what": what, "digest": digest, "task": body, "source": source, **arguments}, deadline)
+        request = {"what": what, "digest": digest, "task": body, "source": source, **arguments}
+        self._send_message(request, deadline)
         self.known.add(digest)
-        return answer
 
     def tell(self, message: dict[str, Any], deadline: float) -> dict[str, Any]:
         """What it answers to a message. Raises like `ask`."""
-        end, self.allowed = time.monotonic() + deadline, deadline
-        self.channel.send(json.dumps(message).encode(), end)
-        answer: dict[str, Any] = json.loads(self.channel.receive(_LARGEST_ANSWER, end))
+        self._send_message(message, deadline)
+        return self.receive_answer(deadline)
+
+    def receive_answer(self, deadline: float) -> dict[str, Any]:
+        """The answer to what was sent last. Raises like `ask`."""
+        self.allowed = deadline
+        answer: dict[str, Any] = json.loads(self.channel.receive(_LARGEST_ANSWER, time.monotonic() + deadline))
         return answer
+
+    def _send_message(self, message: dict[str, Any], deadline: float) -> None:
+        self.allowed = deadline
+        self.channel.send(json.dumps(message).encode(), time.monotonic() + deadline)
 
 
 class Nursery:
-    """Our end of the nursery process; started at the first fork, and again should it die."""
+    """Our end of a nursery process; started at the first fork, and again should it die."""
 
-    def __init__(self, served: Mapping[str, str]) -> None:
-        """`served`: kind of process -> `module:function` that serves its descriptor."""
-        self._served = json.dumps(dict(served))
+    def __init__(self, services: Services) -> None:
+        self._services = json.dumps(asdict(services))
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._missing = ""
+        self._is_ready = False
         self._closed = False
 
     @property
     def missing(self) -> str:
         """What the system lacks for isolation; "": nothing. Raises VerifierError when Python cannot be started."""
         with self._lock:
-            if self._control is None:
-                self._start_nursery()
+            self._await_nursery()
             return self._missing
 
-    def fork_worker(self, sandbox: Sandbox) -> Worker:
-        """A new worker. Raises VerifierError when the pool is closed or Python cannot be started with torch."""
-        return Worker(*self._fork_process("worker", sandbox))
+    def start_early(self) -> None:
+        """Start it without waiting for it, for a fork that is about to be asked for. Raises VerifierError."""
+        with self._lock:
+            if self._control is None:
+                self._spawn_nursery()
 
-    def fork_candidate(self, sandbox: Sandbox) -> Process:
-        """A new process for a candidate's program. Raises VerifierError like `worker`."""
-        return Process(*self._fork_process("candidate", sandbox))
+    def fork_worker(self, sandbox: Sandbox, language: str = "") -> Worker:
+        """A new worker for tasks of this target. Raises VerifierError when the pool is closed or Python cannot be
+        started."""
+        return Worker(*self._fork_process("worker", sandbox, language))
+
+    def fork_candidate(self, sandbox: Sandbox, language: str, fds: Sequence[int] = ()) -> Process:
+        """A new process for a candidate's program, which gets `fds` as well. Raises VerifierError like the other."""
+        return Process(*self._fork_process("candidate", sandbox, language, fds))
 
     def kill(self, process: Process) -> str:
         """Kill and reap; says how it had ended. A second call does nothing: the id may be another's by then."""
@@ -98,7 +133,7 @@ class Nursery:
             with self._lock:
                 status = self._send_request({"kill": process.pid}) if self._control else None
             process.ended = _describe_end(status or 0)
-            process.channel.close()
+            process.release_shared()
         return process.ended
 
     def close(self) -> None:
@@ -106,20 +141,28 @@ class Nursery:
             self._closed = True
             self._stop_nursery()
 
-    def _fork_process(self, kind: str, sandbox: Sandbox) -> tuple[int, Channel]:
+    def _fork_process(
+        self, kind: str, sandbox: Sandbox, language: str, fds: Sequence[int] = ()
+    ) -> tuple[int, Channel, Arena]:
         ours, theirs = socket.socketpair()
-        request = {"fork": kind, "sandbox": asdict(sandbox)}
-        with theirs, self._lock:
-            pid = self._send_request(request, [theirs.fileno()])
-            if pid is None:  # it has died: one new one
-                pid = self._send_request(request, [theirs.fileno()])
-        if pid is None:
-            raise VerifierError("verifier: the process that starts workers died twice; is there memory left?")
-        return pid, Channel(ours)
+        shared = open_arena()
+        arena = Arena(os.dup(shared))
+        request = {"fork": kind, "sandbox": asdict(sandbox), "language": language}
+        try:
+            with theirs, self._lock:
+                passed = [theirs.fileno(), shared, *fds]
+                pid = self._send_request(request, passed)
+                if pid is None:  # it has died: one new one
+                    pid = self._send_request(request, passed)
+            if pid is None:
+                raise VerifierError("verifier: the process that starts workers died twice; is there memory left?")
+            return pid, Channel(ours), arena
+        finally:
+            os.close(shared)
 
     def _send_request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> int | None:
         """One exchange with the nursery; None when it is dead."""
-        control = self._control or self._start_nursery()
+        control = self._await_nursery()
         try:
             socket.send_fds(control, [json.dumps(request).encode()], fds)
             answer: int = NUMBER.unpack(control.recv(NUMBER.size))[0]
@@ -128,23 +171,39 @@ class Nursery:
             return None
         return answer
 
-    def _start_nursery(self) -> socket.socket:
+    def _spawn_nursery(self) -> socket.socket:
         if self._closed:
             raise VerifierError("verifier: the pool of workers is closed")
         ours, theirs = socket.socketpair()
         with theirs:
-            process = _start_process(theirs.fileno(), self._served)
+            self._process = _start_process(theirs.fileno(), self._services)
+        self._control, self._is_ready = ours, False
+        return ours
+
+    def _await_nursery(self) -> socket.socket:
+        """The control socket of one that is ready, started where there is none. Raises VerifierError."""
+        control = self._control or self._spawn_nursery()
+        if self._is_ready:
+            return control
         try:
-            self._missing = Channel(ours).receive(_LARGEST_ANSWER, time.monotonic() + _START_S).decode()
+            self._missing = Channel(control).receive(_LARGEST_ANSWER, time.monotonic() + _START_S).decode()
         except (OSError, EOFError):
-            ours.close()
-            process.kill()
-            last = process.communicate()[1].decode(errors="replace").strip().rpartition("\n")[2]
+            last = self._read_last_words()
             message = f"verifier: no worker process can be started ({last}); try to install opsmith again"
             raise VerifierError(message) from None
-        ours.settimeout(None)
-        self._process, self._control = process, ours
-        return ours
+        control.settimeout(None)
+        self._is_ready = True
+        return control
+
+    def _read_last_words(self) -> str:
+        """The last line of what a nursery said that could not start; it is gone afterwards."""
+        assert self._process is not None
+        assert self._control is not None
+        self._process.kill()
+        last = self._process.communicate()[1].decode(errors="replace").strip().rpartition("\n")[2]
+        self._control.close()
+        self._control = self._process = None
+        return last
 
     def _stop_nursery(self) -> None:
         if self._control is not None:
@@ -162,10 +221,10 @@ def _describe_end(status: int) -> str:
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
 
-def _start_process(control: int, served: str) -> subprocess.Popen[bytes]:
+def _start_process(control: int, services: str) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "opsmith.running.forks", str(control), served],
+            [sys.executable, "-P", "-m", "opsmith.running.forks", str(control), services],
             env=worker_environment() | _OURS,
             pass_fds=[control],
             stdin=subprocess.DEVNULL,

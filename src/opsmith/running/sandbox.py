@@ -3,7 +3,7 @@
 Confinement is the kernel's (Linux with Landlock and seccomp; it needs no package and no rights) and is applied by the
 process itself, once, before it runs foreign code; it cannot be taken off. Both kinds may compute, and answer on the one
 descriptor that they keep. A worker may also read what Python and torch import, a candidate no more than what its
-target names, and it has no threads. Commands are confined in a third way, by `command_process`.
+target names, and threads only where its build says so. Commands are confined in a third way, by `command_process`.
 `missing` says why a system offers no isolation. Deadlines are the parent's.
 """
 
@@ -58,15 +58,18 @@ def confine_worker(sandbox: Sandbox, own: Iterable[Path]) -> None:
         _confine_process([*readable_by_workers(), *own], strict=False)
 
 
-def confine_candidate(sandbox: Sandbox, runtime: Iterable[Path]) -> None:
-    """Confine this process for a candidate, which may read `runtime` and nothing else. Raises OSError."""
+def confine_candidate(sandbox: Sandbox, runtime: Iterable[Path], threads: int = 1) -> None:
+    """Confine this process for a candidate, which may read `runtime` and nothing else. Raises OSError.
+
+    `threads`: above 1 it may start some; how many is not limited but by its memory.
+    """
     _limit_resources(sandbox)
-    _confine_process(runtime, strict=True)
+    _confine_process(runtime, strict=True, threads=threads > 1)
 
 
 def package_of(module: str) -> list[Path]:
-    """Where the top-level package of a loaded module, or the single module, is read from."""
-    top = sys.modules[module.partition(".")[0]]
+    """Where the top-level package of a module, or the single module, is read from; nowhere unless it is loaded."""
+    top = sys.modules.get(module.partition(".")[0])
     folders = list(getattr(top, "__path__", ())) or [getattr(top, "__file__", None)]
     return [Path(folder) for folder in folders if folder]
 
@@ -82,10 +85,11 @@ def readable_by_workers() -> tuple[Path, ...]:
     return (*library, *packages, *package_of("torch"), *package_of(__name__), *map(Path, _SYSTEM))
 
 
-def _confine_process(readable: Iterable[Path], strict: bool) -> None:
+def _confine_process(readable: Iterable[Path], strict: bool, threads: bool = False) -> None:
     seccomp.give_up_privileges()
     landlock.restrict_paths(readable)
-    seccomp.install_filter(strict, truncation=landlock.find_version() < landlock.TRUNCATES)
+    truncation = landlock.find_version() < landlock.TRUNCATES
+    seccomp.install_filter(strict, truncation, threads)
 
 
 def _limit_resources(sandbox: Sandbox) -> None:

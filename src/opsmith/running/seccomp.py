@@ -40,12 +40,13 @@ _STREAMS = [1 | extra for extra in (0, 0o4000, 0o2000000, 0o2004000)]  # SOCK_ST
 Code = tuple[int, int, int, int]  # operation, jump if true, jump if false, operand
 
 
-def install_filter(strict: bool, truncation: bool) -> None:
+def install_filter(strict: bool, truncation: bool, threads: bool = False) -> None:
     """Filter this thread's calls from now on; `strict`: no more than computing. Raises OSError.
 
+    `threads`: those are computing too.
     `truncation`: also refuse to open files with O_TRUNC, where Landlock does not yet ask for the right to write.
     """
-    _install_lines(_write_filter(os.getpid(), strict, truncation))
+    _install_lines(_write_filter(os.getpid(), strict, truncation, threads))
 
 
 def install_commands_filter(has_processes: bool, has_sockets: bool) -> None:
@@ -80,8 +81,8 @@ def is_known() -> bool:
     return MACHINE is not None and sys.platform == "linux" and int(_load_libc().prctl(_PR_GET_SECCOMP, 0, 0, 0, 0)) >= 0
 
 
-def _write_filter(pid: int, strict: bool, truncation: bool) -> list[Code]:
-    lines = [*_check_convention(), *_by_arguments(pid, strict), *_check_openings(truncation)]
+def _write_filter(pid: int, strict: bool, truncation: bool, threads: bool = False) -> list[Code]:
+    lines = [*_check_convention(), *_by_arguments(pid, strict and not threads), *_check_openings(truncation)]
     if strict:
         return [*lines, *_return_each(syscalls.COMPUTE.values(), _ALLOW), _answer_call(_DENY)]
     return [*lines, *_deny_calls(), _answer_call(_ALLOW)]

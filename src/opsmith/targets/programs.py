@@ -84,3 +84,4 @@ class Solved:
     task: Task
     source: str  # a program that passed
     facts: Mapping[str, str]  # where it comes from, in words, for its documentation
+    build: str = ""  # the toolchain of its verdict; "": nothing was built

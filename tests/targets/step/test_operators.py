@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from opsmith.records import Task
 from opsmith.suites import load_tasks
 from opsmith.targets.literals import write_literal
+from opsmith.targets.operator_error import OperatorError
 from opsmith.targets.programs import Solved
 from opsmith.targets.protocols import Packaged
 from opsmith.targets.step import STEP, spec_of
 from opsmith.targets.step.ir import read_spec
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.library.module import module_text, operator_variable
-from opsmith.targets.step.library.operator import Operator, OperatorError
+from opsmith.targets.step.library.operator import Operator
 from opsmith.targets.step.library.package import VENDORED
 from opsmith.targets.step.library.proof import failures, trial_names
 from opsmith.targets.step.library.sizes import free_symbols, sizes_of

@@ -1,15 +1,47 @@
-"""C: what is refused before any compiler sees a program, and its canonical form."""
+"""C: one translation unit that defines the function of a problem, compiled by gcc and called as machine code."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from opsmith.records import Diagnostic, Task
+from opsmith.targets.audit import Finding, Judge
+from opsmith.targets.c.canonical import write_canonical
+from opsmith.targets.c.packages import CPackages
+from opsmith.targets.c.prompt import write_prompt
+from opsmith.targets.c.recognition import is_program
+from opsmith.targets.c.source import check_source
 from opsmith.targets.native.adaptation import NativeTasks
+from opsmith.targets.native.flags import find_isa
+from opsmith.targets.native.programs import NativePrograms
+from opsmith.targets.protocols import PROPOSER
+
+VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
-class CTarget(NativeTasks):
-    """C."""
+class CTarget(NativeTasks, NativePrograms, CPackages):
+    """C behind the `Target` protocol."""
 
     name = "c"
+    verifier = VERIFIER
     suffix = ".c"
+
+    def base_prompt(self, role: str) -> str | None:
+        return write_prompt(find_isa()) if role == PROPOSER else None
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if is_program(text) else None
+
+    def check_source(self, source: str) -> tuple[Diagnostic, ...]:
+        return check_source(source)
+
+    def canonical_form(self, source: str) -> str:
+        return write_canonical(source)
+
+    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
+        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
+
+        return audit_problem(self.find_problem(task))
 
 
 C = CTarget()

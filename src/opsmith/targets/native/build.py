@@ -19,6 +19,7 @@ from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.native.diagnostics import explain_refusal
 from opsmith.targets.native.flags import BuildFlags
 from opsmith.targets.native.signature import Signature
+from opsmith.targets.native.variants import BARE, Variant
 
 SOURCE, HEADER, OBJECT, LIBRARY = "kernel.c", "opsmith_kernel.h", "kernel.o", "kernel.so"
 _MESSAGES = ("-fdiagnostics-format=json", "-ftrack-macro-expansion=1")
@@ -33,6 +34,20 @@ class BuildRequest:
     signature: Signature
     source: str
     flags: BuildFlags
+    variant: Variant = BARE
+
+    @property
+    def header(self) -> str:
+        """What precedes the source."""
+        return self.signature.header + self.variant.prelude
+
+    @property
+    def compile_flags(self) -> tuple[str, ...]:
+        return (*self.flags.compile_flags, *self.variant.compile_flags)
+
+    @property
+    def link_flags(self) -> tuple[str, ...]:
+        return (*self.flags.link_flags, *self.variant.link_flags)
 
 
 @dataclass(frozen=True)
@@ -66,15 +81,16 @@ def build_library(
 
 def _make_key(request: BuildRequest, compiler: str) -> BuildKey:
     """The header is part of the source: problems whose texts differ may ask for one function."""
-    source = f"{request.signature.header}\n{request.source}"
-    return BuildKey(request.problem, request.target, source, request.flags.key, compiler)
+    source = f"{request.header}\n{request.source}"
+    flags = " ".join((*request.compile_flags, "|", *request.link_flags))
+    return BuildKey(request.problem, request.target, source, flags, compiler)
 
 
 def _write_order(request: BuildRequest) -> CompileOrder:
     """Compile and link apart: the link has no fast-math flags."""
-    files = {SOURCE: request.source.encode("utf-8", "replace"), HEADER: request.signature.header.encode()}
+    files = {SOURCE: request.source.encode("utf-8", "replace"), HEADER: request.header.encode()}
     compile_command = (
-        *request.flags.compile_flags,
+        *request.compile_flags,
         "-fPIC",
         *_MESSAGES,
         "-include",
@@ -84,5 +100,5 @@ def _write_order(request: BuildRequest) -> CompileOrder:
         "-o",
         OBJECT,
     )
-    link_command = (OBJECT, "-o", LIBRARY, *request.flags.link_flags)
+    link_command = (OBJECT, "-o", LIBRARY, *request.link_flags)
     return CompileOrder(files, (compile_command, link_command), LIBRARY)

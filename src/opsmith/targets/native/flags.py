@@ -6,9 +6,11 @@ set is stated, kept with verdicts and measurements, and part of the name of what
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from opsmith.errors import UsageError
@@ -39,6 +41,11 @@ def check_flags(flags: Sequence[str]) -> None:
     for flag in flags:
         if not _TUNING.fullmatch(flag) or _FORBIDDEN.match(flag):
             raise UsageError(f"compiler flag: given {flag!r}; expected one such as -O2, -ffast-math or -mfma")
+
+
+def is_reordering(flags: Sequence[str]) -> bool:
+    """Whether the compiler may add in an order of its own, so that equal calls need not agree to the last bit."""
+    return any(_STARTS_FAST_MATH.match(flag) or flag == "-fassociative-math" for flag in flags)
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class BuildFlags:
         quiet = tuple(flag for flag in self.flags if not _STARTS_FAST_MATH.match(flag) and not flag.startswith("-W"))
         threads = ("-fopenmp",) if self.has_threads else ()
         vectors = ("-lmvec",) if self.isa.name.startswith("x86") else ()  # vector forms of libm's functions
-        return ("-shared", *threads, *quiet, "-Wl,-z,defs", *vectors, "-lm")
+        return ("-shared", *threads, *quiet, "-Wl,-z,defs", "-Wl,-Bsymbolic", *vectors, "-lm")
 
     @property
     def key(self) -> str:
@@ -97,8 +104,27 @@ def choose_isa(architecture: str, features: Collection[str]) -> Isa:
     return Isa(next(name for place, (name, _) in enumerate(_X86_LEVELS) if _has_levels(features, _X86_LEVELS[place:])))
 
 
+@cache
+def find_isa() -> Isa:
+    """That of this machine. Raises UsageError for a processor that is not known."""
+    return choose_isa(platform.machine(), read_features())
+
+
 def _has_levels(features: Collection[str], levels: Sequence[tuple[str, Sequence[str]]]) -> bool:
     return all(feature in features for _, needed in levels for feature in needed)
+
+
+def find_missing_features(isa: str, features: Collection[str]) -> list[str]:
+    """What an instruction set needs that a processor lacks, by the names of /proc/cpuinfo.
+
+    >>> find_missing_features("x86-64-v2", "cx16 popcnt sse4_1 ssse3".split())
+    ['sse4_2']
+    """
+    names = [name for name, _ in _X86_LEVELS]
+    levels = _X86_LEVELS[names.index(isa) :] if isa in names else ()
+    needed = [feature for _, level in levels for feature in level]
+    needed += [feature for feature, extension in _ARM_EXTENSIONS if extension in isa.split("+")[1:]]
+    return sorted(feature for feature in needed if feature not in features)
 
 
 def read_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from opsmith.problems.dims import Dim
 from opsmith.problems.problem import ArrayType, Problem
 
 FUNCTION = "kernel"
@@ -100,9 +101,17 @@ def make_signature(problem: Problem) -> Signature:
 
 
 def list_dims(problem: Problem) -> list[str]:
-    """The symbols that are given as sizes: in the order of the file, which is that of the base sizes."""
-    symbols = {symbol for type_ in problem.types for dim in type_.shape for symbol in dim.symbols}
-    return [name for name in problem.base_sizes if problem.reference or name in symbols]
+    """The symbols that are given as sizes, in the order of the file: in which it states them or, where it states none
+    itself, in which the shapes of its tensors name them, outermost axis first."""
+    if problem.reference:
+        return list(problem.base_sizes)
+    symbols = (symbol for type_ in problem.types for dim in type_.shape for symbol in _list_symbols(dim))
+    return list(dict.fromkeys(symbols))
+
+
+def _list_symbols(dim: Dim) -> list[str]:
+    """In the order in which it is written."""
+    return [name for name in re.findall(r"\w+", str(dim)) if name in dim.symbols]
 
 
 def _list_inputs(problem: Problem, names: _NameChooser) -> Iterator[Argument]:

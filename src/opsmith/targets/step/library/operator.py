@@ -19,6 +19,7 @@ from opsmith.problems.bindings import bind_tensors
 from opsmith.problems.dims import DimError
 from opsmith.problems.namespace import run_global
 from opsmith.problems.precision import default_dtype, default_of, own_randomness
+from opsmith.targets.operator_error import OperatorError
 from opsmith.targets.step.execution.bound import BoundDraw, bind_fns
 from opsmith.targets.step.execution.fns import Plans
 from opsmith.targets.step.execution.precision import is_floating, torch_dtype
@@ -35,10 +36,6 @@ from opsmith.targets.trial import TaskFault
 Result = Tensor | tuple[Tensor, ...]  # of one output: its tensor, or one for each field of its tuple type
 
 SEED = 0  # of the numbers that a task's `global` draws, where it draws any
-
-
-class OperatorError(ValueError):
-    """What an operator was given does not fit it, or it failed on it; the message says what would fit."""
 
 
 class Operator:

@@ -29,7 +29,7 @@ Expected values come from the PyTorch reference of the operator's task; limits a
 import pytest
 import torch
 
-from {runtime}.targets.step.library.operator import OperatorError
+from {runtime}.targets.operator_error import OperatorError
 from {runtime}.targets.step.library.proof import failures, trial_names
 {imports}
 
@@ -78,7 +78,7 @@ def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
 def _write_front(name: str, operators: Sequence[Solved]) -> str:
     imports = [f"from {name}.operators.{o.name} import {o.name}" for o in operators]
     names = [f'    "{o}",' for o in ("OperatorError", *(o.name for o in operators))]
-    error = f"from {name}._runtime.targets.step.library.operator import OperatorError"
+    error = f"from {name}._runtime.targets.operator_error import OperatorError"
     head = f'"""{name}: operators on torch tensors, each proven against its reference. Made by `opsmith export`."""\n'
     return "\n".join([head, error, *imports, "", "__all__ = [", *names, "]", ""])
 

@@ -1,0 +1,52 @@
+"""`opsmith devices`: where artefacts would run and be timed."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from opsmith.cli.options import AsJson
+
+DEVICE = "cpu"
+_LEASE_S = 60.0  # that we wait for one
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(name="devices")(show_devices)
+
+
+def show_devices(
+    as_json: AsJson = False,
+    is_measuring: Annotated[
+        bool,
+        typer.Option(
+            "--measure", help="Measure the peaks of one thread first: a few seconds, best on a quiet machine."
+        ),
+    ] = False,
+) -> None:
+    """Describe this machine; measure what it can do at most.
+
+    The processor, its caches and compiler, who has it leased for timing, and the most that one thread can do, where
+    that was measured: it is kept in the user's cache folder.
+    """
+    from opsmith.devices.describe import describe_device
+    from opsmith.devices.lease import find_holder, lease_device
+    from opsmith.devices.measure_peaks import measure_peaks
+    from opsmith.devices.peaks import load_peaks, save_peaks
+    from opsmith.records import to_json
+    from opsmith.report.machines import tabulate_device
+    from opsmith.report.tables import open_console
+
+    device = describe_device()
+    if is_measuring:
+        with lease_device(DEVICE, "opsmith devices --measure", _LEASE_S):
+            save_peaks(measure_peaks(device))
+    peaks, holder = load_peaks(device.digest), find_holder(DEVICE)
+    if as_json:
+        row = {"device": DEVICE, "digest": device.digest, **to_json(device)}
+        print(json.dumps([row | {"peaks": to_json(peaks), "holder": to_json(holder)}], indent=1))
+    else:
+        open_console().print(*tabulate_device(DEVICE, device, peaks, holder))

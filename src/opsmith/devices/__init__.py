@@ -1,0 +1,1 @@
+"""Where artefacts run and are timed: what a device is, what it can do at most, and who may have it for itself."""

@@ -1,0 +1,140 @@
+"""The description of this machine's processor as a device. What cannot be read is None; nothing is measured or run,
+but for the question which compiler there is."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from opsmith.errors import UsageError
+from opsmith.records import content_hash, dumps
+from opsmith.running.toolchain import find_toolchain
+from opsmith.targets.native.flags import choose_isa, read_features
+
+
+@dataclass(frozen=True)
+class CpuCache:
+    """One cache that the first core uses."""
+
+    level: int
+    kind: str  # Data, Instruction or Unified
+    size: int  # bytes
+    cores: int | None  # that share it
+
+
+@dataclass(frozen=True)
+class Device:
+    """A processor and what decides how fast programs are on it."""
+
+    name: str | None  # as it calls itself
+    architecture: str  # x86_64, aarch64
+    isa: str | None  # the compiler's name of the widest instruction set; None: none that we build for
+    cores: int | None  # of the machine
+    usable_cores: int | None  # that this process may run on
+    caches: tuple[CpuCache, ...]  # innermost first; empty: they cannot be read
+    memory: int | None  # bytes of the machine
+    governor: str | None  # what chooses the frequency
+    max_mhz: float | None
+    mhz: float | None  # of the first core, now
+    hypervisor: str | None  # None: none, or none that says so
+    compiler: str | None
+
+    @property
+    def digest(self) -> str:
+        """Names the kind of device: equal where the same program should be equally fast. Load, the frequency of this
+        moment, memory, the process's share and the compiler are not in it."""
+        passing = ("mhz", "memory", "usable_cores", "compiler")
+        return content_hash(dumps({name: value for name, value in asdict(self).items() if name not in passing}))
+
+
+def describe_device(root: Path = Path("/")) -> Device:
+    """This machine's. `root` is where `proc` and `sys` lie."""
+    cpuinfo, frequency = root / "proc/cpuinfo", root / "sys/devices/system/cpu/cpu0/cpufreq"
+    toolchain = find_toolchain()
+    return Device(
+        name=_find_field(cpuinfo, "model name") or _find_field(cpuinfo, "CPU part"),
+        architecture=platform.machine(),
+        isa=_find_isa(cpuinfo),
+        cores=os.cpu_count(),
+        usable_cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        caches=tuple(_list_caches(root / "sys/devices/system/cpu/cpu0/cache")),
+        memory=_read_memory(root / "proc/meminfo"),
+        governor=_read_text(frequency / "scaling_governor"),
+        max_mhz=_as_mhz(_read_text(frequency / "cpuinfo_max_freq")),
+        mhz=_as_mhz(_read_text(frequency / "scaling_cur_freq")) or _as_float(_find_field(cpuinfo, "cpu MHz")),
+        hypervisor=_read_text(root / "sys/hypervisor/type") or _find_flag(cpuinfo),
+        compiler=None if toolchain is None else toolchain.version,
+    )
+
+
+def _find_isa(cpuinfo: Path) -> str | None:
+    try:
+        return choose_isa(platform.machine(), read_features(cpuinfo)).name
+    except UsageError:
+        return None
+
+
+def _find_flag(cpuinfo: Path) -> str | None:
+    return "unnamed" if "hypervisor" in read_features(cpuinfo) else None
+
+
+def _list_caches(folder: Path) -> Iterator[CpuCache]:
+    for index in sorted(folder.glob("index*")):
+        level, kind, size = (_read_text(index / name) for name in ("level", "type", "size"))
+        bytes_of = _read_size(size)
+        if level is not None and level.isdigit() and kind is not None and bytes_of is not None:
+            yield CpuCache(int(level), kind, bytes_of, _count_cores(_read_text(index / "shared_cpu_list")))
+
+
+def _count_cores(text: str | None) -> int | None:
+    """
+    >>> _count_cores("0-3,8")
+    5
+    """
+    if text is None or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
+        return None
+    ranges = [[int(edge) for edge in part.split("-")] for part in text.split(",")]
+    return sum(edges[-1] - edges[0] + 1 for edges in ranges)
+
+
+def _read_size(text: str | None) -> int | None:
+    """
+    >>> _read_size("48K"), _read_size("much")
+    (49152, None)
+    """
+    match = re.fullmatch(r"(\d+)([KMG]?)", text or "")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
+
+
+def _read_memory(meminfo: Path) -> int | None:
+    match = re.fullmatch(r"(\d+) kB", _find_field(meminfo, "MemTotal") or "")
+    return int(match[1]) << 10 if match else None
+
+
+def _find_field(file: Path, name: str) -> str | None:
+    """The value of the first line `name: value`."""
+    match = re.search(rf"^{name}\s*:[ \t]*(\S.*)$", _read_text(file) or "", re.MULTILINE)
+    return match[1].strip() if match else None
+
+
+def _as_mhz(kilohertz: str | None) -> float | None:
+    value = _as_float(kilohertz)
+    return None if value is None else value / 1000
+
+
+def _as_float(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def _read_text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None

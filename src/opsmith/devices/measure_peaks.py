@@ -1,0 +1,72 @@
+"""Peaks of this machine, measured: a C program of ours is compiled and run once, both confined. A few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from opsmith.devices.describe import Device
+from opsmith.devices.peaks import Bandwidth, Peaks
+from opsmith.errors import OpsmithError
+from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
+from opsmith.running.compiler import Artefact, CompileOrder, CompileRefusal, run_compiler
+from opsmith.running.toolchain import find_toolchain
+from opsmith.targets.native.flags import BuildFlags, Isa
+
+SOURCE, PROGRAM = "peaks.c", "peaks"
+_LIMITS = CommandLimits(cpu_seconds=30, seconds=60.0)
+
+
+class PeaksError(OpsmithError):
+    """The peaks of this machine could not be measured."""
+
+
+def measure_peaks(device: Device) -> Peaks:
+    """Those of this machine, which `device` describes. Raises PeaksError."""
+    if device.isa is None:
+        raise PeaksError(f"peaks: given a processor of {device.architecture}; expected x86_64 or aarch64")
+    printed = _run_program(_build_program(Isa(device.isa)))
+    return read_figures(device.digest, printed.decode("ascii", "replace").splitlines())
+
+
+def read_figures(device: str, lines: Iterable[str]) -> Peaks:
+    """What the program printed. Raises PeaksError."""
+    rows = [line.split() for line in lines]
+    try:
+        gflops = {dtype: float(figure) for kind, dtype, figure in (row for row in rows if row[0] == "gflops")}
+        sets = [(int(size), float(read), float(triad)) for _, size, read, triad in _drop_kind(rows, "gflops")]
+        return Peaks(device, gflops, tuple(Bandwidth(*row) for row in sets))
+    except (ValueError, IndexError) as error:
+        raise PeaksError(f"peaks: the program printed something else than figures: {error}") from None
+
+
+def _drop_kind(rows: Iterable[list[str]], kind: str) -> list[list[str]]:
+    return [row for row in rows if row[0] != kind]
+
+
+def _build_program(isa: Isa) -> bytes:
+    source = (Path(__file__).parent / SOURCE).read_bytes()
+    command = (*BuildFlags(isa).compile_flags, SOURCE, "-o", PROGRAM)
+    result = run_compiler(CompileOrder({SOURCE: source}, (command,), PROGRAM))
+    if isinstance(result, Artefact):
+        return result.data
+    reason = (result.limit or result.messages.strip()) if isinstance(result, CompileRefusal) else result.reason
+    raise PeaksError(f"peaks: the program could not be compiled: {reason}")
+
+
+def _run_program(program: bytes) -> bytes:
+    toolchain = find_toolchain()
+    readable = () if toolchain is None else toolchain.readable
+    order = CommandOrder(
+        {PROGRAM: program}, [[f"./{PROGRAM}"]], readable=readable, has_processes=False, executes_folder=True
+    )
+    result = run_commands(order, _LIMITS)
+    if isinstance(result, CommandResult) and result.is_ended_well:
+        return result.printed
+    raise PeaksError(f"peaks: the program did not end well: {_explain_end(result)}")
+
+
+def _explain_end(result: CommandResult | CommandFailure) -> str:
+    if isinstance(result, CommandFailure):
+        return result.reason
+    return result.limit or f"exit code {result.codes[-1]}: {result.messages.strip()[-200:]}"

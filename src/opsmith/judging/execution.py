@@ -1,0 +1,128 @@
+"""How one candidate is executed, from our side: its process is started, asked for outputs and killed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from opsmith.judging.candidate import BROKEN, ERROR, LONGEST_ERROR, OUTPUTS, READY, SIZE
+from opsmith.judging.limits import OPTIONS, Limits
+from opsmith.records import Boundary, Diagnostic, Task, printable
+from opsmith.running.arena import Buffer, opened_files
+from opsmith.running.nursery import Nursery, Process
+from opsmith.running.sandbox import Sandbox
+from opsmith.targets import Build, is_own
+
+_LARGEST_ANSWER = len(BROKEN) + 4 * LONGEST_ERROR  # bytes: a character has at most four
+_START_S = 30.0  # for importing the target
+
+
+class Execution(Protocol):
+    """One candidate, ready to run."""
+
+    def ask_outputs(self, trial: str, inputs: Buffer) -> Buffer | Diagnostic:
+        """What it answers for a trial, until it is asked again; or the finding against it."""
+        ...
+
+    def close(self) -> None:
+        """End all that is left of it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """From where processes of candidates are started, with which limits."""
+
+    nursery: Nursery
+    sandbox: Sandbox
+    limits: Limits
+
+
+class NotStartedError(Exception):
+    """A candidate's process ended before it was confined, or the target had failed there: not the candidate's doing."""
+
+    def __init__(self, target: str, ended: str, fault: str = "") -> None:
+        super().__init__(fault or ended)
+        self.charged_to = Boundary.TARGET if fault else Boundary.SANDBOX
+        where, given = (f"target {target}", fault) if fault else ("the candidate's process", f"one that {ended}")
+        expected, remedy = "a process that is confined and waits for inputs", "mend the target there" if fault else ""
+        self.finding = Diagnostic(self.charged_to.name, where, given, expected, remedy)
+
+
+@dataclass
+class CandidateProcess:
+    """A confined process that knows the program."""
+
+    nursery: Nursery
+    process: Process
+    limits: Limits
+    end: float  # of all its trials, by time.monotonic
+
+    def ask_outputs(self, trial: str, inputs: Buffer) -> Buffer | Diagnostic:
+        end = min(self.end, time.monotonic() + self.limits.trial)
+        try:
+            (size,) = self.process.arena.write_blobs([inputs])
+            self.process.channel.send(SIZE.pack(size), end)
+            answer = self.process.channel.receive(_LARGEST_ANSWER, end)
+        except TimeoutError:
+            return self._describe_timeout(trial, end)
+        except ValueError as error:
+            return _refuse_run(trial, str(error), "leave the descriptors alone, return the outputs")
+        except (OSError, EOFError):
+            return _refuse_run(trial, f"a process that {self.nursery.kill(self.process)}", "look for what ends it")
+        return self._read_answer(trial, answer)
+
+    def close(self) -> None:
+        self.nursery.kill(self.process)
+
+    def _read_answer(self, trial: str, answer: bytes) -> Buffer | Diagnostic:
+        if answer.startswith(ERROR):
+            return _refuse_run(trial, _read_words(answer.removeprefix(ERROR)), "")
+        if answer.startswith(OUTPUTS) and len(answer) == len(OUTPUTS) + SIZE.size:
+            try:
+                return self.process.arena.view_blobs(SIZE.unpack(answer.removeprefix(OUTPUTS)))[0]
+            except ValueError as error:
+                return _refuse_run(trial, str(error), "leave the descriptors alone, return the outputs")
+        return _refuse_run(trial, "an answer that is neither outputs nor an error", "leave the descriptors alone")
+
+    def _describe_timeout(self, trial: str, end: float) -> Diagnostic:
+        """The finding against one that passed the limit of a trial, or that of them all."""
+        limits = self.limits
+        seconds, what, option = (limits.trial, "this trial", OPTIONS["trial"])
+        if end == self.end:
+            seconds, what, option = (limits.candidate, "all trials", OPTIONS["candidate"])
+        remedy = f"look for a loop or a wait; {option} sets the limit"
+        return _refuse_run(trial, f"no outputs within {seconds:g} s for {what}", remedy)
+
+
+def start_process(launcher: Launcher, task: Task, source: str, build: Build | None) -> CandidateProcess:
+    """A process for a program, or for what it was built to. Raises NotStartedError, VerifierError."""
+    language = "" if is_own(task.target) else task.target  # the nursery runs no code but ours
+    artefacts: Mapping[str, bytes] = build.artefacts if build is not None else {}
+    threads = build.threads if build is not None else 1
+    with opened_files(artefacts) as fds:
+        process = launcher.nursery.fork_candidate(launcher.sandbox, language, fds)
+    begin = time.monotonic()
+    request = {"target": task.target, "source": source, "artefacts": list(artefacts), "threads": threads}
+    try:
+        process.channel.send(json.dumps(request).encode(), begin + _START_S)
+        answer = process.channel.receive(_LARGEST_ANSWER, begin + _START_S)
+    except (OSError, EOFError, ValueError):
+        raise NotStartedError(task.target, launcher.nursery.kill(process)) from None
+    if answer != READY:
+        launcher.nursery.kill(process)
+        raise NotStartedError(task.target, "", _read_words(answer.removeprefix(BROKEN)))
+    return CandidateProcess(launcher.nursery, process, launcher.limits, time.monotonic() + launcher.limits.candidate)
+
+
+def _read_words(error: bytes) -> str:
+    """A program's own words, in a form that no terminal obeys."""
+    text = error[: 4 * LONGEST_ERROR].decode(errors="replace")[:LONGEST_ERROR]
+    return printable(text, "\n")
+
+
+def _refuse_run(trial: str, given: str, remedy: str) -> Diagnostic:
+    return Diagnostic("RUN", trial, given, "outputs", remedy)

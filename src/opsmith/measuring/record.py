@@ -1,0 +1,136 @@
+"""The record of a measurement: how fast one program is at one shape set on one device, and against whom.
+
+It cannot hold a contradiction: a figure has its unit and a reason where there is none, a ratio its partner, and a claim
+is made only of the full grade. The store keeps it figure by figure; the JSON form here is for files and answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from opsmith.errors import OpsmithError
+from opsmith.measuring.claims import Claim
+from opsmith.measuring.intervals import Interval
+from opsmith.records import to_json
+
+VERSION = 1  # of the JSON form
+
+
+class TimeUnit(StrEnum):
+    NS = "ns"
+    CYCLES = "cycles"  # a simulator's: they need no interval
+
+
+class MeasuringGrade(StrEnum):
+    """How much was done for the figures."""
+
+    SCREEN = "screen"  # a few pairs in one process: steers a search, is never published
+    FULL = "full"  # many pairs in several processes, and both clocks
+
+
+class RecordError(OpsmithError):
+    """The JSON form of a measurement is not one that this version reads."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class SpeedRatio:
+    """Partner's time by the program's: above 1 the program is the faster one."""
+
+    partner: str  # Candidate.id, or the name of a baseline: plain, eager, compile
+    precise: Interval  # by the clock in the process
+    trusted: Interval | None = None  # by the clock outside it; None: not asked
+    claim: Claim | None = None  # None: no claim is made of it
+
+    def __post_init__(self) -> None:
+        if not self.partner:
+            raise ValueError("SpeedRatio: no partner; expected the name of what it is to")
+        if self.claim in (Claim.FASTER, Claim.IN_PROCESS) and self.trusted is None:
+            raise ValueError(f"SpeedRatio to {self.partner}: {self.claim.value}, yet the trusted clock was not asked")
+        if self.claim is Claim.REFUSED:
+            raise ValueError(f"SpeedRatio to {self.partner}: refused; expected no ratio, and a reason")
+
+
+@dataclass(frozen=True)
+class SpeedMeasurement:
+    """What was measured of one program; every figure is None where it cannot be said, and `reason` says why."""
+
+    program: str  # Candidate.id, or the name of a baseline
+    problem: str  # its digest
+    shape_set: str
+    sizes: Mapping[str, int]  # by symbol
+    device: str  # Device.digest, or `emulated` and the simulator's name
+    protocol: str  # name and version: figures of different ones are not compared
+    flags: str  # of the build; "": nothing was built
+    grade: MeasuringGrade
+    unit: TimeUnit
+    time: Interval | None  # of one call
+    ratio: SpeedRatio | None = None  # None: against nobody, or it cannot be said
+    reason: str = ""  # why there is no time, or no ratio to `sought_partner`
+    sought_partner: str = ""  # whom it was to be compared with when there is no ratio
+    pairs: int = 0  # behind the figures, all processes together
+    processes: int = 0
+
+    def __post_init__(self) -> None:
+        contradiction = self._find_contradiction()
+        if contradiction:
+            raise ValueError(f"SpeedMeasurement of {self.program[:8]} at {self.shape_set}: {contradiction}")
+
+    def _find_contradiction(self) -> str:
+        is_missing = self.time is None or bool(self.sought_partner)
+        if is_missing != bool(self.reason):
+            return f"reason {self.reason!r}; expected one where a figure is missing, and only there"
+        if self.ratio is not None and (self.sought_partner or self.time is None):
+            return "a ratio beside a missing figure"
+        if self.ratio is not None and self.ratio.partner == self.program:
+            return "a ratio to itself"
+        if self.grade is MeasuringGrade.SCREEN and self.ratio is not None and self.ratio.claim is not None:
+            return f"a screen claims {self.ratio.claim.value!r}; expected full grade for a claim"
+        if self.pairs < 0 or self.processes < 0:
+            return f"{self.pairs} pairs in {self.processes} processes"
+        return ""
+
+    @property
+    def is_publishable(self) -> bool:
+        """Whether a headline may hold its ratio."""
+        return self.ratio is not None and self.ratio.claim is Claim.FASTER
+
+
+def withhold_ratio(measurement: SpeedMeasurement, partner: str, reason: str) -> SpeedMeasurement:
+    """The same without its ratio to `partner`, which cannot be said for this reason."""
+    return replace(measurement, ratio=None, sought_partner=partner, reason=reason)
+
+
+def write_measurement(measurement: SpeedMeasurement) -> dict[str, Any]:
+    """Its JSON form."""
+    return {"version": VERSION, **to_json(measurement)}
+
+
+def read_measurement(data: Mapping[str, Any]) -> SpeedMeasurement:
+    """The measurement of a JSON form. Raises RecordError."""
+    if data.get("version") != VERSION:
+        raise RecordError(f"measurement: given version {data.get('version')!r}; expected {VERSION}")
+    try:
+        values = {name: value for name, value in data.items() if name != "version"}
+        values["grade"], values["unit"] = MeasuringGrade(values["grade"]), TimeUnit(values["unit"])
+        values["time"], values["ratio"] = _read_interval(values["time"]), _read_ratio(values["ratio"])
+        return SpeedMeasurement(**values)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(f"measurement: {error}; expected what write_measurement gives") from None
+
+
+def _read_interval(data: Mapping[str, float] | None) -> Interval | None:
+    return None if data is None else Interval(**data)
+
+
+def _read_ratio(data: Mapping[str, Any] | None) -> SpeedRatio | None:
+    if data is None:
+        return None
+    precise, claim = Interval(**data["precise"]), data["claim"]
+    return SpeedRatio(
+        data["partner"], precise, _read_interval(data["trusted"]), None if claim is None else Claim(claim)
+    )

@@ -1,0 +1,67 @@
+"""Tables of devices: what this machine is, and the most that one thread of it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+
+from opsmith.devices.describe import CpuCache, Device
+from opsmith.devices.lease import Holder
+from opsmith.devices.peaks import Peaks
+from opsmith.report.tables import make_table
+
+UNMEASURED = "not measured; try: opsmith devices --measure"
+
+
+def tabulate_device(name: str, device: Device, peaks: Peaks | None, holder: Holder | None) -> Iterator[Table]:
+    """The description, then the peaks where they are known."""
+    grid = make_table("device", name)
+    for label, value in _list_facts(device):
+        grid.add_row(label, "not known" if value is None else str(value))
+    grid.add_row("leased to", "nobody" if holder is None else str(holder))
+    grid.add_row("peaks", UNMEASURED if peaks is None else _write_gflops(peaks))
+    yield grid
+    if peaks is not None:
+        yield _tabulate_bandwidths(peaks)
+
+
+def _list_facts(device: Device) -> Iterator[tuple[str, object]]:
+    yield "processor", device.name
+    yield "instruction set", device.isa or device.architecture
+    yield "cores", device.cores
+    yield "cores for us", device.usable_cores
+    for cache in device.caches:
+        yield f"level {cache.level} cache", _write_cache(cache)
+    yield "memory", None if device.memory is None else write_bytes(device.memory)
+    yield "frequency, MHz", device.mhz
+    yield "frequency at most, MHz", device.max_mhz
+    yield "frequency chosen by", device.governor
+    yield "hypervisor", device.hypervisor
+    yield "compiler", device.compiler
+    yield "digest", device.digest[:12]
+
+
+def _write_cache(cache: CpuCache) -> str:
+    shared = "" if cache.cores in (None, 1) else f", shared by {cache.cores} cores"
+    return f"{write_bytes(cache.size)}, {cache.kind.lower()}{shared}"
+
+
+def _write_gflops(peaks: Peaks) -> str:
+    return "one thread: " + ", ".join(f"{figure:.0f} GFLOP/s in {dtype}" for dtype, figure in peaks.gflops.items())
+
+
+def _tabulate_bandwidths(peaks: Peaks) -> Table:
+    grid = make_table("data", "read, GB/s", "triad, GB/s", right=("data", "read, GB/s", "triad, GB/s"))
+    for row in peaks.bandwidths:
+        grid.add_row(write_bytes(row.working_set), f"{row.read:.1f}", f"{row.triad:.1f}")
+    return grid
+
+
+def write_bytes(count: int) -> str:
+    """
+    >>> write_bytes(49152), write_bytes(25276510208)
+    ('48 KiB', '23.5 GiB')
+    """
+    unit, shift = next((pair for pair in (("GiB", 30), ("MiB", 20), ("KiB", 10)) if count >> pair[1]), ("B", 0))
+    return f"{count / (1 << shift):.3g} {unit}"

@@ -1,0 +1,206 @@
+"""All files of a library of C programs: sources, headers, builds, operators as modules, the runtime, the tests."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opsmith.targets.c.library.building import write_makefile, write_setup
+from opsmith.targets.c.library.header import write_isa_unit, write_public_header, write_unit_header
+from opsmith.targets.native.flags import BuildFlags, Isa, choose_isa, read_features
+from opsmith.targets.native.library.module import OperatorEntry, choose_variable, write_module
+from opsmith.targets.native.task import read_native_task
+from opsmith.targets.programs import Solved
+from opsmith.targets.vendoring import vendor_modules
+
+LANGUAGE = "C"
+VENDORED = ("opsmith.targets.native.library.operator", "opsmith.targets.native.library.proof")  # torch is all they need
+PROOF = """\
+Each operator runs on the inputs that its verdict rests on: every stated shape set, several seeds, the hand-made inputs,
+in the declared types; also at tiny, odd, prime and larger sizes that no file states, and on inputs that are strided or
+lie at odd addresses. Each result is compared with the reference of its task in float64 within the verifier's limits.
+`torch.library.opcheck` and `torch.compile` work on the fake kernels. The verdict also guarded the memory around all
+arrays; that is not repeated here.
+"""
+OWNERSHIP = """\
+`{name}/csrc` has the programs as they were written; they are compiled when the package is installed, and run in your
+process with your rights when you call an operator: no sandbox is around them as there was when they were judged. Task
+files contain code of their authors, references and hand-made inputs, which runs in the tests. Read what comes from
+people and models that you do not know first.
+"""
+_LIBRARY = '''
+"""The shared object with all programs."""
+
+from pathlib import Path
+
+from {name}._runtime.targets.native.library.shared_object import SharedObject
+
+LIBRARY = SharedObject("{name}", Path(__file__).parent / "lib{name}.so")
+'''.lstrip("\n")
+_TESTS = '''
+"""Every operator on the inputs that its verdict rests on: all stated shape sets, seeds and hand-made inputs.
+
+Expected values come from the PyTorch reference of the operator's task; limits are those of the verifier.
+"""
+
+import pytest
+import torch
+
+from {runtime}.targets.operator_error import OperatorError
+from {runtime}.targets.native.library import proof
+{imports}
+
+torch.set_num_threads(1)  # the tensors are small: several threads would wait for each other
+
+OPERATORS = {{
+{rows}
+}}
+TRIALS = [
+    pytest.param(name, number, id=f"{{name}}-{{trial}}")
+    for name, (operator, _) in OPERATORS.items()
+    for number, trial in enumerate(proof.list_trial_names(operator))
+]
+
+
+@pytest.mark.parametrize(("name", "trial"), TRIALS)
+def test_the_reference_agrees(name, trial):
+    failures = proof.find_failures(*OPERATORS[name], trial)
+    assert not failures, "\\n".join(failures)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_reference_agrees_at_sizes_that_no_file_states(name):
+    failures = proof.find_hidden_failures(*OPERATORS[name])
+    assert not failures, "\\n".join(failures)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_strided_inputs_and_odd_addresses_change_nothing(name):
+    failures = proof.find_layout_failures(*OPERATORS[name])
+    assert not failures, "\\n".join(failures)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_torch_accepts_the_operator(name):
+    operator, _ = OPERATORS[name]
+    torch.library.opcheck(operator.operation, proof.make_arguments(operator))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_graph_with_the_operator_gives_the_same(name):
+    operator, function = OPERATORS[name]
+    inputs, named = proof.make_call(operator)
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*inputs, **named), function(*inputs, **named), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_what_does_not_fit_is_refused(name):
+    operator, function = OPERATORS[name]
+    inputs, named = proof.make_call(operator)
+    with pytest.raises(OperatorError, match="; expected "):
+        function(*(tensor.unsqueeze(0) for tensor in inputs), **named)
+    with pytest.raises(OperatorError, match="; expected torch"):
+        function(*(tensor.to(torch.complex64) for tensor in inputs), **named)
+'''.lstrip("\n")
+
+
+@dataclass(frozen=True)
+class CProgram:
+    """An operator to be packaged: what its module says, its source, and how it is built."""
+
+    entry: OperatorEntry
+    source: str
+    flags: BuildFlags
+
+
+def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
+    """Path -> text, see `Packaged`."""
+    return write_programs(name, [_read_program(operator) for operator in operators])
+
+
+def _read_program(solved: Solved) -> CProgram:
+    problem, options = read_native_task(solved.task.text)
+    flags = BuildFlags(_find_isa(solved.build), options.flags, options.threads > 1)
+    return CProgram(
+        OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads), solved.source, flags
+    )
+
+
+def _find_isa(build: str) -> Isa:
+    """The one that a verdict names among its flags; that of this machine where it names none."""
+    match = re.search(r"(?<!\S)-march=(\S+)", build)
+    return Isa(match[1]) if match else choose_isa(platform.machine(), read_features())
+
+
+def write_programs(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
+    """The files of a package with these programs."""
+    runtime = f"{name}._runtime"
+    entries = [program.entry for program in programs]
+    flags = {program.entry.name: program.flags for program in programs}
+    files = {f"{name}/_runtime/{path}": text for path, text in vendor_modules(runtime, VENDORED).items()}
+    files |= _write_sources(name, programs)
+    files[f"{name}/__init__.py"] = _write_front(name, entries)
+    files[f"{name}/_library.py"] = _LIBRARY.format(name=name)
+    files[f"{name}/operators/__init__.py"] = '"""One module for each operator."""\n'
+    for entry in entries:
+        place = f"csrc/{entry.name}.c, {name}_{entry.name} in lib{name}.so"
+        files[f"{name}/operators/{entry.name}.py"] = write_module(entry, name, LANGUAGE, place)
+    files["setup.py"], files["Makefile"] = write_setup(name, flags), write_makefile(name, flags)
+    files["tests/test_operators.py"] = _write_tests(name, entries)
+    return files
+
+
+def _write_sources(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
+    files = {f"{name}/include/{name}.h": write_public_header(name, [program.entry for program in programs])}
+    files[f"{name}/csrc/_isa.c"] = write_isa_unit(name)
+    for program in programs:
+        files[f"{name}/csrc/{program.entry.name}.c"] = program.source
+        files[f"{name}/csrc/{program.entry.name}.h"] = write_unit_header(name, program.entry)
+    return files
+
+
+def _write_front(name: str, entries: Sequence[OperatorEntry]) -> str:
+    imports = [f"from {name}.operators.{entry.name} import {entry.name}" for entry in entries]
+    names = [f'    "{exported}",' for exported in ("OperatorError", *(entry.name for entry in entries))]
+    error = f"from {name}._runtime.targets.operator_error import OperatorError"
+    head = f'"""{name}: operators on torch tensors, each proven against its reference. Made by `opsmith export`."""\n'
+    return "\n".join([head, error, *imports, "", "__all__ = [", *names, "]", ""])
+
+
+def _write_tests(name: str, entries: Sequence[OperatorEntry]) -> str:
+    imports = [f"from {name}.operators import {entry.name} as _{entry.name}" for entry in entries]
+    rows = [
+        f'    "{entry.name}": (_{entry.name}.{choose_variable(entry.problem)}, _{entry.name}.{entry.name}),'
+        for entry in entries
+    ]
+    return _TESTS.format(runtime=f"{name}._runtime", imports="\n".join(imports), rows="\n".join(rows))
+
+
+def describe_usage(name: str, operators: Sequence[Solved]) -> str:
+    """What to know of C operators, in Markdown."""
+    first = operators[0]
+    problem, _ = read_native_task(first.task.text)
+    inputs = ", ".join(tensor.name for tensor in problem.inputs)
+    return f"""\
+Installing compiles the programs with gcc, each with the flags of its verdict; `ISA=x86-64-v3 pip install .` states
+another instruction set, `CC` another gcc.
+
+```python
+from {name} import {first.name}
+
+help({first.name})    # shapes, types, what it computes, where it comes from
+{first.name}({inputs})
+torch.ops.{name}.{first.name}    # the same, registered with torch.library
+```
+
+An operator takes torch tensors on the CPU: inputs in order or by name, parameters (weights), numbers and sizes that no
+shape determines by name. Shapes and types are checked; `OperatorError` says what would fit. What stands in the inputs
+is not checked: an index beyond its table makes a program read what is not there. Inputs that are not contiguous are
+copied; nothing works in place, and results share no memory with inputs. Fake kernels give shapes to `torch.compile`;
+nothing is differentiated.
+
+For programs in C: `make`, `{name}/include/{name}.h` and `lib{name}.so`. Pointers there are taken as they are.
+"""

@@ -1,0 +1,35 @@
+"""The part of C that takes programs away as a package: `Packaged`. What writes one imports torch, when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from opsmith.targets.programs import Solved
+
+
+class CPackages:
+    """`Packaged`."""
+
+    requirements: Sequence[str] = ("torch>=2.6",)
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
+        from opsmith.targets.c.library.package import write_package  # noqa: PLC0415 - imports torch
+
+        return write_package(name, operators)
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        from opsmith.targets.c.library.package import describe_usage  # noqa: PLC0415 - imports torch
+
+        return describe_usage(name, operators)
+
+    def describe_proof(self, name: str) -> str:
+        from opsmith.targets.c.library.package import PROOF  # noqa: PLC0415 - imports torch
+
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        from opsmith.targets.c.library.package import OWNERSHIP  # noqa: PLC0415 - imports torch
+
+        return OWNERSHIP.format(name=name)

@@ -1,0 +1,154 @@
+"""What the outputs of all passes say of a program: is it right, and does it depend on what it should not?
+
+Every pass is compared with the expected values as `problems.compare` does it. Passes of one artefact must agree to the
+last bit where sums have one order: one thread, and no flags that let a compiler reorder. Imports torch: in a task's
+worker only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from opsmith.problems.compare import Agreement, compare_outputs, take_larger
+from opsmith.problems.precision import dtype_of
+from opsmith.problems.problem import ArrayType
+from opsmith.records import Diagnostic, Stage
+from opsmith.targets.native.flags import is_reordering
+from opsmith.targets.native.layout import PASSES, Damage, LayoutError, choose_passes, read_outputs
+from opsmith.targets.native.trials import NativeTrialData
+from opsmith.targets.trial import TrialResult
+
+_HUGE = 1e29  # no output of a sound problem is so large; canaries and first values of memory are
+
+Results = list[list[Tensor]]  # per output and tensor, draws as first axis
+
+
+def judge_outputs(name: str, data: NativeTrialData, outputs: bytes | memoryview) -> TrialResult:
+    """The result of a trial of this name. Raises TaskFault."""
+    try:
+        passes = read_outputs(data.layout, outputs)
+    except LayoutError as error:
+        remedy = "leave descriptors and memory that are not the program's alone"
+        return TrialResult(Stage.RUN, (Diagnostic("RUN", name, str(error), "outputs", remedy),))
+    if isinstance(passes, Damage):
+        return TrialResult(Stage.RUN, (_describe_damage(data, passes),))
+    return _compare_passes(data, [bytes(pass_) for pass_ in passes])
+
+
+def _compare_passes(data: NativeTrialData, passes: Sequence[bytes]) -> TrialResult:
+    distinct = list(dict.fromkeys(passes))
+    agreements = [_compare_pass(data, outputs) for outputs in distinct]
+    worst: float | None = None
+    for agreement in agreements:
+        worst = agreement.max_abs_error if worst is None else take_larger(worst, agreement.max_abs_error or 0.0)
+    errors = next((agreement.errors for agreement in agreements if agreement.errors), ())
+    return TrialResult(Stage.MATCH, (*_list_disagreements(data, passes, bool(errors)), *errors), worst)
+
+
+def _compare_pass(data: NativeTrialData, outputs: bytes) -> Agreement:
+    results = _read_results(data, outputs)
+    errors = tuple(_find_odd_bools(data, results))
+    if errors:
+        return Agreement(errors, None)
+    rows = [
+        [tensor.view(dtype_of(type_.dtype)) for tensor, type_ in zip(row, output.types, strict=True)]
+        for output, row in zip(data.problem.outputs, results, strict=True)
+    ]
+    return compare_outputs(data.problem, data.limits, rows, data.label)
+
+
+def _read_results(data: NativeTrialData, outputs: bytes) -> Results:
+    """The tensors of a pass; bools as bytes."""
+    draws = len(data.draws)
+    table = torch.frombuffer(bytearray(outputs), dtype=torch.uint8).view(draws, -1)
+    sizes, start, rows = iter(data.layout.draws[0].outputs), 0, []
+    for output in data.problem.outputs:
+        row = []
+        for type_ in output.types:
+            size = next(sizes)
+            row.append(_shape_tensor(table[:, start : start + size], type_, data))
+            start += size
+        rows.append(row)
+    return rows
+
+
+def _shape_tensor(numbers: Tensor, type_: ArrayType, data: NativeTrialData) -> Tensor:
+    dtype = torch.uint8 if type_.dtype == "bool" else dtype_of(type_.dtype)
+    return (
+        numbers.clone(memory_format=torch.contiguous_format).view(dtype).view(len(numbers), *type_.shape_at(data.sizes))
+    )
+
+
+def _find_odd_bools(data: NativeTrialData, results: Results) -> Iterator[Diagnostic]:
+    for output, row in zip(data.problem.outputs, results, strict=True):
+        for type_, tensor in zip(output.types, row, strict=True):
+            if type_.dtype == "bool" and bool((tensor > 1).any()):
+                place = (tensor > 1).nonzero()[0].tolist()
+                where = f"output {output.name} at index {place[1:]}, {data.label(place[0])}"
+                yield Diagnostic("DATA", where, str(int(tensor[tuple(place)])), "0 or 1", "write 0 or 1 to bools")
+
+
+# -- what a program depends on
+
+
+def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong: bool) -> Iterator[Diagnostic]:
+    """One finding at most. Programs that differ within limits are sound where sums have no order."""
+    kinds = choose_passes(data.options.threads)
+    has_order = data.options.threads == 1 and not is_reordering(data.options.flags)
+    for number in range(1, len(passes)):
+        is_bound = has_order and kinds[number].variant == kinds[0].variant
+        if passes[number] != passes[0] and (is_bound or is_wrong):
+            finding = _describe_disagreement(data, passes[0], passes[number], kinds[number].variant)
+            if finding is not None:
+                yield finding
+                return
+
+
+def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes, variant: str) -> Diagnostic | None:
+    """Where two passes differ first, and what may be behind it."""
+    results = (_read_results(data, first), _read_results(data, second))
+    for output, *rows in zip(data.problem.outputs, *results, strict=True):
+        for type_, one, two in zip(output.types, *rows, strict=True):
+            differing = (one != two) & ~(one.isnan() & two.isnan())
+            if bool(differing.any()):
+                place = differing.nonzero()[0].tolist()
+                values = [tensor[tuple(place)].item() for tensor in (one, two)]
+                where = f"output {output.name} ({type_.label}) at index {place[1:]}, {data.label(place[0])}"
+                return _explain_disagreement(data, where, values, variant)
+    return None
+
+
+def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], variant: str) -> Diagnostic:
+    given = f"{values[0]:.9g} in one run, {values[1]:.9g} in another, for the same inputs"
+    if data.options.threads > 1:
+        expected = "the same result whichever thread comes first"
+        remedy = "look for what threads share: sums without a reduction clause, buffers, loop variables"
+        return Diagnostic("RACE", where, given, expected, remedy)
+    expected = "outputs that depend on inputs alone"
+    is_odd = any(not math.isfinite(value) or abs(value) > _HUGE for value in values)
+    if is_odd or variant != PASSES[0].variant:
+        remedy = "look for values that are read before they are written, entries of outputs that are never written, "
+        remedy += "and reads before or behind an array"
+        return Diagnostic("MEMORY", where, given, expected, remedy)
+    remedy = "look for static variables that keep values from call to call, and for reads before or behind an array"
+    return Diagnostic("STATE", where, given, expected, remedy)
+
+
+def _describe_damage(data: NativeTrialData, damage: Damage) -> Diagnostic:
+    """The finding on a write beside an output."""
+    outputs = [(output, type_) for output in data.problem.outputs for type_ in output.types]
+    output, type_ = outputs[damage.output]
+    side = "behind its end" if damage.is_behind else "before its begin"
+    distance = f"{damage.distance} bytes " if damage.distance else "right "
+    shape = "x".join(map(str, type_.shape_at(data.sizes))) or "one number"
+    return Diagnostic(
+        "RUN",
+        f"output {output.name} ({type_.label}), {data.label(damage.draw)}",
+        f"a write {distance}{side}",
+        f"writes to its {shape} entries",
+        "check loop bounds and the last, incomplete group of a row; store full vectors only where they fit",
+    )

@@ -1,0 +1,173 @@
+"""The bytes between a task's worker and a candidate's process: the arrays of a trial, and what came of them.
+
+Inputs are the length of a header, the header (JSON: for each draw where its inputs lie, how large its outputs are, and
+the numbers that the function is called with), and the arrays, each at a multiple of ALIGNMENT. Outputs are a head of
+fixed size and, pass by pass and draw by draw, the bytes of every output; or the head alone, where it says what was
+written outside of an output. Outputs come from a hostile process: nothing is read before its size is checked.
+
+No torch, no numpy: a candidate's process imports this.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+ALIGNMENT = 64  # of every array that a program is given
+
+_LENGTH = struct.Struct("<q")
+_HEAD = struct.Struct("<8s5q")  # mark; pass, draw, output, side and distance of damage, or -1
+_MARK = b"outputs\n"
+_UNDAMAGED = (-1, -1, -1, -1, -1)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run of all draws, in surroundings of its own."""
+
+    variant: str  # the artefact that is called
+    canary: int  # the byte around arrays
+    heap: int  # the byte in fresh memory of the heap
+    poison: int  # the byte in outputs before a call
+    is_reversed: bool = False  # the last draw first
+
+
+PATTERN, ZERO, DELAYED = "pattern", "zero", "delayed"  # variants of a build: `variants`
+
+# As floats the bytes are large numbers (0x7B), large negative ones (0xFB) and NaN (0xFF), of every width.
+PASSES = (
+    Pass(PATTERN, canary=0x7B, heap=0x7B, poison=0xFF),
+    Pass(PATTERN, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True),
+    Pass(ZERO, canary=0x7B, heap=0x00, poison=0xFF),
+)
+THREADED_PASSES = (*PASSES, Pass(DELAYED, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True))
+
+
+def choose_passes(threads: int) -> tuple[Pass, ...]:
+    """Programs with threads are also run with delays between their loads and stores."""
+    return PASSES if threads == 1 else THREADED_PASSES
+
+
+@dataclass(frozen=True)
+class DrawLayout:
+    """What the function is called with for one draw: bytes of its arrays, and the numbers behind them."""
+
+    inputs: tuple[int, ...]  # bytes of each
+    outputs: tuple[int, ...]
+    numbers: tuple[int | float, ...]  # whole ones are int64_t, the others double
+
+
+@dataclass(frozen=True)
+class TrialLayout:
+    """The draws of a trial, and how many threads a program has."""
+
+    draws: tuple[DrawLayout, ...]
+    threads: int = 1
+
+    @property
+    def outputs_size(self) -> int:
+        """Bytes of the outputs of one pass."""
+        return sum(sum(draw.outputs) for draw in self.draws)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A byte outside of an output that a program wrote."""
+
+    number: int  # of the pass
+    draw: int
+    output: int
+    is_behind: bool  # else before its first byte
+    distance: int  # bytes from the end of the output, or from its begin
+
+
+class LayoutError(ValueError):
+    """Bytes that are not what they should be."""
+
+
+# -- inputs
+
+
+def write_inputs(layout: TrialLayout, arrays: Iterable[bytes | memoryview]) -> bytes:
+    """The bytes of a trial. `arrays`: those of all inputs of the first draw, then of the next."""
+    header = _write_header(layout)
+    pieces: list[bytes | memoryview] = [_LENGTH.pack(len(header)), header]
+    size = _LENGTH.size + len(header)
+    for array in arrays:
+        padding = -size % ALIGNMENT
+        pieces += [bytes(padding), array]
+        size += padding + len(array)
+    return b"".join(pieces)
+
+
+def _write_header(layout: TrialLayout) -> bytes:
+    draws = [[draw.inputs, draw.outputs, draw.numbers] for draw in layout.draws]
+    return json.dumps({"threads": layout.threads, "draws": draws}).encode()
+
+
+def read_inputs(data: memoryview) -> tuple[TrialLayout, list[list[memoryview]]]:
+    """The inverse of `write_inputs`: the arrays of each draw, as views of the data."""
+    (length,) = _LENGTH.unpack_from(data)
+    place = _LENGTH.size + length
+    header = json.loads(bytes(data[_LENGTH.size : place]))
+    draws = tuple(DrawLayout(*map(tuple, draw)) for draw in header["draws"])
+    arrays = []
+    for draw in draws:
+        views = []
+        for size in draw.inputs:
+            place += -place % ALIGNMENT
+            views.append(data[place : place + size])
+            place += size
+        arrays.append(views)
+    return TrialLayout(draws, header["threads"]), arrays
+
+
+# -- outputs
+
+
+def write_outputs(outputs: Iterable[bytes]) -> bytes:
+    """Those of every pass in turn, each with its draws in order."""
+    return b"".join([_HEAD.pack(_MARK, *_UNDAMAGED), *outputs])
+
+
+def write_damage(damage: Damage) -> bytes:
+    side = int(damage.is_behind)
+    return _HEAD.pack(_MARK, damage.number, damage.draw, damage.output, side, damage.distance)
+
+
+def read_outputs(layout: TrialLayout, data: bytes | memoryview) -> list[memoryview] | Damage:
+    """The bytes of each pass, or the damage. Raises LayoutError for anything else."""
+    view = memoryview(data)
+    if len(view) < _HEAD.size:
+        raise LayoutError(f"{len(view)} bytes")
+    mark, *words = _HEAD.unpack_from(view)
+    if mark != _MARK:
+        raise LayoutError("bytes that do not begin as outputs do")
+    body, passes = view[_HEAD.size :], choose_passes(layout.threads)
+    if tuple(words) != _UNDAMAGED:
+        return _read_damage(layout, words, len(passes))
+    size = layout.outputs_size
+    if len(body) != size * len(passes):
+        raise LayoutError(f"{len(body)} bytes of outputs in place of {size * len(passes)}")
+    return [body[number * size : (number + 1) * size] for number in range(len(passes))]
+
+
+def _read_damage(layout: TrialLayout, words: Sequence[int], passes: int) -> Damage:
+    number, draw, output, side, distance = words
+    is_sound = 0 <= number < passes and 0 <= draw < len(layout.draws) and side in (0, 1)
+    if not is_sound or not 0 <= output < len(layout.draws[draw].outputs) or distance < 0:
+        raise LayoutError("a place that the trial does not have")
+    return Damage(number, draw, output, bool(side), distance)
+
+
+def split_outputs(layout: TrialLayout, data: memoryview) -> Iterator[list[memoryview]]:
+    """The outputs of each draw, out of the bytes of one pass."""
+    place = 0
+    for draw in layout.draws:
+        views = []
+        for size in draw.outputs:
+            views.append(data[place : place + size])
+            place += size
+        yield views

@@ -1,0 +1,210 @@
+"""An operator: a compiled program that is right, registered with `torch.library` as `torch.ops.PACKAGE.NAME`.
+
+The inputs' shapes give the sizes; everything is checked before the program sees a pointer. CPU tensors of the declared
+types only; nothing is differentiated; the results share no memory with the inputs, which are never written. Inputs that
+are strided, or lie where no program was tried, are copied. A fake kernel gives shapes and types to `torch.compile`.
+
+What stands in the inputs is not checked: an index beyond its table makes the program read what is not there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from opsmith.problems.dims import Dim, DimError
+from opsmith.problems.hidden_sizes import list_varying
+from opsmith.problems.precision import dtype_of
+from opsmith.problems.problem import ArrayType, Problem
+from opsmith.targets.native.library.schema import write_schema
+from opsmith.targets.native.library.shared_object import SharedObject
+from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
+from opsmith.targets.native.signature import list_dims
+from opsmith.targets.operator_error import OperatorError
+
+ALIGNMENT = 64  # bytes: where arrays begin when a program is judged
+
+Number = int | float
+Results = Tensor | tuple[Tensor | tuple[Tensor, ...], ...]
+
+
+@dataclass(frozen=True)
+class CheckedCall:
+    """The arguments of one call, which fit."""
+
+    tensors: Sequence[Tensor]
+    scalars: Sequence[Number]
+    sizes: Mapping[str, int]
+
+
+class NativeOperator:
+    """The program of one problem. Making one registers it, which can be done once for each name of a package.
+
+    threads: how many the program may use, 1 unless it was judged with more.
+    """
+
+    def __init__(self, library: SharedObject, name: str, problem: Problem, threads: int = 1) -> None:
+        self.library, self.name, self.problem, self.threads = library, name, problem, threads
+        self.plan: SizePlan = plan_sizes(problem)
+        self.types: list[ArrayType] = [type_ for output in problem.outputs for type_ in output.types]
+        definition = torch.library.custom_op(
+            f"{library.package}::{name}",
+            self._run_program,
+            mutates_args=(),
+            device_types="cpu" if problem.tensors else None,
+            schema=write_schema(problem, self.plan),
+        )
+        definition.register_fake(self._make_fakes)
+        self.operation = getattr(getattr(torch.ops, library.package), name).default
+
+    def __call__(self, tensors: Sequence[Tensor], numbers: Sequence[Number]) -> Results:
+        """The outputs, in the problem's order; a single one as itself, one of several tensors as a tuple.
+
+        tensors: all inputs, then all parameters; numbers: the scalars, then the sizes that no shape determines.
+        Raises OperatorError.
+        """
+        results = self.operation(*tensors, *numbers)
+        return self._group_results([results] if isinstance(results, Tensor) else list(results))
+
+    def _group_results(self, tensors: list[Tensor]) -> Results:
+        groups: list[Tensor | tuple[Tensor, ...]] = []
+        for output in self.problem.outputs:
+            fields, tensors = tensors[: len(output.types)], tensors[len(output.types) :]
+            groups.append(fields[0] if len(fields) == 1 else tuple(fields))
+        return groups[0] if len(groups) == 1 else tuple(groups)
+
+    # -- what torch calls
+
+    def _run_program(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
+        call = self._check_call(arguments)
+        tensors = [_align_tensor(tensor) for tensor in call.tensors]
+        results = [
+            torch.empty(type_.shape_at(call.sizes), dtype=dtype_of(type_.dtype), device="cpu") for type_ in self.types
+        ]
+        pointers = [tensor.data_ptr() for tensor in (*tensors, *results)]
+        dims = [call.sizes[name] for name in self._dims]
+        self._call_function([*pointers, *dims, *call.scalars])
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _make_fakes(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
+        call = self._check_call(arguments)
+        device = call.tensors[0].device if call.tensors else torch.device("cpu")
+        fakes = [
+            torch.empty(type_.shape_at(call.sizes), dtype=dtype_of(type_.dtype), device=device) for type_ in self.types
+        ]
+        return fakes[0] if len(fakes) == 1 else tuple(fakes)
+
+    def _call_function(self, arguments: Sequence[Number]) -> None:
+        if self.threads == 1:
+            self._function(*arguments)
+            return
+        openmp = self.library.handle  # which is linked with it
+        before = openmp.omp_get_max_threads()
+        openmp.omp_set_num_threads(self.threads)  # of this thread alone
+        try:
+            self._function(*arguments)
+        finally:
+            openmp.omp_set_num_threads(before)
+
+    @cached_property
+    def fixed(self) -> list[str]:
+        """The symbols whose size is always the same: code of the problem's author may rely on it."""
+        return sorted(self.problem.symbols.intersection(self.problem.base_sizes) - {*list_varying(self.problem)})
+
+    @cached_property
+    def _dims(self) -> list[str]:
+        return list_dims(self.problem)
+
+    @cached_property
+    def _function(self) -> Any:
+        pointers = [ctypes.c_void_p] * (len(self.problem.tensors) + len(self.types))
+        dims = [ctypes.c_int64] * len(self._dims)
+        scalars = [
+            ctypes.c_int64 if isinstance(value, int) else ctypes.c_double for value in self.problem.scalars.values()
+        ]
+        return self.library.find_function(self.name, [*pointers, *dims, *scalars])
+
+    # -- checks; sizes may be symbolic
+
+    def _check_call(self, arguments: Sequence[Any]) -> CheckedCall:
+        """Raises OperatorError for arguments that do not fit. torch leaves out last ones that have their defaults."""
+        count, scalars = len(self.problem.tensors), len(self.problem.scalars)
+        defaults = [*self.problem.scalars.values(), *(self.problem.base_sizes[name] for name in self.plan.free)]
+        tensors, numbers = arguments[:count], [*arguments[count:], *defaults[len(arguments) - count :]]
+        specs = list(zip(self.problem.tensors, tensors, strict=True))
+        for spec, tensor in specs:
+            self._check_form(spec.name, spec.type, tensor)
+        sizes = dict(zip(self.plan.free, numbers[scalars:], strict=True))
+        for name, size in sizes.items():
+            if size < 1:
+                raise OperatorError(f"{self.name}: {name}: given {size}; expected a size of at least 1")
+        sizes = self._solve_sizes({spec.name: tensor for spec, tensor in specs}, sizes)
+        for name in self.fixed:
+            if sizes[name] != self.problem.base_sizes[name]:
+                expected = f"{self.problem.base_sizes[name]}, the only size that it was judged at"
+                raise OperatorError(f"{self.name}: {name}: given {sizes[name]}; expected {expected}")
+        for spec, tensor in specs:
+            self._check_shape(spec.name, spec.type, tensor, sizes)
+        return CheckedCall(tensors, numbers[:scalars], sizes)
+
+    def _check_form(self, name: str, type_: ArrayType, tensor: Tensor) -> None:
+        dtype = dtype_of(type_.dtype)
+        if tensor.dtype is not dtype:
+            raise OperatorError(f"{self.name}: {name}: given {tensor.dtype}; expected {dtype}")
+        if tensor.ndim != len(type_.shape) or any(length < 1 for length in tensor.shape):
+            axes = f"{len(type_.shape)} ax{'is' if len(type_.shape) == 1 else 'es'}"
+            expected = f"{axes}, {_write_shape(type_.shape)}, each at least 1"
+            raise OperatorError(f"{self.name}: {name}: given shape {tuple(tensor.shape)}; expected {expected}")
+
+    def _solve_sizes(self, tensors: Mapping[str, Tensor], free: Mapping[str, int]) -> dict[str, int]:
+        sizes = dict(free)
+        for rule in self.plan.rules:
+            length = tensors[rule.tensor].shape[rule.axis]
+            size = rule.solve(length, sizes)
+            if size is None:
+                at = _write_sizes({name: sizes[name] for name in sorted(rule.dim.symbols) if name in sizes})
+                what = f"given {length} entries of axis {rule.axis}; expected {rule.dim} of them"
+                raise OperatorError(f"{self.name}: {rule.tensor}: {what}, with a whole number {rule.symbol}{at}")
+            sizes[rule.symbol] = size
+        return sizes
+
+    def _check_shape(self, name: str, type_: ArrayType, tensor: Tensor, sizes: Mapping[str, int]) -> None:
+        try:
+            expected = type_.shape_at(sizes)
+        except DimError as error:
+            raise OperatorError(f"{self.name}: {name}: given shape {tuple(tensor.shape)}; {error}") from None
+        if any(length != size for length, size in zip(tensor.shape, expected, strict=True)):
+            shape = f"{_write_shape(type_.shape)} = {expected}"
+            origins = "".join(self._describe_origins({symbol for dim in type_.shape for symbol in dim.symbols}, sizes))
+            raise OperatorError(f"{self.name}: {name}: given shape {tuple(tensor.shape)}; expected {shape}{origins}")
+
+    def _describe_origins(self, symbols: set[str], sizes: Mapping[str, int]) -> Iterator[str]:
+        """Where sizes come from: `, with K = 4 (axis 1 of a)`."""
+        places = {rule.symbol: f"axis {rule.axis} of {rule.tensor}" for rule in self.plan.rules}
+        for number, symbol in enumerate(sorted(symbols)):
+            place = places.get(symbol, "as it was given")
+            yield f"{', ' if number else ', with '}{symbol} = {sizes[symbol]} ({place})"
+
+
+def _align_tensor(tensor: Tensor) -> Tensor:
+    """The same numbers as a program expects them: contiguous, from an address as it was judged at."""
+    contiguous = tensor.contiguous()
+    return (
+        contiguous
+        if contiguous.data_ptr() % ALIGNMENT == 0
+        else contiguous.clone(memory_format=torch.contiguous_format)
+    )
+
+
+def _write_shape(shape: Sequence[Dim]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _write_sizes(sizes: Mapping[str, int]) -> str:
+    return f", at {', '.join(f'{name} = {size}' for name, size in sizes.items())}" if sizes else ""

@@ -1,0 +1,123 @@
+"""Trials of a native task: draws in the declared types, as a program is given them and as it is judged on them.
+
+Imports torch: in a task's worker only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import torch
+from torch import Tensor
+
+from opsmith.problems.bindings import Bindings
+from opsmith.problems.data import ShapeSet
+from opsmith.problems.draws import TrialData, name_precision
+from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.problems.native import NativeData, NativeDraw
+from opsmith.problems.precision import dtype_of
+from opsmith.problems.problem import ArrayType, Problem
+from opsmith.targets.native.layout import DrawLayout, TrialLayout, write_inputs
+from opsmith.targets.native.signature import list_dims
+from opsmith.targets.native.task import NativeOptions, read_native_task
+from opsmith.targets.trial import Trial
+
+TASKS_IN_MEMORY = 16
+
+
+@dataclass
+class NativeTrialData(TrialData[NativeDraw]):
+    """Draws that a program is given together."""
+
+    options: NativeOptions
+
+    @property
+    def problem(self) -> Problem:
+        return self.draws[0].problem
+
+    @cached_property
+    def layout(self) -> TrialLayout:
+        """Raises TaskFault."""
+        draws = tuple(_make_layout(self.problem, bindings) for bindings in self.bindings)
+        return TrialLayout(draws, self.options.threads)
+
+    @cached_property
+    def encoded_inputs(self) -> bytes:
+        """What a candidate's process is given. Raises TaskFault."""
+        return write_inputs(self.layout, self._list_arrays())
+
+    def _list_arrays(self) -> Iterator[memoryview]:
+        for bindings in self.bindings:
+            for tensor in self.problem.tensors:
+                yield encode_tensor(bindings.input_data[tensor.name], tensor.type)
+
+    def label(self, number: int) -> str:
+        return self.draws[number].label
+
+
+def _make_layout(problem: Problem, bindings: Bindings) -> DrawLayout:
+    sizes = bindings.sizes
+    outputs = (type_ for output in problem.outputs for type_ in output.types)
+    return DrawLayout(
+        tuple(_count_bytes(tensor.type, sizes) for tensor in problem.tensors),
+        tuple(_count_bytes(type_, sizes) for type_ in outputs),
+        (*(sizes[name] for name in list_dims(problem)), *problem.scalars.values()),
+    )
+
+
+def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
+    count = BYTES_BY_DTYPE[type_.dtype]
+    for size in type_.shape_at(sizes):
+        count *= size
+    return count
+
+
+def encode_tensor(tensor: Tensor, type_: ArrayType) -> memoryview:
+    """Its numbers in the declared type, row by row."""
+    numbers = tensor.detach().to(dtype_of(type_.dtype)).contiguous().reshape(-1)
+    return numbers.view(torch.uint8).numpy().data
+
+
+@dataclass(frozen=True)
+class NativeTrial(Trial):
+    """A trial at a shape set of the file, or at hidden sizes."""
+
+    shape_set: ShapeSet[NativeDraw] | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def left_out(self) -> str:
+        return self.shape_set.explain_left_out() if self.shape_set is not None else ""
+
+
+@dataclass
+class NativeTrials:
+    """All trials of one task, and those at sizes that are drawn for a program."""
+
+    data: NativeData
+    options: NativeOptions
+    trials: Sequence[NativeTrial] = ()
+
+    def __post_init__(self) -> None:
+        self.trials = [
+            self._make_trial(planned.name.removesuffix(f" {name_precision(False)}"), planned.draws, planned.shape_set)
+            for planned in self.data.plan_trials()
+        ]
+
+    def _make_trial(
+        self, name: str, draws: Sequence[NativeDraw], shape_set: ShapeSet[NativeDraw] | None = None
+    ) -> NativeTrial:
+        data = NativeTrialData(draws, False, self.options)
+        return NativeTrial(name, data, len(draws), shape_set=shape_set)
+
+    def draw_hidden(self, text: str) -> Iterator[Trial]:
+        """Trials at the sizes that belong to a text. Raises TaskFault for lack of memory."""
+        for draw in self.data.draw_hidden(text):
+            yield self._make_trial(draw.shape_set, [draw])
+
+
+@lru_cache(maxsize=TASKS_IN_MEMORY)
+def make_trials(text: str) -> NativeTrials:
+    """Those of a task's text, for the tasks used last. Raises TaskError and TaskFault."""
+    problem, options = read_native_task(text)
+    return NativeTrials(NativeData(problem), options)

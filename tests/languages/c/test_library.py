@@ -1,0 +1,137 @@
+"""A library of C programs: installed with gcc alone, and its own tests pass; C calls the same shared object."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from export.installs import install_package, link_packages, run_python
+from targets.native.programs import needs_compiler
+
+import opsmith
+from opsmith.export.folder import write_texts
+from opsmith.export.pages import render_page
+from opsmith.suites import load_tasks
+from opsmith.targets.c.library.package import write_package
+from opsmith.targets.programs import Solved
+
+SUITES = Path(opsmith.__file__).parent / "suites"
+THREADS = Path(__file__).parents[2] / "fixtures" / "kernels" / "threads"
+KERNELS = ("rms_norm", "int8_gemm", "row_max_argmax", "layer_norm", "masked_attention", "top_k")
+STEP = ("index_0", "etoe_3")
+BUILD = "gcc -march=x86-64 -O3"
+
+pytestmark = needs_compiler
+
+CALLER = r"""
+#include <stdio.h>
+#include "c_ops.h"
+int main(void) {
+  _Alignas(64) float x[6] = {1, 5, 2, 7, -1, 7}, value[2];
+  int64_t position[2];
+  c_ops_row_max_argmax(x, value, position, 2, 3);
+  printf("%g %g %d %d %s\n", value[0], value[1], (int)position[0], (int)position[1], c_ops_isa);
+}
+"""
+USE = """
+import torch, c_ops
+x = torch.tensor([[1.0, 5, 2], [7, -1, 7]])
+print([part.tolist() for part in c_ops.row_max_argmax(x)], torch.ops.c_ops.row_max_argmax(x.t().contiguous().t())[1].tolist())
+before = torch.get_num_threads()
+print(c_ops.row_sum(torch.ones(3, 1000)).tolist(), torch.get_num_threads() == before)
+for wrong in (x.double(), x[0], x.to("meta").to(torch.int8)):
+    try:
+        c_ops.row_max_argmax(wrong)
+    except c_ops.OperatorError as error:
+        print(error)
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    folder: Path
+    packages: Path
+
+
+def list_operators() -> list[Solved]:
+    tasks = load_tasks([str(SUITES / "kernels" / f"{name}.yaml") for name in KERNELS] + list(STEP), "c")
+    plain = {path.stem: path for suite in ("kernels", "step26") for path in (SUITES / suite / "plain").glob("*.c")}
+    (threaded,) = load_tasks([str(SUITES / "kernels" / "row_sum.yaml")], "c", {"threads": "2"})
+    operators = [Solved(task.id, task, plain[task.id].read_text(), {"model": "none"}, BUILD) for task in tasks]
+    return [*operators, Solved("row_sum", threaded, (THREADS / "row_sum.c").read_text(), {}, BUILD)]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Installed:
+    """Nine operators: bf16, fp16, int8, int64, scalars, two outputs, two threads, parameters, multihot."""
+    folder, packages = tmp_path_factory.mktemp("made") / "c-ops", tmp_path_factory.mktemp("bare") / "packages"
+    operators = list_operators()
+    files = write_package("c_ops", operators)
+    facts = {"name": "c_ops", "operators": operators, "requirements": ["torch>=2.6"]}
+    files |= {"pyproject.toml": render_page("pyproject.toml.jinja", facts), "README.md": "", "LICENSE": ""}
+    write_texts(folder, files)
+    link_packages(packages, "torch", "pytest")
+    result = install_package(folder, packages)
+    assert result.returncode == 0, result.stderr
+    return Installed(folder, packages)
+
+
+def test_an_installed_library_passes_its_own_tests(installed: Installed, tmp_path: Path) -> None:
+    command = ("-m", "pytest", "-p", "no:cacheprovider", str(installed.folder))
+    result = run_python(*command, cwd=tmp_path, packages=installed.packages)
+    assert result.returncode == 0, result.stdout
+    (passed,) = re.findall(r"(\d+) passed", result.stdout)
+    assert int(passed) > 80
+
+
+def test_operators_are_called_by_name_and_through_torch(installed: Installed, tmp_path: Path) -> None:
+    result = run_python("-c", USE, cwd=tmp_path, packages=installed.packages)
+    assert result.stdout.splitlines() == [
+        "[[5.0, 7.0], [1, 0]] [1, 0]",
+        "[1000.0, 1000.0, 1000.0] True",
+        "row_max_argmax: x: given torch.float64; expected torch.float32",
+        "row_max_argmax: x: given shape (3,); expected 2 axes, (M, N), each at least 1",
+        "row_max_argmax: x: given torch.int8; expected torch.float32",
+    ], result.stderr
+
+
+def test_make_builds_a_library_for_c_and_a_wrong_program_fails_the_tests(installed: Installed, tmp_path: Path) -> None:
+    folder = installed.folder
+    subprocess.run(["make", "-C", str(folder), "-j2"], check=True, capture_output=True)
+    (tmp_path / "caller.c").write_text(CALLER)
+    library = folder / "c_ops" / "libc_ops.so"
+    include = f"-I{folder}/c_ops/include"
+    command = ["gcc", "-Wall", "-Wextra", "-pedantic", "-Werror", include, "caller.c", str(library), "-o", "caller"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    called = subprocess.run([str(tmp_path / "caller")], capture_output=True, text=True, check=True)
+    assert called.stdout == "5 7 1 0 x86-64\n"
+
+    source = folder / "c_ops" / "csrc" / "row_max_argmax.c"
+    source.write_text(source.read_text().replace("] > x[", "] < x["))
+    subprocess.run(["make", "-C", str(folder)], check=True, capture_output=True)
+    tests = ("-m", "pytest", "-p", "no:cacheprovider", "-x", "-k", "row_max_argmax", str(folder))
+    assert run_python(*tests, cwd=folder, packages=installed.packages).returncode == 1
+
+
+def test_only_operators_are_seen_outside_of_their_files(installed: Installed) -> None:
+    library = installed.packages / "c_ops" / "libc_ops.so"
+    lines = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    names = {line.split()[-1] for line in lines.stdout.splitlines()}
+    assert names == {f"c_ops_{name}" for name in (*KERNELS, *STEP, "row_sum", "isa")}
+
+
+def test_without_a_compiler_or_the_right_processor_it_says_so(installed: Installed, tmp_path: Path) -> None:
+    result = install_package(installed.folder, tmp_path / "other", CC="absent-gcc")
+    assert result.returncode != 0
+    assert "c_ops: no compiler: given absent-gcc; expected gcc; try: apt install gcc" in result.stderr
+    code = """
+import torch, c_ops
+from c_ops._runtime.targets.native.library import shared_object
+shared_object.find_missing_features = lambda isa, features: ["avx512f"]
+c_ops.row_sum(torch.ones(2, 2))
+"""
+    lacking = run_python("-c", code, cwd=tmp_path, packages=installed.packages)
+    assert "OperatorError: c_ops: built for x86-64: given a processor without avx512f" in lacking.stderr

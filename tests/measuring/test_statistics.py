@@ -1,0 +1,143 @@
+"""Statistics of measuring: intervals contain the truth, combine as they should, and claims follow one table."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opsmith.measuring.claims import Claim, judge_ratio
+from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
+from opsmith.measuring.pairs import (
+    compare_times,
+    count_needed_pairs,
+    estimate_median,
+    measure_variation,
+)
+
+
+def draw_ratios(truth: float, processes: int, pairs: int, between: float, seed: int) -> list[list[float]]:
+    """As this field's noise is: most pairs within 1 %, one in ten hit by something, processes apart by `between`."""
+    generator = np.random.default_rng(seed)
+    logs = generator.laplace(0, 0.01, (processes, pairs)) + generator.normal(0, between, (processes, 1))
+    logs += (generator.random((processes, pairs)) < 0.1) * generator.normal(0, 0.5, (processes, pairs))
+    rows: list[list[float]] = (truth * np.exp(logs)).tolist()
+    return rows
+
+
+@pytest.mark.parametrize(("processes", "pairs", "between"), [(1, 20, 0.0), (3, 34, 0.01), (5, 20, 0.01)])
+@pytest.mark.parametrize("truth", [1.0, 1.2])
+def test_nine_in_ten_intervals_contain_the_true_ratio(processes: int, pairs: int, between: float, truth: float) -> None:
+    intervals = [
+        estimate_median(draw_ratios(truth, processes, pairs, between, seed), resamples=400) for seed in range(60)
+    ]
+    assert sum(interval.contains(truth) for interval in intervals) >= 54
+
+
+def test_more_pairs_make_a_narrower_interval_and_a_difference_shows() -> None:
+    few, many = (estimate_median(draw_ratios(1.05, 1, pairs, 0.0, 7)) for pairs in (20, 500))
+    assert many.high - many.low < few.high - few.low
+    assert many.low > 1.03
+
+
+def test_an_interval_is_the_same_for_the_same_seed_only() -> None:
+    ratios = draw_ratios(1.0, 3, 10, 0.01, 1)
+    assert estimate_median(ratios, seed=3) == estimate_median(ratios, seed=3)
+    assert estimate_median(ratios, seed=3) != estimate_median(ratios, seed=4)
+
+
+def test_a_burst_moves_the_mean_and_not_the_median() -> None:
+    ratios = [1.0] * 18 + [700.0] * 2
+    assert estimate_median([ratios]).value == 1.0
+    assert np.mean(ratios) > 70
+
+
+def test_the_other_side_of_a_pair_has_the_reciprocal_ratio() -> None:
+    ratios = draw_ratios(1.5, 1, 21, 0.0, 2)
+    ours, theirs = estimate_median(ratios), estimate_median([[1 / ratio for ratio in ratios[0]]])
+    assert theirs.value == pytest.approx(ours.invert().value)
+    assert theirs.low == pytest.approx(ours.invert().low, rel=5e-3)
+
+
+@pytest.mark.parametrize("processes", [[], [[]], [[1.0, 0.0]], [[1.0], [-1.0]], [[math.nan]], [[math.inf]]])
+@pytest.mark.filterwarnings("ignore:.*encountered in log")
+def test_what_is_no_positive_figure_has_no_median(processes: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="expected positive figures"):
+        estimate_median(processes)
+
+
+@pytest.mark.parametrize(("times", "partners"), [([1.0], []), ([0.0], [1.0]), ([1.0], [math.inf])])
+def test_times_without_a_pair_are_refused(times: list[float], partners: list[float]) -> None:
+    with pytest.raises(ValueError, match="expected pairs"):
+        compare_times(times, partners)
+
+
+def test_a_chain_is_as_uncertain_as_its_parts_together() -> None:
+    first, second = Interval(2.0, 1.9, 2.2), Interval(0.5, 0.4, 0.6)
+    chained = chain_ratios(first, second)
+    assert chained.value == pytest.approx(1.0)
+    assert math.log(1 / chained.low) == pytest.approx(math.hypot(math.log(2 / 1.9), math.log(0.5 / 0.4)))
+    assert chain_ratios(first, first.invert()).contains(1.0)
+
+
+def test_the_mean_of_many_ratios_is_more_certain_than_each() -> None:
+    one = Interval(2.0, 1.8, 2.2)
+    mean = average_ratios([one] * 16)
+    assert mean is not None
+    assert mean.value == pytest.approx(2.0)
+    assert math.log(mean.value / mean.low) == pytest.approx(math.log(2.0 / 1.8) / 4)
+    assert average_ratios([]) is None
+
+
+@given(st.lists(st.floats(0.1, 10), min_size=1, max_size=8), st.floats(1, 2))
+def test_a_mean_lies_between_its_ratios(values: list[float], spread: float) -> None:
+    mean = average_ratios([Interval(value, value / spread, value * spread) for value in values])
+    assert mean is not None
+    assert min(values) * 0.999999 <= mean.value <= max(values) * 1.000001
+
+
+@pytest.mark.parametrize("figures", [(1.0, 2.0, 3.0), (1.0, 0.5, 0.9), (1.0, 0.0, 2.0), (math.nan, 1.0, 1.0)])
+def test_an_interval_holds_positive_figures_in_order(figures: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="Interval"):
+        Interval(*figures)
+
+
+@pytest.mark.parametrize(
+    ("precise", "trusted", "claim"),
+    [
+        ((1.00, 0.99, 1.01), (1.00, 0.98, 1.02), Claim.NO_DIFFERENCE),
+        ((1.10, 1.03, 1.20), (1.10, 1.05, 1.15), Claim.NO_DIFFERENCE),  # the bound itself
+        ((1.10, 1.031, 1.20), (1.10, 1.05, 1.15), Claim.FASTER),
+        ((1.05, 1.04, 1.06), (1.02, 0.98, 1.06), Claim.IN_PROCESS),
+        ((1.05, 1.04, 1.06), (1.03, 1.00, 1.06), Claim.IN_PROCESS),  # the bound itself
+        ((3.00, 2.90, 3.10), (1.00, 0.96, 1.04), Claim.REFUSED),  # a forged clock
+        ((1.50, 1.40, 1.60), (2.00, 1.80, 2.20), Claim.REFUSED),  # too slow is a contradiction as well
+        ((0.50, 0.49, 0.51), (0.50, 0.45, 0.55), Claim.SLOWER),
+        ((0.96, 0.94, 0.98), (0.96, 0.90, 1.00), Claim.NO_DIFFERENCE),
+    ],
+)
+def test_a_claim_needs_both_clocks(
+    precise: tuple[float, float, float], trusted: tuple[float, float, float], claim: Claim
+) -> None:
+    assert judge_ratio(Interval(*precise), Interval(*trusted)) is claim
+
+
+def test_the_number_of_pairs_is_that_which_gives_the_width() -> None:
+    ratios = draw_ratios(1.0, 1, 400, 0.0, 5)[0]
+    needed = count_needed_pairs(ratios[:40], 0.01)
+    assert needed is not None
+    widths = []
+    for start in range(0, 400 - needed, needed):
+        interval = estimate_median([ratios[start : start + needed]])
+        widths.append(interval.high / interval.low)
+    assert 1.01 < np.median(widths) < 1.03, "about 1 % to both sides"
+    assert (count_needed_pairs(ratios[:40], 0.001) or 0) > 50 * needed
+    assert count_needed_pairs(ratios[:7], 0.01) is None
+    assert count_needed_pairs([1.0] * 9, 0.01) is None
+
+
+def test_variation_is_a_share_of_the_mean() -> None:
+    assert measure_variation([2.0, 2.0, 2.0]) == 0
+    assert measure_variation([20.0, 60.0]) == measure_variation([1.0, 3.0])
+    assert measure_variation([1.0]) is None
