@@ -17,6 +17,7 @@ needs_parser = pytest.mark.skipif(not HAS_PARSER, reason="no parser of C: pip in
 
 PROGRAM = """#include <math.h>
 #define TILE 8
+#define MOST(l, r) ((l) > (r) ? (l) : (r) + TILE)
 static float scale(float value, int times);
 static const float table[4] = {1, 2};
 struct pair { float first; };
@@ -30,7 +31,7 @@ static float scale(float value, int times) { return value + times * TILE; }
 void kernel(const float *restrict x, float *restrict y, int64_t n) {
   struct pair first;
   first.first = 1;
-  if (n) { int row = sum(x, n); y[0] = row + scale(1, 2); } else { int total; y[0] = TILE; }
+  if (n) { int row = sum(x, n); y[0] = MOST(row, n) + scale(1, 2); } else { int total; y[0] = TILE; }
   for (int i = 0, j; i < 3; i++) y[i] += table[i] + "total"[0];
 }
 """
@@ -48,6 +49,8 @@ def rename(source: str, **names: str) -> str:
         rename(PROGRAM, total="acc", row="line", size="count", i="k", scale="grow", sum="add", table="weights"),
         rename(PROGRAM, x="input", y="output", n="length", value="v", times="w", place="p", other="o", j="unused"),
         rename(PROGRAM, total="i", i="total"),
+        rename(PROGRAM, l="left", r="right"),
+        rename(PROGRAM, l="row", row="l", r="n", n="r"),
         PROGRAM.replace("\n  ", "  // a comment\n\n\t").replace("if (n)", "if /* is it? */ (\n n )"),
         PROGRAM.replace("float total = 0,", "float to\\\ntal = 0,"),
     ],
@@ -68,6 +71,8 @@ def test_names_comments_and_layout_do_not_matter(other: str) -> None:
         ('"total"', '"other"'),
         ("reduction(+:total)", "reduction(*:total)"),
         ("i++) y", "++i) y"),
+        ("(l) > (r)", "(r) > (l)"),
+        ("MOST(row, n)", "MOST(n, row)"),
         ("{1, 2}", "{1, 3}"),
         ("const float *restrict x, float *restrict y", "float *restrict y, const float *restrict x"),
         ("void kernel", "void other"),
@@ -97,6 +102,22 @@ def test_all_else_does(before: str, after: str) -> None:
         (
             "#define NEXT a + 1\nvoid kernel(int a, int b) { b = NEXT; }",
             "#define NEXT a + 1\nvoid kernel(int b, int a) { a = NEXT; }",
+        ),
+        (
+            "#define NEXT (a + 1)\nvoid kernel(int a, int b) { b = NEXT; }",
+            "#define NEXT (a + 1)\nvoid kernel(int b, int a) { a = NEXT; }",
+        ),
+        (
+            "#define SWAP(p, q) (p) * q\nvoid kernel(int a, int b) { SWAP(a, b); b++; }",
+            "#define SWAP(p, q) (p) * q\nvoid kernel(int a, int c) { SWAP(a, c); c++; }",
+        ),
+        (
+            "#define NAME(p) (#p)\nvoid kernel(int a, int b) { NAME(a); }",
+            "#define NAME(p) (#p)\nvoid kernel(int b, int a) { NAME(b); }",
+        ),
+        (
+            "#define A 1\n#if defined(A)\nvoid kernel(int A) {}\n#endif",
+            "#define A 1\n#if defined(A)\nvoid kernel(int B) {}\n#endif",
         ),
         ("#define A 3\nint x;\nvoid kernel(void) {}", "#define A 3 int x;\nvoid kernel(void) {}"),
         (

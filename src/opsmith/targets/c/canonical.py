@@ -1,9 +1,10 @@
 """The canonical form of a C program: equal for programs that differ in names, comments and layout only.
 
-Locals, parameters and static functions and variables get names in the order in which they are declared, each in its
-scope; all that is seen outside (`kernel`, types, fields, labels) keeps its own. The parser expands no macros, so that a
-program whose macros are more than constants keeps all its names, as does one that it cannot read: two programs that
-differ are never given one form, and some that do not differ are given two.
+Locals, parameters (of macros too) and static functions and variables get names in the order in which they are declared,
+each in its scope; all that is seen outside (`kernel`, types, fields, labels) keeps its own, as does every other name
+that a macro mentions. The parser expands no macros, so that a program whose macros are more than constants and
+expressions in brackets keeps all its names, as does one that it cannot read: two programs that differ are never given
+one form, and some that do not differ are given two.
 
 Needs the extra `c` (tree-sitter, which reads no header).
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 NO_PARSER = "the language C: its parser is not installed; try: pip install 'opsmith[c]'"
 
-_SCOPES = frozenset({"function_definition", "compound_statement", "for_statement"})
+_SCOPES = frozenset({"function_definition", "compound_statement", "for_statement", "preproc_function_def"})
 _DECLARATIONS = frozenset({"declaration", "parameter_declaration", "function_definition"})
 _TAGGED = frozenset({"struct_specifier", "union_specifier", "enum_specifier"})
 _OPAQUE = frozenset({"attribute_specifier", "string_literal", "char_literal", "comment"})  # no names of variables
@@ -34,6 +35,7 @@ _WRAPPERS = frozenset(
 )
 _VALUES = frozenset({TokenKind.NUMBER, TokenKind.TEXT})
 _CONSTANT_MARKS = frozenset({"(", ")", "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "~"})
+_STATEMENT_MARKS = frozenset({";", "{", "}", "#"})  # of more than an expression, or of texts of arguments
 _PRAGMA_WORDS = """
 omp GCC ivdep unroll parallel for simd sections section single critical atomic barrier ordered master masked flush
 task taskwait taskloop teams target data private firstprivate lastprivate shared reduction schedule static dynamic
@@ -49,7 +51,9 @@ def write_canonical(source: str) -> str:
     text = "".join(character if character.isascii() else "?" for character in join_splices(source))
     lines = split_lines(join_splices(source))
     tree = _load_parser().parse(text.encode())
-    if tree.root_node.has_error or not all(map(_is_constant, _list_macros(lines))):
+    if tree.root_node.has_error or not all(
+        _is_constant(macro) or _is_expression(macro) for macro in _list_macros(lines)
+    ):
         return _join_tokens(lines, {})
     renaming = _Renaming(_find_fixed_names(lines))
     renaming.walk_tree(tree.root_node)
@@ -77,11 +81,16 @@ def _load_parser() -> Parser:
 
 
 def _find_fixed_names(lines: list[LogicalLine]) -> frozenset[str]:
-    """Names that directives mention: what a macro stands for is not seen in the tree, nor what a pragma means."""
+    """Names that directives mention: what a macro stands for is not seen in the tree, nor what a pragma means.
+
+    A macro's own parameters are not meant by it.
+    """
     names = set(_PRAGMA_WORDS.split())
     for line in lines:
         if line.is_directive and [token.text for token in line.tokens[1:2]] not in (["include"], ["pragma"]):
-            names.update(token.text for token in line.tokens if token.kind is TokenKind.NAME)
+            is_macro = line.tokens[1:] and line.tokens[1].text == "define"
+            own = {token.text for token in _split_macro(line.tokens[2:])[0]} if is_macro else set()
+            names.update(token.text for token in line.tokens if token.kind is TokenKind.NAME and token.text not in own)
     return frozenset(names)
 
 
@@ -91,10 +100,34 @@ def _list_macros(lines: list[LogicalLine]) -> list[Sequence[Token]]:
     return [tokens[2:] for tokens in directives if tokens[1:] and tokens[1].text == "define"]
 
 
+def _is_value(macro: Sequence[Token]) -> bool:
+    return _is_constant(macro) or _is_expression(macro)
+
+
 def _is_constant(macro: Sequence[Token]) -> bool:
     """Whether it stands for a number or text: neither for a declaration, as the parser might take it, nor for code."""
     has_value = any(token.kind in _VALUES for token in macro[1:])
     return has_value and all(token.kind in _VALUES or token.text in _CONSTANT_MARKS for token in macro[1:])
+
+
+def _is_expression(macro: Sequence[Token]) -> bool:
+    """Whether it stands for one expression in brackets, which declares nothing."""
+    body = [token.text for token in _split_macro(macro)[1]]
+    depth = 0
+    for place, text in enumerate(body, 1):
+        depth += (text == "(") - (text == ")")
+        if depth == 0 and place < len(body):  # also where no bracket opens it
+            return False
+    return bool(body) and body[-1] == ")" and depth == 0 and not _STATEMENT_MARKS.intersection(body)
+
+
+def _split_macro(macro: Sequence[Token]) -> tuple[Sequence[Token], Sequence[Token]]:
+    """The names of its parameters, and its body; a bracket that touches the name opens a list of parameters."""
+    is_function = len(macro) > 1 and macro[1].text == "(" and macro[1].place == macro[0].place + len(macro[0].text)
+    if not is_function:
+        return (), macro[1:]
+    end = next((place for place, token in enumerate(macro) if token.text == ")"), len(macro))
+    return [token for token in macro[2:end] if token.kind is TokenKind.NAME], macro[end + 1 :]
 
 
 @dataclass
@@ -130,6 +163,8 @@ class _Renaming:
         if node.type in _SCOPES or (node.type == "function_declarator" and not _is_definition(node)):
             self._scopes.append({})
             yield None
+        if node.type == "preproc_params":
+            self._declared.update({name.start_byte: len(self._scopes) - 1 for name in node.named_children})
         yield from reversed(node.children)
 
     def _note_declared(self, node: Node) -> None:
