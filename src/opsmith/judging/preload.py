@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import tempfile
 
 from opsmith.targets import get_target, is_own
@@ -33,7 +34,11 @@ def load_language(name: str) -> None:
 
 
 def load_libraries() -> None:
-    """What artefacts ask for when they are loaded: a confined process would have to look for it."""
+    """What artefacts ask for when they are loaded: a confined process would have to look for it.
+
+    Threads that wait for each other sleep: on busy processors, those that spin take seconds for what takes none.
+    """
+    os.environ["OMP_WAIT_POLICY"] = "passive"  # libgomp reads it when it is loaded
     for name in _LIBRARIES:
         with contextlib.suppress(OSError):
             ctypes.CDLL(name)
