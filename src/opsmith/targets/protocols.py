@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Task
+from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import Build, Dataflow, Solved, Traits
@@ -181,6 +181,15 @@ class Succeeding(Protocol):
 
 
 @runtime_checkable
+class Versioned(Protocol):
+    """What its verdicts mean depends on programs of this machine too: a compiler, a simulator."""
+
+    def describe_toolchain(self) -> str:
+        """In our own process: which they are, with versions and instruction set, in one short line."""
+        ...
+
+
+@runtime_checkable
 class Audited(Protocol):
     """It can judge a task file: whether a wrong answer would pass, and what does not matter."""
 
@@ -221,6 +230,21 @@ class Explained(Protocol):
 
     def explain_message(self, task: Task, message: str) -> str:
         """The message with such words explained; explaining it once more changes nothing."""
+        ...
+
+
+@runtime_checkable
+class Diagnosing(Protocol):
+    """It can say more of a program that failed while it ran: what a sanitizer sees, with the line."""
+
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        """In our own process, by several threads at once: findings that are added to the one at RUN; none: nothing is
+        known. It runs no code but in processes that are confined.
+
+        `inputs`: of the trial that failed, which a worker of the task's author has given.
+        """
         ...
 
 

@@ -54,6 +54,10 @@ class NativePrograms(ABC):
             return Checked(Stage("PARSE"), errors=errors)
         return Checked(Stage.RUN, self.canonical_form(source))
 
+    def describe_toolchain(self) -> str:
+        toolchain = find_toolchain()
+        return f"{toolchain.version} {find_isa().name}" if toolchain is not None else "no compiler"
+
     def build_program(self, task: Task, source: str) -> Build:
         requests = self._list_requests(task, source)
         threads = read_native_task(task.text)[1].threads
