@@ -80,12 +80,12 @@ class CommandTarget(NativeTasks):
         return read_programs(self.language.folder / self.language.tables.programs, self.suffix)
 
     def _list_form_errors(self, source: str) -> list[Diagnostic]:
-        most = self.language.tables.limits.source_kib << 10
+        limit = self.language.tables.limits.source_kib << 10
         size, longest = len(source.encode(errors="replace")), max(map(len, source.splitlines()), default=0)
         if not source.strip():
             return [Diagnostic("PARSE", "program", "nothing", f"a program of {self.language.tables.name}")]
-        if size > most:
-            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {most}")]
+        if size > limit:
+            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {limit}")]
         if longest > _LONGEST_LINE:
             return [Diagnostic("PARSE", "program", f"a line of {longest} characters", f"at most {_LONGEST_LINE}")]
         return [Diagnostic("PARSE", "program", "a NUL character", "text")] if "\0" in source else []

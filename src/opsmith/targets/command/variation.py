@@ -30,8 +30,8 @@ class VariedPrograms:
         return _exchange_word(program, rng.choice(self.programs), rng) if rng.random() < temperature / 2 else program
 
 
-def _exchange_word(program: str, other: str, rng: random.Random) -> str:
-    places, words = list(_WORD.finditer(program)), _WORD.findall(other)
+def _exchange_word(program: str, donor: str, rng: random.Random) -> str:
+    places, words = list(_WORD.finditer(program)), _WORD.findall(donor)
     if not places or not words:
         return program
     place = rng.choice(places)
