@@ -95,7 +95,7 @@ def test_its_entry_point_names_the_target(project, monkeypatch):
 
 @pytest.mark.parametrize("kind", [INTERPRETED, COMMAND, EXECUTED])
 def test_no_template_is_left_unfilled(tmp_path, kind):
-    folder = tmp_path / "My-ops"
+    folder = tmp_path / "Unfilled-ops"
     texts = {path: path.read_text() for path in write_project(folder, kind=kind)}
     assert not [path for path, text in texts.items() if "{{" in text or "{%" in text or "package" in path.parts]
     assert (folder / ".gitignore").is_file()
