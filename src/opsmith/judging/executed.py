@@ -24,6 +24,7 @@ from opsmith.running.nursery import Worker
 from opsmith.targets import Build, Built, Target, TrialResult
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.faults import of_kind, words_of
+from opsmith.targets.hidden import veil_lines
 from opsmith.targets.protocols import Diagnosing
 
 COMPILE = Stage("COMPILE")
@@ -163,7 +164,7 @@ class _Judging:
                 return inputs
             verdict = self._run_trial(HIDDEN_TRIAL, name, draws, inputs)
             if verdict is not None and (veiled := veil_verdict(verdict, name)) is not None:
-                return veiled
+                return replace(veiled, errors=veil_lines(veiled.errors))
         return None
 
     def _give_hidden(self) -> Iterator[tuple[str, int, Buffer | Verdict]]:
@@ -195,12 +196,14 @@ class _Judging:
         self.notes.update(dict.fromkeys(result.notes))
         if not result.errors and result.stage == Stage.MATCH:
             return None
-        errors = (*result.errors, *self._explain_failure(trial, result))
+        errors = (*result.errors[:1], *self._explain_failure(trial, result), *result.errors[1:])
         return self._make_verdict(result.stage, Outcome.REFUSED, errors)
 
     def _explain_failure(self, trial: int | str, result: TrialResult) -> Sequence[Diagnostic]:
-        """What the target can say of a failure at RUN, beside what was seen. It never changes a verdict otherwise."""
-        if result.stage != Stage.RUN or not isinstance(self.target, Diagnosing) or any(map(is_timeout, result.errors)):
+        """What the target can say of a failure beside what was seen. It never changes a verdict otherwise."""
+        if not isinstance(self.target, Diagnosing) or not result.errors or any(map(is_timeout, result.errors)):
+            return ()
+        if result.errors[0].kind not in self.target.explained_kinds:
             return ()
         self.execution.close()  # it may still be running
         answer = self.worker.ask_step("inputs", trial=trial)  # outputs may lie where they were
