@@ -1,7 +1,7 @@
 """A third language: the tiny target's tasks, and programs in C that define `long solve(long x)`.
 
-Candidates are built by the confined compiler and loaded into processes of their own. `text: sizes` of a task are tried
-beside the stated ones: the hidden ones of this language.
+Candidates are built by the confined compiler and loaded into processes of their own. Rows under
+`hidden` of a task are tried beside the stated ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tiny_target import TinyPython, read_yaml
 
 from opsmith.records import Diagnostic, Task
 from opsmith.running.compiler import CompileFailure, CompileOrder, CompileRefusal, run_compiler
-from opsmith.targets import Build, Checked, Trial
+from opsmith.targets import Build, Trial
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.interpreted import Case, ProgramError
 
@@ -90,14 +90,34 @@ class Breaking(Compiled):
         raise KeyError("a key")
 
 
+class Diagnosing(Compiled):
+    explained_kinds = frozenset({"RUN"})
+
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        return (Diagnostic("ASAN", finding.where, f"at {bytes(inputs).decode()}", "memory of its own", line=1),)
+
+
+class Unexplaining(Compiled):
+    explained_kinds = frozenset({"RUN"})
+
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        raise KeyError("a key")
+
+
+class Versioned(Compiled):
+    def describe_toolchain(self) -> str:
+        return "gcc 99"
+
+
 COMPILED, FAILING, BREAKING = Compiled(), Failing(), Breaking()
+DIAGNOSING, UNEXPLAINING, VERSIONED = Diagnosing(), Unexplaining(), Versioned()
 
 
 def double_task(hidden: Sequence[tuple[int, int, str]] = (), target: str = "compiled_target:COMPILED") -> Task:
     """Twice x, at stated sizes and at hidden ones: x, what is wanted, why it is left out."""
     text = json.dumps({"inputs": {"x": [3, 21]}, "want": [6, 42], "hidden": [list(row) for row in hidden]})
     return Task("double_0", target, text)
-
-
-def make_checked(source: str) -> Checked:
-    return COMPILED.check_program(double_task(), source)

@@ -58,6 +58,9 @@ def read_config(file: Path) -> dict[str, Any]:
             raise TaskError(f"{_find_place(file, text, key)}: {key}: given in a file; expected {NOT_IN_FILES[key]}")
         if key not in NAMES:
             raise TaskError(f"{_find_place(file, text, key)}: unknown key {key!r}; {_list_known(key)}")
+    if str(stated.get("target")).endswith(".toml"):
+        expected = "expected the option --target: a language file names programs that are executed"
+        raise TaskError(f"{_find_place(file, text, 'target')}: target: given {stated['target']!r}; {expected}")
     try:
         Settings(**stated)
     except ValidationError as error:

@@ -30,6 +30,12 @@ def test_bench_verify_prints_a_table(opsmith):
     assert "in batches:" not in done.out
 
 
+def test_bench_native_says_which_tasks_it_can_time(opsmith):
+    done = opsmith("bench", "native", "index_3", "--target", "step")
+    assert done.code == 2
+    assert "index_3 is a task of step; expected one of c; try --target c" in done.err
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

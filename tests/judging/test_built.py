@@ -139,3 +139,27 @@ def test_a_failure_at_hidden_sizes_tells_a_model_nothing_of_them(pool, source, s
     (words,) = (warning for warning in verdict.warnings if warning.startswith(FOR_PEOPLE))
     assert "x = 11" in words
     assert note in words
+
+
+def test_a_failure_at_run_is_explained_once_more_on_its_own_inputs(pool):
+    task = replace(HIDDEN, target="compiled_target:DIAGNOSING")
+    crash = "long solve(long x) { return x == 21 ? *(volatile long *)8 : 2 * x; }\n"
+    verdict = pool.verify(task, crash)
+    assert [error.kind for error in verdict.errors] == ["RUN", "ASAN"]
+    assert (verdict.errors[1].given, verdict.errors[1].line) == ('at {"x": 21}', 1)
+    hidden = pool.verify(task, crash.replace("21", "11"))
+    assert [(error.where, error.line) for error in hidden.errors] == [(NOT_SHOWN, None)] * 2
+    assert any('at {"x": 11}' in warning for warning in hidden.warnings)
+    wrong = pool.verify(task, "long solve(long x) { return 3 * x; }\n")
+    assert [error.kind for error in wrong.errors] == ["DATA"]
+
+
+def test_an_explanation_that_fails_changes_no_verdict(pool):
+    task = replace(TASK, target="compiled_target:UNEXPLAINING")
+    verdict = pool.verify(task, "long solve(long x) { return *(volatile long *)8; }\n")
+    assert (verdict.outcome, verdict.stage, len(verdict.errors)) == (Outcome.REFUSED, Stage.RUN, 1)
+    assert "KeyError: 'a key'" in verdict.warnings[0]
+
+
+def test_a_verdict_names_the_compiler_that_its_verifier_needs(pool):
+    assert pool.verify(replace(TASK, target="compiled_target:VERSIONED"), RIGHT).verifier == "compiled-1 (gcc 99)"

@@ -1,6 +1,7 @@
 """Statistics of measuring: intervals contain the truth, combine as they should, and claims follow one table."""
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -121,6 +122,27 @@ def test_a_claim_needs_both_clocks(
     precise: tuple[float, float, float], trusted: tuple[float, float, float], claim: Claim
 ) -> None:
     assert judge_ratio(Interval(*precise), Interval(*trusted)) is claim
+
+
+def draw_claims(truth: float, forged: float) -> Counter[Claim]:
+    """Of 40 measurements, where the program's own clock makes it so many times as fast as it is."""
+    claims: Counter[Claim] = Counter()
+    for seed in range(40):
+        precise = estimate_median(draw_ratios(truth * forged, 5, 20, 0.003, seed), resamples=400)
+        trusted = estimate_median(draw_ratios(truth, 5, 20, 0.02, 1000 + seed), resamples=400)
+        claims[judge_ratio(precise, trusted)] += 1
+    return claims
+
+
+@pytest.mark.parametrize("forged", [1.0, 1.2, 3.0])
+def test_noise_and_a_forged_clock_are_never_claimed_as_faster(forged: float) -> None:
+    assert draw_claims(1.0, forged)[Claim.FASTER] == 0
+
+
+def test_a_faster_program_is_claimed_as_such() -> None:
+    claims = draw_claims(1.5, 1.0)
+    assert claims[Claim.FASTER] >= 36, "the trusted interval misses one in twenty"
+    assert set(claims) <= {Claim.FASTER, Claim.REFUSED}
 
 
 def test_the_number_of_pairs_is_that_which_gives_the_width() -> None:

@@ -5,14 +5,25 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opsmith.cli.mutating import bench_mutation
-from opsmith.cli.options import AsJson, CandidateSeconds, TrustTasks, make_pool
+from opsmith.cli.options import (
+    AsJson,
+    CandidateSeconds,
+    TargetName,
+    TargetOptions,
+    TrustTasks,
+    make_pool,
+    read_target_options,
+)
 from opsmith.cli.progress import show_progress
 from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.judging.pool import Pool
 
 bench = typer.Typer(
     help="Measure verdicts, runs, pages and stores.",
@@ -72,6 +83,43 @@ def bench_verdicts(
         print(json.dumps({"summary": totals, "tasks": rows}))
     else:
         open_console().print(bench_table(rows, totals))
+
+
+@bench.command(name="native")
+def bench_native(
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")] = None,
+    target: TargetName = "c",
+    target_options: TargetOptions = None,
+    times: Annotated[int, typer.Option(min=1, help="Verdicts of each kind per task.")] = 10,
+    batch: Annotated[int, typer.Option(min=0, help="Candidates judged together; 0: none.")] = 64,
+    workers: Annotated[int, typer.Option(min=1, help="For the batch.")] = os.cpu_count() or 1,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Time verdicts on compiled candidates.
+
+    A row per task: a verdict on a candidate that must be built, on one whose build is kept, both in a warm worker; and
+    a batch. Candidates are the task's own program with a constant that makes each another one, so all of them pass.
+    """
+    from dataclasses import asdict
+
+    from opsmith.bench.native import measure_native, summarise_native
+    from opsmith.report.tables import open_console, records_table
+    from opsmith.suites import load_tasks
+
+    chosen = load_tasks(tuple(tasks or ("kernels",)), target, read_target_options(target_options))
+
+    def open_pool(size: int) -> Pool:
+        return make_pool(size, trust_tasks, None, None)
+
+    with show_progress("verdicts are timed") as tell:
+        rows = measure_native(chosen, open_pool, times, batch, workers, tell)
+    totals = summarise_native(rows)
+    if as_json:
+        print(json.dumps({"summary": totals, "tasks": [asdict(row) for row in rows]}))
+    else:
+        tables = (records_table([asdict(row) for row in rows], "verdicts"), records_table([totals], "all tasks"))
+        open_console().print(*tables)
 
 
 @bench.command(name="ui")

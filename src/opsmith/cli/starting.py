@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from opsmith.errors import UsageError
 from opsmith.terminal import write_document
 
 
@@ -21,16 +22,28 @@ def add_to(app: typer.Typer) -> None:
 def init_project(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty or not there yet.")],
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the project; default: the folder's.")] = None,
+    command: Annotated[
+        bool, typer.Option("--command", help="A language of commands: your compiler and simulator, in one TOML file.")
+    ] = False,
+    executed: Annotated[
+        bool, typer.Option("--executed", help="A language in Python whose programs are executed.")
+    ] = False,
 ) -> None:
     """Make a project of your own that works.
 
     A task, a small language as a target, settings of runs, tests.
     """
-    from opsmith.scaffold.project import write_project
+    from opsmith.scaffold.project import COMMAND, EXECUTED, INTERPRETED, write_project
 
-    for path in write_project(folder, name):
+    if command and executed:
+        raise UsageError("init: given --command and --executed; expected one of them")
+    kind = COMMAND if command else EXECUTED if executed else INTERPRETED
+    for path in write_project(folder, name, kind):
         print(path)
-    typer.echo(f"next: opsmith check {folder / 'tasks'}; opsmith run {folder / 'experiment.toml'}", err=True)
+    tasks = folder / ("problems" if command else "tasks")
+    target = f" --target {folder / 'language.toml'}" if command else ""
+    then = f"opsmith verify {tasks}{target}" if command else f"opsmith run {folder / 'experiment.toml'}"
+    typer.echo(f"next: opsmith check {tasks}; {then}", err=True)
 
 
 def new_task(

@@ -16,7 +16,6 @@ from opsmith.executors.wire import pack_message, read_record, refuse_error, unpa
 from opsmith.models import ChatModel, Request
 from opsmith.records import Boundary, Outcome, Task, Verdict, to_json
 from opsmith.settings import Settings
-from opsmith.targets import get_target
 
 MEMBERS_BUSINESS = {  # the settings that a member is told
     *("model", "noise", "workers", "candidate_seconds", "trial_seconds", "trust_tasks")
@@ -53,8 +52,7 @@ class ClusterMember:
         status = {"versions": list_versions(), "problem": ""}
         try:
             tasks = [read_record(Task, task) for task in order["tasks"]]
-            for name in {task.target for task in tasks}:
-                get_target(name)
+            status["versions"] = list_versions({task.target for task in tasks})
             with contextlib.ExitStack() as stack:
                 executor = stack.enter_context(LocalExecutor(self._read_settings(order), tasks))
                 stack.pop_all()  # it stays open as long as the member lives

@@ -52,7 +52,7 @@ class Roster:
         self.refused: dict[str, str] = {}  # by a machine's id: why
         self._failed: dict[str, int] = {}  # by a machine's id: starts
         self._ray, self._order, self._workers = ray, order, workers
-        self._versions = list_versions()
+        self._versions = list_versions({task["target"] for task in unpack_message(order)["tasks"]})
 
     async def refresh_members(self) -> list[ClusterMachine]:
         """The machines that are there now; a member is being started on each that has none and may have one."""

@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from opsmith.targets import get_target
+from opsmith.targets.capabilities import name_verifier
+
 PACKAGES = ("opsmith", "torch", "numpy")
 FOLDER = Path(__file__).parents[1]
+SUFFIXES = frozenset({".py", ".yaml", ".md", ".c", ".h"})
 PARTS = ("agents", "executors", "judging", "models", "problems", "records.py", "running", "suites", "targets")
 
 
-def list_versions() -> dict[str, str]:
-    """What this machine computes with."""
+def list_versions(targets: Iterable[str] = ()) -> dict[str, str]:
+    """What this machine computes with; what verifies programs of these targets, too."""
     packages = {name: metadata.version(name) for name in PACKAGES}
     machine = {"Python": platform.python_version(), "processor": platform.machine()}
-    return {**packages, **machine, "files of opsmith": _digest_rooms(FOLDER, PARTS)}
+    verifiers = {f"verifier of {name}": name_verifier(get_target(name)) for name in sorted(targets)}
+    return {**packages, **machine, **verifiers, "files of opsmith": _digest_rooms(FOLDER, PARTS)}
 
 
 def describe_differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
@@ -33,10 +38,10 @@ def describe_differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> 
 
 
 def _digest_rooms(folder: Path, rooms: Sequence[str]) -> str:
-    """A name for the text of all Python and task files in these parts of a folder."""
+    """A name for the text of all code, tasks and prompts in these parts of a folder."""
     digest = hashlib.sha256()
     paths = (path for room in rooms for path in (folder / room, *(folder / room).rglob("*")))
-    for file in sorted(path for path in paths if path.suffix in {".py", ".yaml"} and path.is_file()):
+    for file in sorted(path for path in paths if path.suffix in SUFFIXES and path.is_file()):
         digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]

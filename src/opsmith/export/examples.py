@@ -16,6 +16,7 @@ from opsmith.store import Store
 from opsmith.store.rows import RoundInfo
 from opsmith.store.verdicts import Answered, list_answered
 from opsmith.targets import get_target
+from opsmith.targets.capabilities import name_verifier
 
 TRAIN, TEST, MIXED = SPLITS = ("train", "test", "mixed")
 TEST_SHARE = 5  # one task of so many
@@ -50,7 +51,7 @@ class Examples:
 
 def examples_of(store: Store, run: str, every: bool) -> Examples:
     """Those of a run, by task; `every`: all right replies, isomorphic ones too."""
-    verifier = get_target(store.target_name(run)).verifier
+    verifier = name_verifier(get_target(store.target_name(run)))
     rounds = {round_.number: round_ for round_, _ in store.read_rounds(run)}
     tasks = sorted(store.read_tasks(run), key=lambda task: task.id)
     shown_names = {name for round_ in rounds.values() for name, _ in round_.demonstrations}

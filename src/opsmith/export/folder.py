@@ -13,7 +13,7 @@ from typing import Any
 from opsmith.errors import UsageError
 from opsmith.export.manifest import content_digest
 
-_LEFT_BY_TOOLS = ("__pycache__", ".pytest_cache", "build", ".git")  # what pip, pytest and git leave in a package
+_LEFT_BY_TOOLS = ("__pycache__", ".pytest_cache", "build", ".git")  # what pip, pytest, make and git leave in a package
 
 
 def check_free(folder: Path, manifest: str, kind: str) -> None:
@@ -84,6 +84,6 @@ def _list_files(folder: Path) -> Iterator[str]:
     """The paths of all files that no tool has left there."""
     for path in folder.rglob("*"):
         names = path.relative_to(folder).parts
-        is_by_tools = any(name in _LEFT_BY_TOOLS or name.endswith(".egg-info") for name in names)
+        is_by_tools = any(name in _LEFT_BY_TOOLS or name.endswith((".egg-info", ".so")) for name in names)
         if not is_by_tools and (path.is_file() or path.is_symlink()):
             yield "/".join(names)

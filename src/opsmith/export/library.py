@@ -108,6 +108,7 @@ def _library_files(
         "missing": missing,
         "requirements": list(target.requirements),
         "usage": target.describe_usage(name, solved),
+        "builds": sorted({operator.verdict.build for operator in operators} - {""}),
         "proof": target.describe_proof(name),
         "ownership": target.describe_ownership(name),
         "opsmith": metadata.version("opsmith"),

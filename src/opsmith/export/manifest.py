@@ -89,7 +89,9 @@ def _operator_record(operator: SolvedOperator) -> dict[str, Any]:
 
 def _verdict_record(verdict: Verdict) -> dict[str, Any]:
     """Without times and errors of rounding, which differ from machine to machine."""
+    built = {"build": verdict.build} if verdict.build else {}
     return {
+        **built,
         "verifier": verdict.verifier,
         "outcome": verdict.outcome.value,
         "stage": verdict.stage.name,

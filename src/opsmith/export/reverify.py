@@ -17,6 +17,7 @@ from opsmith.store.database import Row
 from opsmith.store.queries import KeptExperience, Tally
 from opsmith.store.verdicts import Judgement, list_judgements, read_programs, reverdict_rows, verdict_of
 from opsmith.targets import get_target
+from opsmith.targets.capabilities import name_verifier
 
 Judge = Callable[[Task, Sequence[str]], list[Verdict]]  # the verdicts on programs of one task, in order
 Told = Callable[[str], None]
@@ -83,7 +84,7 @@ class Reverified:
 def reverify_run(store: Store, run: str, judge: Judge, report: Told = lambda _: None) -> Reverified:
     """Judge a run's candidates that today's verifier has not seen. `report` hears of each task that is judged."""
     info = store.summarise_run(store.find_run(run)).info
-    today = get_target(store.target_name(info.id)).verifier
+    today = name_verifier(get_target(store.target_name(info.id)))
     missing = _find_missing(list_judgements(store, info.id, today))
     unjudged = list(_judge_missing(store, info.id, missing, judge, report))
     now, solutions = list_judgements(store, info.id, today), store.read_experiences(info.id)

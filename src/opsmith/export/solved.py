@@ -50,7 +50,7 @@ class SolvedOperator:
 
     @property
     def as_solved(self) -> Solved:
-        return Solved(self.name, self.task, self.source, describe_facts(self))
+        return Solved(self.name, self.task, self.source, describe_facts(self), self.verdict.build)
 
 
 def operators_of(store: Store, run: str, pool: Pool) -> list[SolvedOperator]:
@@ -172,6 +172,7 @@ def describe_facts(operator: SolvedOperator) -> dict[str, str]:
         "cost": origin.sample_usage and _format_usage(origin.sample_usage),
         "found right by": origin.verdict and f"verifier {origin.verdict.verifier}, {origin.verdict.trials} trials",
         "verdict now": f"{verdict.outcome}: verifier {verdict.verifier}, {verdict.trials} trials",
+        "built with": verdict.build,
         "note": "the program equals an example of its own prompt" if origin.contaminated else None,
     }
     return {name: str(fact) for name, fact in phrases.items() if fact}

@@ -16,13 +16,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opsmith.judging.answers import HIDDEN_TRIAL, check_diagnostic, check_findings, read_verdict
-from opsmith.judging.execution import Execution, NotStartedError
+from opsmith.judging.execution import Execution, NotStartedError, is_timeout
 from opsmith.judging.verifier import charge_error, larger_error, leave_unjudged, veil_verdict
-from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
+from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.running.arena import Buffer
 from opsmith.running.nursery import Worker
 from opsmith.targets import Build, Built, Target, TrialResult
-from opsmith.targets.faults import of_kind
+from opsmith.targets.capabilities import name_verifier
+from opsmith.targets.faults import of_kind, words_of
+from opsmith.targets.hidden import veil_lines
+from opsmith.targets.protocols import Diagnosing
 
 COMPILE = Stage("COMPILE")
 
@@ -76,9 +79,9 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
         return verdict
     checked = _read_result(examined)
     warnings = tuple(map(str, examined["warnings"]))
-    name = Candidate(worker.source).id
+    name, verifier = Candidate(worker.source).id, name_verifier(target)
     blank = Verdict(
-        name, checked.stage, Outcome.REFUSED, Boundary.CANDIDATE, checked.errors, warnings, verifier=target.verifier
+        name, checked.stage, Outcome.REFUSED, Boundary.CANDIDATE, checked.errors, warnings, verifier=verifier
     )
     if checked.stage != Stage.RUN:
         return blank
@@ -91,11 +94,10 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
             return replace(blank, stage=COMPILE, errors=build.errors)
     trials = [(str(trial), int(draws)) for trial, draws in examined["trials"]]
     try:
-        execution = start(build)
+        with closing(start(build)) as execution:
+            return _Judging(target, blank, worker, execution).reach_verdict(trials)
     except NotStartedError as error:
-        return leave_unjudged(worker.source, error.charged_to, error.finding, target.verifier)
-    with closing(execution):
-        return _Judging(blank, worker, execution).reach_verdict(trials)
+        return leave_unjudged(worker.source, error.charged_to, error.finding, verifier)
 
 
 def _build_beside(target: Target, worker: TaskWorker) -> Build | Verdict | None:
@@ -131,6 +133,7 @@ def build_checked(target: Built, task: Task, source: str) -> Build:
 class _Judging:
     """The trials of one program, until one fails."""
 
+    target: Target
     blank: Verdict
     worker: TaskWorker
     execution: Execution
@@ -161,7 +164,7 @@ class _Judging:
                 return inputs
             verdict = self._run_trial(HIDDEN_TRIAL, name, draws, inputs)
             if verdict is not None and (veiled := veil_verdict(verdict, name)) is not None:
-                return veiled
+                return replace(veiled, errors=veil_lines(veiled.errors))
         return None
 
     def _give_hidden(self) -> Iterator[tuple[str, int, Buffer | Verdict]]:
@@ -177,22 +180,41 @@ class _Judging:
             yield str(answer["name"]), int(answer["draws"]), answer["blobs"][0]
 
     def _run_trial(self, trial: int | str, name: str, draws: int, inputs: Buffer) -> Verdict | None:
+        """The verdict that a trial brings; None: it was passed, or counts as nobody's fault."""
         outputs = self.execution.ask_outputs(name, inputs)
         if isinstance(outputs, Diagnostic):
-            self.trials += draws
-            return self._make_verdict(Stage.RUN, Outcome.REFUSED, (outputs,))
-        answer = self.worker.ask_step("compare", [outputs], trial=trial)
-        if verdict := self.worker.read_verdict(answer):
-            return verdict
-        return None if "left_out" in answer else self._weigh_result(_read_result(answer), draws)
-
-    def _weigh_result(self, result: TrialResult, draws: int) -> Verdict | None:
+            result = TrialResult(Stage.RUN, (outputs,))
+        else:
+            answer = self.worker.ask_step("compare", [outputs], trial=trial)
+            if verdict := self.worker.read_verdict(answer):
+                return verdict
+            if "left_out" in answer:
+                return None
+            result = _read_result(answer)
         self.trials += draws
         self.largest = larger_error(self.largest, result.max_abs_error)
         self.notes.update(dict.fromkeys(result.notes))
-        if result.errors or result.stage != Stage.MATCH:
-            return self._make_verdict(result.stage, Outcome.REFUSED, result.errors)
-        return None
+        if not result.errors and result.stage == Stage.MATCH:
+            return None
+        errors = (*result.errors[:1], *self._explain_failure(trial, result), *result.errors[1:])
+        return self._make_verdict(result.stage, Outcome.REFUSED, errors)
+
+    def _explain_failure(self, trial: int | str, result: TrialResult) -> Sequence[Diagnostic]:
+        """What the target can say of a failure beside what was seen. It never changes a verdict otherwise."""
+        if not isinstance(self.target, Diagnosing) or not result.errors or any(map(is_timeout, result.errors)):
+            return ()
+        if result.errors[0].kind not in self.target.explained_kinds:
+            return ()
+        self.execution.close()  # it may still be running
+        answer = self.worker.ask_step("inputs", trial=trial)  # outputs may lie where they were
+        place = self.worker.task, self.worker.source
+        try:
+            findings = self.target.explain_failure(*place, answer["blobs"][0], result.errors[0])
+            check_findings(findings)
+        except Exception as error:
+            self.notes[f"{FOR_PEOPLE}the failure could not be explained: {words_of(error)}"] = None
+            return ()
+        return findings
 
     def _make_verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
         warnings = (*self.blank.warnings, *self.notes)

@@ -17,6 +17,7 @@ from opsmith.running.sandbox import Sandbox
 from opsmith.targets import Build, is_own
 
 _LARGEST_ANSWER = len(BROKEN) + 4 * LONGEST_ERROR  # bytes: a character has at most four
+_TOO_LATE = "no outputs within"  # how findings on timeouts begin
 _START_S = 30.0  # for importing the target
 
 
@@ -50,6 +51,14 @@ class NotStartedError(Exception):
         where, given = (f"target {target}", fault) if fault else ("the candidate's process", f"one that {ended}")
         expected, remedy = "a process that is confined and waits for inputs", "mend the target there" if fault else ""
         self.finding = Diagnostic(self.charged_to.name, where, given, expected, remedy)
+
+
+class NotRunError(NotStartedError):
+    """Commands could not be run on a program: not the candidate's doing either."""
+
+    def __init__(self, target: str, reason: str) -> None:
+        super().__init__(target, reason)
+        self.finding = Diagnostic("SANDBOX", f"commands of target {target}", reason, "commands that can be run")
 
 
 @dataclass
@@ -95,7 +104,7 @@ class CandidateProcess:
         if end == self.end:
             seconds, what, option = (limits.candidate, "all trials", OPTIONS["candidate"])
         remedy = f"look for a loop or a wait; {option} sets the limit"
-        return _refuse_run(trial, f"no outputs within {seconds:g} s for {what}", remedy)
+        return _refuse_run(trial, f"{_TOO_LATE} {seconds:g} s for {what}", remedy)
 
 
 def start_process(launcher: Launcher, task: Task, source: str, build: Build | None) -> CandidateProcess:
@@ -116,6 +125,11 @@ def start_process(launcher: Launcher, task: Task, source: str, build: Build | No
         launcher.nursery.kill(process)
         raise NotStartedError(task.target, "", _read_words(answer.removeprefix(BROKEN)))
     return CandidateProcess(launcher.nursery, process, launcher.limits, time.monotonic() + launcher.limits.candidate)
+
+
+def is_timeout(finding: Diagnostic) -> bool:
+    """Whether it says that a limit of time was passed."""
+    return finding.given.startswith(_TOO_LATE)
 
 
 def _read_words(error: bytes) -> str:

@@ -27,14 +27,14 @@ from opsmith.errors import OpsmithError, TargetError, UsageError, VerifierError
 from opsmith.judging.answers import read_verdict
 from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
-from opsmith.judging.execution import CandidateProcess, Launcher, start_process
+from opsmith.judging.execution import Execution, Launcher, NotStartedError, start_process
 from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
 from opsmith.judging.trust import is_bundled
 from opsmith.judging.verifier import leave_unjudged
 from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
-from opsmith.targets import Build, Built, Executed, Loaded, Target, get_target, is_own
+from opsmith.targets import Build, Built, Commanded, Executed, Loaded, Target, get_target, is_own
 from opsmith.targets.protocols import Audited
 
 Found = TypeVar("Found")
@@ -141,8 +141,21 @@ class Pool:
         return [verdict_by_source[source] for source in sources]
 
     def cost(self, task: Task, source: str) -> dict[str, Any]:
-        """The figures of the target's cost model, for which authors' fns are run. Raises UsageError, VerifierError."""
+        """The figures of the target's cost model, for which authors' fns are run, or the cycles that its simulator
+        counts. Raises UsageError, VerifierError."""
+        target = _find_executing(task)
+        if isinstance(target, Commanded):
+            return self._count_cycles(target, task, source)
         return self._ask_figures("cost", task, source)
+
+    def _count_cycles(self, target: Commanded, task: Task, source: str) -> dict[str, Any]:
+        from opsmith.judging.commanded import count_cycles  # noqa: PLC0415 - few languages need it
+
+        try:
+            with self._asking_of(task, source, False) as worker:
+                return count_cycles(target, worker, self._limits)
+        except (_WorkerLostError, NotStartedError) as error:
+            raise VerifierError(f"cost of task {task.id}: {error}") from error
 
     def timings(self, task: Task, source: str, candidates: Sequence[str] = ()) -> dict[str, Any]:
         """How long verdicts on this task take (`bench.timings`). Raises UsageError, VerifierError."""
@@ -177,12 +190,16 @@ class Pool:
         with self._lend_worker(task, fresh) as worker:
             yield TaskWorker(worker, task, source, self._limits.of_task)
 
-    def _start_built(self, target: Target, task: Task, source: str) -> CandidateProcess:
+    def _start_built(self, target: Target, task: Task, source: str) -> Execution:
         """A process of a program that was judged already. Raises NotStartedError, VerifierError."""
         build = build_checked(target, task, source) if isinstance(target, Built) else None
         return self._start_process(target, task, source, build)
 
-    def _start_process(self, target: Target, task: Task, source: str, build: Build | None) -> CandidateProcess:
+    def _start_process(self, target: Target, task: Task, source: str, build: Build | None) -> Execution:
+        if isinstance(target, Commanded):
+            from opsmith.judging.commanded import start_commands  # noqa: PLC0415 - few languages need it
+
+            return start_commands(target, task, build, self._limits)
         nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
         return start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
 

@@ -25,6 +25,7 @@ from opsmith.records import Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
+from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.protocols import GUARDIAN
 
 _NO_SAY = {
@@ -60,7 +61,11 @@ def run_info(
         for name, value in plain_settings(settings).items()
         if name not in _NO_SAY and (name, value) not in _SINCE.items()
     }
-    versions = {"opsmith": metadata.version("opsmith"), "target": target.name, "verifier": verifier or target.verifier}
+    versions = {
+        "opsmith": metadata.version("opsmith"),
+        "target": target.name,
+        "verifier": verifier or name_verifier(target),
+    }
     deciders = {
         "settings": {name: value for name, value in deciding.items() if name not in _NAMED_OTHERWISE},
         "model": model.name,

@@ -16,7 +16,7 @@ from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo, experience_rows, run_rows, session_end_row, session_row
 from opsmith.targets import Target, get_target
-from opsmith.targets.capabilities import earlier_verifiers
+from opsmith.targets.capabilities import earlier_verifiers, name_verifier
 from opsmith.targets.protocols import GUARDIAN
 
 
@@ -51,7 +51,7 @@ def choose_run(store: Store, target: Target, info_of: Callable[[str], RunInfo]) 
 
     One that an earlier verifier began and that nobody finished goes on: its replies were paid for.
     """
-    today = info_of(target.verifier)
+    today = info_of(name_verifier(target))
     if store.read_info(today.id) is None:
         for verifier in earlier_verifiers(target):
             earlier = info_of(verifier)

@@ -112,8 +112,9 @@ def write_measurement(measurement: SpeedMeasurement) -> dict[str, Any]:
 
 def read_measurement(data: Mapping[str, Any]) -> SpeedMeasurement:
     """The measurement of a JSON form. Raises RecordError."""
-    if data.get("version") != VERSION:
-        raise RecordError(f"measurement: given version {data.get('version')!r}; expected {VERSION}")
+    version = data.get("version") if isinstance(data, Mapping) else None
+    if version != VERSION:
+        raise RecordError(f"measurement: given version {version!r}; expected {VERSION}")
     try:
         values = {name: value for name, value in data.items() if name != "version"}
         values["grade"], values["unit"] = MeasuringGrade(values["grade"]), TimeUnit(values["unit"])

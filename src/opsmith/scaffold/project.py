@@ -1,6 +1,6 @@
 """`opsmith init`: which files does a project of one's own begin with?
 
-They are rendered from the templates under `project/`, with the project's name and that of its Python package.
+They are rendered from the templates of its kind, with the project's name and that of its Python package.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from opsmith.errors import UsageError
 
 SUFFIX = ".jinja"
+INTERPRETED, COMMAND, EXECUTED = "project", "command_project", "executed_project"  # kinds: folders of templates
 RENAMED = {"gitignore": ".gitignore"}  # packages do not carry files that begin with a dot
 
 
@@ -28,14 +29,17 @@ class Name:
     package: str
 
 
-def write_project(folder: Path, name: str | None = None) -> tuple[Path, ...]:
+def write_project(folder: Path, name: str | None = None, kind: str = INTERPRETED) -> tuple[Path, ...]:
     """Write a new project into `folder`, which must be empty or not there yet: the files written.
+
+    `kind`: INTERPRETED, with tasks in STeP and in a language of its own; COMMAND, with a language of a TOML file;
+    EXECUTED, with a language whose candidates are executed.
 
     Errors  UsageError when something is there already, or the name is none for a package; nothing is written then
     """
     named = name_of(name if name is not None else folder.resolve().name)
     _refuse_content(folder)
-    texts = {folder / path: text for path, text in render_project(named)}
+    texts = {folder / path: text for path, text in render_project(named, kind)}
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -59,12 +63,12 @@ def name_of(text: str) -> Name:
     return Name(text, package)
 
 
-def render_project(name: Name) -> Iterator[tuple[PurePosixPath, str]]:
+def render_project(name: Name, kind: str = INTERPRETED) -> Iterator[tuple[PurePosixPath, str]]:
     """Every file of the project: its path in the folder, and its text."""
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  (only this command needs it)
 
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-    for path, template in _find_templates(files("opsmith.scaffold").joinpath("project"), PurePosixPath()):
+    for path, template in _find_templates(files("opsmith.scaffold").joinpath(kind), PurePosixPath()):
         text = environment.from_string(template.read_text(encoding="utf-8"))
         folders = [
             name.package if folder_name == "package" else RENAMED.get(folder_name, folder_name)

@@ -23,6 +23,7 @@ from opsmith.problems.files.reading import is_problem_file
 from opsmith.records import Task
 from opsmith.targets import Target, get_target
 from opsmith.targets.faults import charged_to_target, of_kind
+from opsmith.targets.lookup import WHY_NOT_STATED, is_language_file
 from opsmith.targets.problem import NAME as PROBLEM_FILE
 from opsmith.targets.problem import refuse_without_language
 from opsmith.targets.protocols import Adapting, Configured, Suffixed
@@ -177,6 +178,9 @@ def _find_target(name: str, path: Path) -> Target:
     """The target that a file states. A file may come from anybody, so it cannot make the standard library run."""
     if name.partition(":")[0].partition(".")[0] in sys.stdlib_module_names:
         raise TaskError(f"{path}: target: given {name}; expected the name of a target; try: `opsmith tasks` shows some")
+    if is_language_file(name):
+        expected = f"expected the option --target: {WHY_NOT_STATED}"
+        raise TaskError(f"{path}: target: given {name} in a file of tasks; {expected}")
     try:
         target = get_target(name, str(path))
         _ = target.read_task

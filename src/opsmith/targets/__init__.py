@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from opsmith.targets.lookup import BUILT_IN, TARGETS, get_target, is_known_elsewhere, is_own
 from opsmith.targets.programs import Build
-from opsmith.targets.protocols import Built, Executed, Hosted, Loaded, Policy, Sampler, Target
+from opsmith.targets.protocols import Built, Commanded, Executed, Hosted, Loaded, Policy, Sampler, Target
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult, is_lack_of_memory, list_runnable
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Build",
     "Built",
     "Checked",
+    "Commanded",
     "Executed",
     "Hosted",
     "Loaded",

@@ -20,6 +20,7 @@ from opsmith.targets.protocols import (
     Scripted,
     Succeeding,
     Target,
+    Versioned,
 )
 from opsmith.targets.trial import Trial
 
@@ -71,9 +72,19 @@ def run_reference(target: Target, trial: Trial) -> object:
     return target.run_reference(trial) if isinstance(target, Referenced) else None
 
 
+def name_verifier(target: Target) -> str:
+    """The version of what a verdict means, here and now: verdicts of equal names are equal."""
+    return f"{target.verifier}{_describe_toolchain(target)}"
+
+
 def earlier_verifiers(target: Target) -> Sequence[str]:
     """The versions whose unfinished runs go on under today's."""
-    return target.earlier_verifiers if isinstance(target, Succeeding) else ()
+    earlier = target.earlier_verifiers if isinstance(target, Succeeding) else ()
+    return [f"{name}{_describe_toolchain(target)}" for name in earlier]
+
+
+def _describe_toolchain(target: Target) -> str:
+    return f" ({target.describe_toolchain()})" if isinstance(target, Versioned) else ""
 
 
 def estimate_cost(target: Target, task: Task, source: str) -> Mapping[str, Any]:

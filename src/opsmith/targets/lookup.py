@@ -30,11 +30,12 @@ def _import_c() -> Target:
 
 TARGETS: dict[str, Callable[[], Target]] = {"step": _import_step, "problem": _import_problem, "c": _import_c}
 BUILT_IN = frozenset(TARGETS)
+WHY_NOT_STATED = "a language file names programs that are executed, so that no other file may choose it"
 _NEEDED = tuple(name for name in (*Target.__annotations__, *vars(Target)) if not name.startswith("_"))
 
 
 def get_target(name: str, near: str = "") -> Target:
-    """The target of that name: built in, installed, or `module:attribute`.
+    """The target of that name: built in, installed, `module:attribute`, or the path of a language's TOML file.
 
     Raises UsageError when there is none (`near`: a file beside which its project may lie, which is then named), and
     TargetError when its own code fails or it lacks what every target has.
@@ -43,6 +44,8 @@ def get_target(name: str, near: str = "") -> Target:
         return _get_registered(name)
     if name in _INSTALLED:
         return _INSTALLED[name]
+    if is_language_file(name):
+        return _INSTALLED.setdefault(name, _read_language_file(name))
     if ":" in name:
         module, _, attribute = name.partition(":")
         return _import_target(name, module, attribute, near)
@@ -53,7 +56,17 @@ def get_target(name: str, near: str = "") -> Target:
     raise UsageError(f"target {name!r}: no such target; known: {names}")
 
 
-_INSTALLED: dict[str, Target] = {}  # by entry point: a look at all installed packages takes milliseconds
+_INSTALLED: dict[str, Target] = {}  # by entry point or file: a look at all installed packages takes milliseconds
+
+
+def is_language_file(name: str) -> bool:
+    """Whether a target's name is the path of a TOML file: what `targets/command` reads."""
+    return name.endswith(".toml")
+
+
+def _read_language_file(name: str) -> Target:
+    target: Target = import_module("opsmith.targets.command").load_language(name)
+    return target
 
 
 def is_own(name: str) -> bool:
@@ -63,7 +76,8 @@ def is_own(name: str) -> bool:
 
 def is_known_elsewhere(target: Target) -> bool:
     """Whether another process finds this target by its name; one that was only registered in this process is not."""
-    is_named = target.name in BUILT_IN or target.name in _entry_points() or ":" in target.name
+    is_outside = ":" in target.name or is_language_file(target.name)
+    is_named = is_outside or target.name in BUILT_IN or target.name in _entry_points()
     return is_named and get_target(target.name) is target
 
 

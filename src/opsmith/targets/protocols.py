@@ -11,15 +11,16 @@ Methods that execute code of a task's author (`list_trials`, `run_programs`, `ru
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Task
+from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import Build, Dataflow, Solved, Traits
+from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 PROPOSER, GUARDIAN = "proposer", "guardian"  # roles of agents
@@ -131,6 +132,20 @@ class Loaded(Protocol):
 
 
 @runtime_checkable
+class Commanded(Protocol):
+    """The artefacts of a build are run by commands, as a simulator runs them: each run is a confined process of its
+    own."""
+
+    def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[CommandRun]:
+        """In our own process, by several threads at once: the runs that compute a trial's outputs, which are what they
+        give, one after the other. Nothing is executed here.
+
+        Raises ValueError for inputs that `encode_inputs` did not write: they come from a process of the task's author.
+        """
+        ...
+
+
+@runtime_checkable
 class HidesSizes(Protocol):
     """Candidates are also tried at sizes drawn for each of them: the hidden sizes.
 
@@ -163,6 +178,15 @@ class Succeeding(Protocol):
     """Its verifier follows earlier ones whose unfinished runs go on under today's."""
 
     earlier_verifiers: Sequence[str]
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """What its verdicts mean depends on programs of this machine too: a compiler, a simulator."""
+
+    def describe_toolchain(self) -> str:
+        """In our own process: which they are, with versions and instruction set, in one short line."""
+        ...
 
 
 @runtime_checkable
@@ -206,6 +230,23 @@ class Explained(Protocol):
 
     def explain_message(self, task: Task, message: str) -> str:
         """The message with such words explained; explaining it once more changes nothing."""
+        ...
+
+
+@runtime_checkable
+class Diagnosing(Protocol):
+    """It can say more of a program that failed when it ran: what a sanitizer sees, with the line."""
+
+    explained_kinds: Collection[str]  # of a first finding that it looks into: RUN, and kinds of its own
+
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        """In our own process, by several threads at once: findings that are added to this one; none: nothing is
+        known. It runs no code but in processes that are confined.
+
+        `inputs`: of the trial that failed, which a worker of the task's author has given.
+        """
         ...
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from dataclasses import dataclass
@@ -9,20 +10,20 @@ from pathlib import Path
 
 import pytest
 from export.installs import install_package, link_packages, run_python
+from export.stores import RUN, Said, info, write_run
 from targets.native.programs import needs_compiler
 
 import opsmith
-from opsmith.export.folder import write_texts
-from opsmith.export.pages import render_page
+from opsmith.export.library import export_library
+from opsmith.judging.pool import Pool
+from opsmith.records import Task
 from opsmith.suites import load_tasks
-from opsmith.targets.c.library.package import write_package
-from opsmith.targets.programs import Solved
+from opsmith.targets.native.flags import find_isa
 
 SUITES = Path(opsmith.__file__).parent / "suites"
 THREADS = Path(__file__).parents[2] / "fixtures" / "kernels" / "threads"
 KERNELS = ("rms_norm", "int8_gemm", "row_max_argmax", "layer_norm", "masked_attention", "top_k")
 STEP = ("index_0", "etoe_3")
-BUILD = "gcc -march=x86-64 -O3"
 
 pytestmark = needs_compiler
 
@@ -56,27 +57,42 @@ class Installed:
     packages: Path
 
 
-def list_operators() -> list[Solved]:
+def list_solved() -> list[tuple[Task, Said]]:
+    """Nine operators: bf16, fp16, int8, int64, numbers, two outputs, two threads, parameters, rows of zeros and ones."""
     tasks = load_tasks([str(SUITES / "kernels" / f"{name}.yaml") for name in KERNELS] + list(STEP), "c")
     plain = {path.stem: path for suite in ("kernels", "step26") for path in (SUITES / suite / "plain").glob("*.c")}
     (threaded,) = load_tasks([str(SUITES / "kernels" / "row_sum.yaml")], "c", {"threads": "2"})
-    operators = [Solved(task.id, task, plain[task.id].read_text(), {"model": "none"}, BUILD) for task in tasks]
-    return [*operators, Solved("row_sum", threaded, (THREADS / "row_sum.c").read_text(), {}, BUILD)]
+    sources = [(task, plain[task.id]) for task in tasks] + [(threaded, THREADS / "row_sum.c")]
+    return [(task, Said(path.read_text(), True)) for task, path in sources]
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Installed:
-    """Nine operators: bf16, fp16, int8, int64, scalars, two outputs, two threads, parameters, multihot."""
+    """The library of a run in C, judged, written and installed."""
     folder, packages = tmp_path_factory.mktemp("made") / "c-ops", tmp_path_factory.mktemp("bare") / "packages"
-    operators = list_operators()
-    files = write_package("c_ops", operators)
-    facts = {"name": "c_ops", "operators": operators, "requirements": ["torch>=2.6"]}
-    files |= {"pyproject.toml": render_page("pyproject.toml.jinja", facts), "README.md": "", "LICENSE": ""}
-    write_texts(folder, files)
+    solved = list_solved()
+    said = {task.id: [reply] for task, reply in solved}
+    store = write_run(folder.parent / "runs", said, [task for task, _ in solved], info("c"))
+    with store, Pool(2) as pool:
+        exported = export_library(store, RUN, folder, None, pool)
+        assert not exported.refused, [operator.verdict.message for operator in exported.refused]
+        first = (folder / "manifest.json").read_bytes()
+        (folder / "c_ops" / "libc_ops.so").touch()  # what make leaves
+        export_library(store, RUN, folder, None, pool)
+        assert (folder / "manifest.json").read_bytes() == first
     link_packages(packages, "torch", "pytest")
     result = install_package(folder, packages)
     assert result.returncode == 0, result.stderr
     return Installed(folder, packages)
+
+
+def test_a_library_says_what_its_programs_were_judged_with(installed: Installed) -> None:
+    manifest = json.loads((installed.folder / "manifest.json").read_text())
+    builds = {record["function"]: record["verdict_now"]["build"] for record in manifest["operators"]}
+    assert set(builds) == {*KERNELS, *STEP, "row_sum"}
+    assert all(f"-march={find_isa().name} -O3" in build for build in builds.values())
+    assert [name for name, build in builds.items() if "-fopenmp " in build] == ["row_sum"]
+    assert re.search(r"Judged as compiled by gcc [\d.]+", (installed.folder / "README.md").read_text())
 
 
 def test_an_installed_library_passes_its_own_tests(installed: Installed, tmp_path: Path) -> None:
@@ -107,7 +123,7 @@ def test_make_builds_a_library_for_c_and_a_wrong_program_fails_the_tests(install
     command = ["gcc", "-Wall", "-Wextra", "-pedantic", "-Werror", include, "caller.c", str(library), "-o", "caller"]
     subprocess.run(command, cwd=tmp_path, check=True)
     called = subprocess.run([str(tmp_path / "caller")], capture_output=True, text=True, check=True)
-    assert called.stdout == "5 7 1 0 x86-64\n"
+    assert called.stdout == f"5 7 1 0 {find_isa().name}\n"
 
     source = folder / "c_ops" / "csrc" / "row_max_argmax.c"
     source.write_text(source.read_text().replace("] > x[", "] < x["))
@@ -134,4 +150,4 @@ shared_object.find_missing_features = lambda isa, features: ["avx512f"]
 c_ops.row_sum(torch.ones(2, 2))
 """
     lacking = run_python("-c", code, cwd=tmp_path, packages=installed.packages)
-    assert "OperatorError: c_ops: built for x86-64: given a processor without avx512f" in lacking.stderr
+    assert "given a processor without avx512f; expected them; try: ISA=" in lacking.stderr

@@ -92,7 +92,7 @@ from pathlib import Path
 from unseen import FAMILIES, LARGE
 from opsmith.models.sampling import sample_programs
 for task in (*FAMILIES[1::2], *LARGE):
-    assert len(sample_programs(task, 2, 1.0)) == 2
+    assert len(sample_programs(task, 1, 1.0)) == 1
 assert "torch" not in sys.modules
 print(int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024)
 """

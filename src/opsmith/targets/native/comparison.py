@@ -39,6 +39,16 @@ def judge_outputs(name: str, data: NativeTrialData, outputs: bytes | memoryview)
     return _compare_passes(data, [bytes(pass_) for pass_ in passes])
 
 
+def judge_pass(name: str, data: NativeTrialData, outputs: bytes) -> TrialResult:
+    """The result of a trial whose program ran once on every draw. Raises TaskFault."""
+    expected = data.layout.outputs_size
+    if len(outputs) != expected:
+        finding = Diagnostic("RUN", name, f"{len(outputs)} bytes of outputs", f"{expected} bytes", "write every output")
+        return TrialResult(Stage.RUN, (finding,))
+    agreement = _compare_pass(data, outputs)
+    return TrialResult(Stage.MATCH, agreement.errors, agreement.max_abs_error)
+
+
 def _compare_passes(data: NativeTrialData, passes: Sequence[bytes]) -> TrialResult:
     distinct = list(dict.fromkeys(passes))
     agreements = [_compare_pass(data, outputs) for outputs in distinct]

@@ -15,10 +15,11 @@ from opsmith.targets.native.task import NativeOptions
 _WORDS = {"torch.randn": "normal"}  # as problem files call it
 
 
-def write_statement(problem: Problem, options: NativeOptions, name: str = "") -> str:
-    """The mapping as canonical YAML; `name`: what its file calls the problem, if it does."""
+def write_statement(problem: Problem, options: NativeOptions, name: str = "", shows_function: bool = True) -> str:
+    """The mapping as canonical YAML; `name`: what its file calls the problem, if it does. `shows_function`: the
+    prototype in C, for languages that define it."""
     rows = [f"problem: {write_scalar(name)}"] if name else []
-    rows += write_block("function: ", make_signature(problem).prototype + "\n")
+    rows += write_block("function: ", make_signature(problem).prototype + "\n") if shows_function else []
     rows += ["arguments:", *_list_arguments(problem)]
     sizes = ", ".join(f"{write_scalar(symbol)}: {problem.base_sizes[symbol]}" for symbol in list_dims(problem))
     rows += [f"sizes: {{{sizes}}}"] if sizes else []

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opsmith.targets.c.library.building import write_makefile, write_setup
 from opsmith.targets.c.library.header import write_isa_unit, write_public_header, write_unit_header
-from opsmith.targets.native.flags import BuildFlags, Isa, choose_isa, read_features
+from opsmith.targets.native.flags import BuildFlags, Isa, find_isa
 from opsmith.targets.native.library.module import OperatorEntry, choose_variable, write_module
 from opsmith.targets.native.task import read_native_task
 from opsmith.targets.programs import Solved
@@ -132,7 +131,7 @@ def _read_program(solved: Solved) -> CProgram:
 def _find_isa(build: str) -> Isa:
     """The one that a verdict names among its flags; that of this machine where it names none."""
     match = re.search(r"(?<!\S)-march=(\S+)", build)
-    return Isa(match[1]) if match else choose_isa(platform.machine(), read_features())
+    return Isa(match[1]) if match else find_isa()
 
 
 def write_programs(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
@@ -183,7 +182,8 @@ def describe_usage(name: str, operators: Sequence[Solved]) -> str:
     """What to know of C operators, in Markdown."""
     first = operators[0]
     problem, _ = read_native_task(first.task.text)
-    inputs = ", ".join(tensor.name for tensor in problem.inputs)
+    named = (f"{tensor.name}={tensor.name}" for tensor in problem.parameters)
+    inputs = ", ".join([*(tensor.name for tensor in problem.inputs), *named])
     return f"""\
 Installing compiles the programs with gcc, each with the flags of its verdict; `ISA=x86-64-v3 pip install .` states
 another instruction set, `CC` another gcc.

@@ -1,0 +1,212 @@
+"""Languages whose programs are compiled and run by commands, as one TOML file says: a compiler and a simulator.
+
+Such a target's name is the path of its file. Problems, data and comparison are those of compiled languages; what is the
+file's own is which words are run (`orders`) and what their messages mean (`diagnostics`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opsmith.errors import UsageError
+from opsmith.records import Diagnostic, Stage, Task
+from opsmith.running.commands import CommandFailure, CommandResult, run_commands
+from opsmith.targets.command.diagnostics import explain_compile, quote_messages
+from opsmith.targets.command.language import Language, read_language
+from opsmith.targets.command.orders import (
+    MissingProgramError,
+    RunArrays,
+    find_programs,
+    hash_tools,
+    name_arrays,
+    order_compile,
+    order_run,
+    read_arrays,
+)
+from opsmith.targets.command.variation import VariedPrograms, read_programs
+from opsmith.targets.hidden import HiddenTrials
+from opsmith.targets.native.adaptation import NativeTasks
+from opsmith.targets.native.layout import read_inputs
+from opsmith.targets.native.statement import write_statement
+from opsmith.targets.native.task import NativeOptions, read_native_task
+from opsmith.targets.programs import Build
+from opsmith.targets.protocols import PROPOSER
+from opsmith.targets.runs import CommandRun, RunOutputs
+from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
+
+if TYPE_CHECKING:
+    from opsmith.targets.native.trials import NativeTrialData
+
+_LONGEST_LINE = 1 << 16
+
+
+class CommandTarget(NativeTasks):
+    """Fits `Target`, `Built`, `Commanded`, `Executed`, `HidesSizes`, `Referenced`, `Portable` and `Adapting`."""
+
+    stages = ("PARSE", "COMPILE")
+
+    def __init__(self, name: str, language: Language) -> None:
+        self.name = name
+        self.language = language
+        self.verifier = language.version
+        self.comment = language.tables.comment
+        self.suffix = Path(language.tables.source).suffix  # of programs beside task files
+
+    # -- tasks and texts
+
+    def base_prompt(self, role: str) -> str | None:
+        return self.language.prompt if role == PROPOSER else None
+
+    def configure_task(self, task: Task, options: Mapping[str, Any]) -> Task:
+        names = ", ".join(options)
+        raise UsageError(f"option {names}: a language of a file has none; try: say it in {self.name}, in [run]")
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        """Any text that its size allows: only the compiler knows."""
+        return text.strip("\n") + "\n" if text.strip() and not self._list_form_errors(text) else None
+
+    def check_program(self, task: Task, source: str) -> Checked:
+        errors = tuple(self._list_form_errors(source))
+        return Checked(Stage("PARSE"), errors=errors) if errors else Checked(Stage.RUN, self._drop_comments(source))
+
+    def make_sampler(self) -> VariedPrograms:
+        if not self.language.tables.programs:
+            raise UsageError(f"model 'embedded': {self.name} names no folder of `programs`; try another model")
+        return read_programs(self.language.folder / self.language.tables.programs, self.suffix)
+
+    def _list_form_errors(self, source: str) -> list[Diagnostic]:
+        limit = self.language.tables.limits.source_kib << 10
+        size, longest = len(source.encode(errors="replace")), max(map(len, source.splitlines()), default=0)
+        if not source.strip():
+            return [Diagnostic("PARSE", "program", "nothing", f"a program of {self.language.tables.name}")]
+        if size > limit:
+            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {limit}")]
+        if longest > _LONGEST_LINE:
+            return [Diagnostic("PARSE", "program", f"a line of {longest} characters", f"at most {_LONGEST_LINE}")]
+        return [Diagnostic("PARSE", "program", "a NUL character", "text")] if "\0" in source else []
+
+    def _drop_comments(self, source: str) -> str:
+        """What the hidden sizes of a program are drawn from."""
+        lines = (line.partition(self.comment)[0].rstrip() for line in source.splitlines())
+        return "\n".join(line for line in lines if line)
+
+    def _show_task(self, task: Task) -> Task:
+        problem, _ = read_native_task(task.text)
+        name = task.id if problem.reference else ""
+        return replace(task, shown=write_statement(problem, NativeOptions(), name, shows_function=False))
+
+    # -- builds and runs, in our own process
+
+    def build_program(self, task: Task, source: str) -> Build:
+        tables = self.language.tables
+        try:
+            programs = find_programs(self.language)
+            toolchain = f"{self.language.version}; tools {hash_tools(self.language, programs)[:16]}"
+            files = {tables.source: source.encode(errors="replace")}
+            if tables.compile is None:
+                return Build(files, toolchain=toolchain)
+            result = run_commands(*order_compile(self.language, source))
+        except (MissingProgramError, OSError) as error:
+            return Build({}, failure=str(error))
+        return self._read_build(result, source, files, toolchain)
+
+    def _read_build(
+        self, result: CommandResult | CommandFailure, source: str, files: Mapping[str, bytes], toolchain: str
+    ) -> Build:
+        compile_table = self.language.tables.compile
+        assert compile_table is not None
+        if isinstance(result, CommandFailure):
+            return Build({}, failure=result.reason)
+        if result.is_late:
+            return Build({}, failure=f"the compiler had not ended after {result.limit}; see limits.compile_seconds")
+        if not result.is_ended_well:
+            errors = explain_compile(compile_table.diagnostics, result, source, self.language.tables.name)
+            return Build({}, errors, toolchain=toolchain)
+        missing = [name for name in compile_table.outputs if name not in result.files]
+        if missing:
+            return Build(
+                {}, failure=f"the compiler left no file {missing[0]}; it said: {quote_messages(result.messages)}"
+            )
+        return Build({**files, **result.files}, toolchain=toolchain)
+
+    def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[CommandRun]:
+        """One run for each draw."""
+        problem, (layout, views) = self.find_problem(task), read_inputs(memoryview(inputs))
+        runs = []
+        for draw, arrays_of_draw in zip(layout.draws, views, strict=True):
+            arrays = name_arrays(problem, draw.numbers)
+            order, limits = order_run(self.language, artefacts, arrays, arrays_of_draw)
+            runs.append(CommandRun(order, limits, partial(self._read_run, arrays)))
+        return runs
+
+    def _read_run(self, arrays: RunArrays, result: CommandResult) -> RunOutputs | Diagnostic:
+        if result.limit:
+            return _refuse_run(f"a program that takes more than {result.limit}", "look for a loop that does not end")
+        if not result.is_ended_well:
+            words = quote_messages(result.messages) or quote_messages(result.printed.decode(errors="replace"))
+            return _refuse_run(f"{_describe_end(result.codes[-1])}{': ' if words else ''}{words}", "")
+        pieces = read_arrays(self.language, arrays, result)
+        if isinstance(pieces, str):
+            return _refuse_run(pieces, "write every output, whole")
+        return RunOutputs(b"".join(pieces), self._read_cycles(result))
+
+    def _read_cycles(self, result: CommandResult) -> int | None:
+        pattern = self.language.tables.run.cycles
+        matches = list(
+            re.finditer(pattern, f"{result.printed.decode(errors='replace')}\n{result.messages}", re.MULTILINE)
+        )
+        if not pattern or not matches or not matches[-1].re.groups:
+            return None
+        text = matches[-1]["cycles"] if "cycles" in matches[-1].re.groupindex else matches[-1][1]
+        return int(text) if text and re.fullmatch(r"\d{1,18}", text) else None
+
+    # -- data, in a task's worker
+
+    def list_trials(self, task: Task) -> Sequence[Trial]:
+        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
+
+        return make_trials(task.text).trials
+
+    def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
+        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
+
+        return HiddenTrials(make_trials(task.text).draw_hidden(program))
+
+    def encode_inputs(self, trial: Trial) -> bytes:
+        encoded: bytes = trial.data.encoded_inputs
+        return encoded
+
+    def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
+        from opsmith.targets.native.comparison import judge_pass  # noqa: PLC0415 - imports torch
+
+        data: NativeTrialData = trial.data
+        return judge_pass(trial.name, data, bytes(outputs))
+
+    def run_programs(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
+        """Never called: programs are executed."""
+        raise NotImplementedError(f"target {self.name}: its programs are executed")
+
+    def run_reference(self, trial: Trial) -> object:
+        reference: object = trial.data.run_reference()
+        return reference
+
+
+def load_language(name: str) -> CommandTarget:
+    """The target whose name is the path of a TOML file. Raises UsageError and TaskError."""
+    path = Path(name)
+    if not path.is_file():
+        raise UsageError(f"target {name!r}: no such file; expected the TOML file of a language")
+    return CommandTarget(name, read_language(path))
+
+
+def _describe_end(code: int) -> str:
+    return f"a process that was killed by signal {-code}" if code < 0 else f"a process that ended with status {code}"
+
+
+def _refuse_run(given: str, remedy: str) -> Diagnostic:
+    return Diagnostic("RUN", "run", given, "outputs", remedy)

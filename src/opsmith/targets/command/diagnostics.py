@@ -1,0 +1,61 @@
+"""What a language's own tools say of a program, as findings: by the pattern of its file, or else their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from opsmith.records import Diagnostic, printable
+from opsmith.running.commands import CommandResult
+
+KIND = "COMPILE"
+MOST = 5  # findings of one program
+LONGEST = 300  # characters of one message
+_LINES = 6  # of messages that no pattern knows
+
+
+def explain_compile(pattern: str, result: CommandResult, source: str, language: str) -> tuple[Diagnostic, ...]:
+    """The findings on a program that a compiler refused: the first ones that the pattern finds, at least one."""
+    if result.limit:
+        remedy = "write it more simply"
+        return (Diagnostic(KIND, "compiler", f"a program that takes more than {result.limit}", "less of it", remedy),)
+    messages = result.messages + "\n" + result.printed.decode(errors="replace")
+    findings = list(_read_findings(pattern, messages, source.splitlines(), language)) if pattern else []
+    return tuple(dict.fromkeys(findings))[:MOST] or (_explain_words(messages, language),)
+
+
+def _read_findings(pattern: str, messages: str, lines: Sequence[str], language: str) -> Iterator[Diagnostic]:
+    for match in re.finditer(pattern, messages, re.MULTILINE):
+        groups = {name: _clean_text(value) for name, value in match.groupdict().items() if value is not None}
+        number = _read_number(groups.get("line"))
+        text = lines[number - 1].strip() if number is not None and number <= len(lines) else ""
+        yield Diagnostic(
+            KIND,
+            groups.get("file", "program"),
+            groups.get("message", _clean_text(match[0])),
+            groups.get("expected", f"{language} that the compiler takes"),
+            groups.get("remedy", ""),
+            number,
+            _read_number(groups.get("column")),
+            printable(text)[:LONGEST],
+        )
+
+
+def _read_number(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"[1-9]\d{0,8}", text) else None
+
+
+def _explain_words(messages: str, language: str) -> Diagnostic:
+    words = quote_messages(messages) or "a program that it refused without a word"
+    return Diagnostic(KIND, "compiler", words, f"{language} that the compiler takes")
+
+
+def quote_messages(messages: str) -> str:
+    """The last lines of what was said, as one text; "": nothing was."""
+    lines = [line for line in messages.splitlines() if line.strip()]
+    return _clean_text(" / ".join(lines[-_LINES:]))
+
+
+def _clean_text(text: str) -> str:
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."

@@ -1,0 +1,199 @@
+"""A language in one TOML file: what it is called, how its programs are compiled and run, where the toolchain lies.
+
+Paths are relative to the file's folder, which texts call `{here}`. A wrong file is a TaskError that names file, line
+and key. Reading executes nothing; that a program of a command is missing shows when it is to be run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from opsmith.errors import TaskError
+from opsmith.outside import read_text, read_toml
+from opsmith.records import content_hash
+
+PLACES = ("here", "python", "source", "inputs", "outputs", "sizes", "scalars")  # what texts in braces stand for
+LISTS = frozenset(PLACES[3:])  # several words each; with `=`, as in {sizes=}, each with its name: M=48
+PLACEHOLDER = re.compile(r"\{([a-z]+)(=?)\}")
+
+
+def _check_placeholders(text: str) -> str:
+    for match in PLACEHOLDER.finditer(text):
+        if match[1] not in PLACES or (match[2] and match[1] not in LISTS):
+            expected = ", ".join(f"{{{name}}}" for name in PLACES)
+            raise ValueError(f"no placeholder {match[0]}; known: {expected}, and {{sizes=}} and the like for names too")
+    return text
+
+
+def _check_pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"a regular expression: {error}") from error
+    return text
+
+
+def _check_file_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][\w.+-]{0,99}", text, re.ASCII):
+        raise ValueError("the name of a file without a folder")
+    return text
+
+
+Words = Annotated[str, AfterValidator(_check_placeholders)]
+Command = Annotated[list[Words], Field(min_length=1)]
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+FileName = Annotated[str, AfterValidator(_check_file_name)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CompileTable(_Table):
+    """How a program is built; without this table the program itself is what is run."""
+
+    commands: Annotated[list[Command], Field(min_length=1)]
+    outputs: Annotated[list[FileName], Field(min_length=1)]  # the files that runs are given beside the program
+    diagnostics: Pattern = ""  # groups `message`, and where there are such: line, column, file, expected, remedy
+
+
+class RunTable(_Table):
+    """How a built program is run once, on one set of inputs."""
+
+    command: Command
+    arrays: Literal["raw", "npy", "stdio"] = "raw"  # files of bytes, files of numpy's, or standard input and output
+    cycles: Pattern = ""  # its group `cycles`, or its first one, is a whole number on the output or the messages
+
+
+class ToolchainTable(_Table):
+    """What the commands need of this machine."""
+
+    readable: list[str] = []  # files and folders that may be read and executed, beside the system's libraries
+    environment: Mapping[str, Words] = {}  # all variables that they see
+    processes: bool = True  # may they start others?
+    licence_ports: list[Annotated[int, Field(ge=1, le=65535)]] = []  # of TCP: a licence server's
+
+
+class LimitsTable(_Table):
+    """What a command may use. How long a trial may take is a setting of the run: --trial-seconds."""
+
+    compile_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0
+    cpu_seconds: Annotated[int, Field(gt=0, le=36000)] = 600  # of processor time, each process
+    memory_mib: Annotated[int, Field(gt=0)] = 4096  # addresses of each process
+    file_mib: Annotated[int, Field(gt=0)] = 256  # each file
+    source_kib: Annotated[int, Field(gt=0, le=1024)] = 256  # a program
+
+
+class LanguageTables(_Table):
+    """The whole file."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][\w.+-]{0,29}$")]
+    version: Annotated[str, Field(pattern=r"^[\w.+-]{1,20}$")]  # raise it when the meaning of programs changes
+    comment: Annotated[str, Field(min_length=1, max_length=4)] = "#"
+    source: FileName  # what a program's file is called
+    prompt: str  # what a model is told of the language: the text, or the name of a .md or .txt file
+    programs: str = ""  # a folder of programs, which the embedded model varies; "": it cannot be asked
+    compile: CompileTable | None = None
+    run: RunTable
+    toolchain: ToolchainTable = ToolchainTable()
+    limits: LimitsTable = LimitsTable()
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language that was read, with the folder that its paths are relative to."""
+
+    tables: LanguageTables
+    folder: Path
+    prompt: str
+
+    @property
+    def digest(self) -> str:
+        """Of all that decides a verdict: everything in the file but what models are told."""
+        return content_hash(
+            "language", json.dumps(self.tables.model_dump(exclude={"prompt", "programs"}), sort_keys=True)
+        )
+
+    @property
+    def version(self) -> str:
+        """`vex-1-0f3a9c21`: the name, its author's version, and what the file says."""
+        return f"{self.tables.name}-{self.tables.version}-{self.digest[:8]}"
+
+    @property
+    def readable(self) -> list[Path]:
+        return [self.folder / Path(path).expanduser() for path in self.tables.toolchain.readable]
+
+
+def read_language(path: Path) -> Language:
+    """The language of a TOML file. Raises TaskError."""
+    text, data = read_toml(path)
+    try:
+        tables = LanguageTables(**data)
+    except ValidationError as error:
+        raise TaskError("\n".join(_list_errors(path, text, error))) from error
+    language = Language(tables, path.resolve().parent, _read_prompt(path, tables.prompt))
+    for readable in language.readable:
+        if not readable.exists():
+            place = _find_place(path, text, ("toolchain", "readable"))
+            raise TaskError(
+                f"{place}: toolchain.readable: given {str(readable)!r}; expected a file or folder that exists"
+            )
+    return language
+
+
+def _read_prompt(path: Path, prompt: str) -> str:
+    is_file = "\n" not in prompt and prompt.endswith((".md", ".txt"))
+    return read_text(path.parent / prompt) if is_file else prompt
+
+
+def _list_errors(path: Path, text: str, error: ValidationError) -> Iterator[str]:
+    """Every finding on a line of its own: where, given, expected."""
+    for finding in error.errors(include_url=False, include_context=False):
+        keys = [str(key) for key in finding["loc"]]
+        problem = finding["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        place = _find_place(path, text, keys)
+        if finding["type"] == "missing":
+            yield f"{place}: {'.'.join(keys)}: given nothing; expected this key, which every language has"
+        elif finding["type"] == "extra_forbidden":
+            known = ", ".join(_list_keys(keys))
+            yield f"{place}: {'.'.join(keys)}: given an unknown key; expected one of {known}"
+        else:
+            yield f"{place}: {'.'.join(keys)}: given {_shorten_value(finding['input'])}; expected {problem}"
+
+
+def _list_keys(keys: Sequence[str]) -> list[str]:
+    """The keys of the table that a wrong key stands in."""
+    table: Any = LanguageTables
+    for key in keys[:-1]:
+        kinds = {"compile": CompileTable, "run": RunTable, "toolchain": ToolchainTable, "limits": LimitsTable}
+        table = kinds.get(key, table)
+    return list(table.model_fields)
+
+
+def _shorten_value(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:96]} ..."
+
+
+def _find_place(path: Path, text: str, keys: Sequence[str]) -> str:
+    """`file:line` of a key, as far as a search can tell: of its table's head where the key itself is missing."""
+    lines, start, place = text.splitlines(), 0, 0
+    if len(keys) > 1:
+        heads = (number for number, line in enumerate(lines, 1) if line.split("#")[0].strip() == f"[{keys[0]}]")
+        start = place = next(heads, 0)
+    name = keys[1] if start else keys[0]
+    pattern = re.compile(rf"""[ \t]*["']?{re.escape(name)}["']?[ \t]*[=.]""")
+    for number, line in enumerate(lines[start:], start + 1):
+        if start and line.startswith("["):
+            break
+        if pattern.match(line):
+            place = number
+            break
+    return f"{path}:{place}" if place else str(path)

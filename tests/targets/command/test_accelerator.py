@@ -1,0 +1,86 @@
+"""The accelerator of `opsmith init --command`: a real assembler and a real simulator behind one TOML file."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opsmith.judging.pool import Pool
+from opsmith.records import Outcome, Task, Verdict
+from opsmith.running import sandbox
+from opsmith.scaffold.project import COMMAND, write_project
+from opsmith.suites import read_task_file
+
+pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.missing())
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("command") / "my-chip"
+    write_project(folder, kind=COMMAND)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def task(project: Path) -> Task:
+    return read_task_file(project / "problems" / "row_sum.yaml", str(project / "language.toml"))
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(2) as pool:
+        yield pool
+
+
+def judge(pool: Pool, task: Task, old: str = "", new: str = "") -> Verdict:
+    assert task.impl is not None
+    assert old in task.impl
+    return pool.verify(task, task.impl.replace(old, new))
+
+
+def test_a_right_program_passes_and_says_its_toolchain(pool: Pool, task: Task) -> None:
+    verdict = judge(pool, task)
+    assert verdict.passed, verdict.message
+    assert verdict.build.startswith("vex-1-")
+    assert "tools " in verdict.build
+    assert verdict.verifier == verdict.build.partition(";")[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "stage", "words"),
+    [
+        ("vsum", "vsun", "COMPILE", "unknown instruction 'vsun'"),
+        ("fst   y, s2, f0", "fst   y, s2 + 100000, f0", "COMPILE", "operands of fst"),
+        ("add   s6, s4, s3", "add   s6, s4, 64", "RUN", "vld: elements 564 to 627 of x, which has 600"),
+        ("fst   y, s2, f0", "fst   z, s2, f0", "RUN", "no output z; there are y"),
+        ("halt", "jump end", "RUN", "does a loop not end?"),
+        ("lf    f0, 0.0", "lf    f0, 1.0", "MATCH", "output y (fp32 [M]"),
+    ],
+)
+def test_a_wrong_program_is_refused_where_it_goes_wrong(
+    pool: Pool, task: Task, old: str, new: str, stage: str, words: str
+) -> None:
+    verdict = judge(pool, task, old, new)
+    assert verdict.outcome is Outcome.REFUSED
+    assert verdict.stage.name == stage, verdict.message
+    assert words in verdict.message
+
+
+def test_one_that_is_right_at_the_stated_sizes_only_is_refused_at_sizes_not_shown(pool: Pool, task: Task) -> None:
+    """Two vectors of columns are enough for every size that the problem states."""
+    verdict = judge(
+        pool,
+        task,
+        "col:  jge   s3, s1, done",
+        "col:  li    s7, 129\n      jge   s3, s7, done\n      jge   s3, s1, done",
+    )
+    assert verdict.outcome is Outcome.REFUSED
+    assert "sizes not shown" in verdict.message
+
+
+def test_cycles_are_counted_and_fewer_instructions_are_fewer(pool: Pool, task: Task) -> None:
+    assert task.impl is not None
+    cycles = pool.cost(task, task.impl)["cycles"]
+    slow = task.impl.replace("fadd  f0, f0, f1", "fadd  f0, f0, f1\n      fexp  f2, f1")
+    columns, rows = 2, 6
+    assert pool.cost(task, slow)["cycles"] == cycles + 8 * columns * rows

@@ -1,0 +1,192 @@
+"""A language's TOML file: what it says, what is refused and where, and which words its placeholders become."""
+
+from pathlib import Path
+
+import pytest
+
+from opsmith.config import read_config
+from opsmith.errors import TaskError, UsageError
+from opsmith.problems.files.reading import read_problem
+from opsmith.running.commands import CommandResult
+from opsmith.scaffold.project import COMMAND, write_project
+from opsmith.suites import load_tasks, read_task_file
+from opsmith.targets import get_target
+from opsmith.targets.command.diagnostics import explain_compile
+from opsmith.targets.command.language import Language, read_language
+from opsmith.targets.command.orders import MissingProgramError, find_programs, name_arrays, order_run, read_arrays
+
+PROBLEM = """\
+problem: shift
+group: elementwise
+dims: {M: 2, N: 3}
+inputs:
+  - {name: x, dtype: fp32, shape: [M, N], data: normal}
+  - {name: mask, dtype: bool, shape: [N], data: "torch.ones(N, dtype=torch.bool)"}
+scalars: {shift: 0.5}
+outputs:
+  - {name: y, dtype: fp32, shape: [M, N]}
+reference: |
+  def shift(x, mask, shift):
+      return x * mask + shift
+"""
+MINIMAL = """\
+name = "mini"
+version = "1"
+source = "program.txt"
+prompt = "a language"
+
+[run]
+command = ["true"]
+"""
+
+
+def read_text(folder: Path, text: str) -> Language:
+    file = folder / "language.toml"
+    file.write_text(text)
+    return read_language(file)
+
+
+def test_a_small_file_is_a_language(tmp_path: Path) -> None:
+    language = read_text(tmp_path, MINIMAL)
+    assert language.version.startswith("mini-1-")
+    assert language.prompt == "a language"
+    assert language.tables.compile is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('version = "1"\n', "", "language.toml: version: given nothing; expected this key"),
+        ('command = ["true"]', "command = []", "language.toml:7: run.command: given []; expected"),
+        (
+            'command = ["true"]',
+            'comand = ["true"]',
+            "language.toml:7: run.comand: given an unknown key; expected one of",
+        ),
+        ('["true"]', '["true", "{input}"]', "no placeholder {input}; known: {here}, {python}"),
+        ('["true"]', '["true"]\ncycles = "("', "language.toml:8: run.cycles: given '('; expected a regular expression"),
+        (
+            '["true"]',
+            '["true"]\narrays = "hdf5"',
+            "language.toml:8: run.arrays: given 'hdf5'; expected 'raw', 'npy' or",
+        ),
+        (
+            "program.txt",
+            "../program.txt",
+            "language.toml:3: source: given '../program.txt'; expected the name of a file",
+        ),
+        ("mini", "m i", "language.toml:1: name"),
+        ("[run]", "[toolchain]\nreadable = ['nowhere']\n[run]", "language.toml:7: toolchain.readable: given"),
+        ("[run]", "[toolchain]\nlicence_ports = [0]\n[run]", "language.toml:7: toolchain.licence_ports"),
+        ("[run]", "[run", "not a readable TOML file"),
+        ('"a language"', '"absent.md"', "absent.md"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, old: str, new: str, words: str) -> None:
+    with pytest.raises(TaskError) as raised:
+        read_text(tmp_path, MINIMAL.replace(old, new))
+    assert words in str(raised.value)
+
+
+def test_what_decides_a_verdict_changes_the_version_and_the_prompt_does_not(tmp_path: Path) -> None:
+    versions = [
+        read_text(tmp_path, MINIMAL.replace(*change)).version
+        for change in (("", ""), ("a language", "another"), ('"true"', '"false"'), ('version = "1"', 'version = "2"'))
+    ]
+    assert versions[0] == versions[1]
+    assert len(set(versions)) == 3
+
+
+def test_the_words_of_a_run(tmp_path: Path) -> None:
+    words = '["true", "--out={outputs}", "{inputs}", "{sizes=}", "{scalars}", "-d", "{here}/x", "{source}"]'
+    language = read_text(tmp_path, MINIMAL.replace('["true"]', words))
+    problem = read_problem(PROBLEM).problem
+    order, _ = order_run(language, {"program.txt": b""}, name_arrays(problem, (2, 3, 0.5)), [b"1", b"2"])
+    (command,) = order.commands
+    here = str(tmp_path.resolve())
+    expected = ["--out=out_y.bin", "in_x.bin", "in_mask.bin", "M=2", "N=3", "0.5", "-d"]
+    assert command[1:] == [*expected, f"{here}/x", "program.txt"]
+    assert order.outputs == ["out_y.bin"]
+    assert dict(order.files) == {"program.txt": b"", "in_x.bin": b"1", "in_mask.bin": b"2"}
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for name in ("no-such-simulator", "bin/simulator"):
+        with pytest.raises(MissingProgramError, match=name):
+            find_programs(read_text(tmp_path, MINIMAL.replace('"true"', f'"{name}"')))
+
+
+def test_files_of_numpy_go_in_and_come_out(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    language = read_text(tmp_path, MINIMAL + 'arrays = "npy"\n')
+    arrays = name_arrays(read_problem(PROBLEM).problem, (2, 3, 0.5))
+    x, mask = np.arange(6, dtype="<f4"), np.array([1, 0, 1], dtype="|b1")
+    order, _ = order_run(language, {}, arrays, [x.tobytes(), mask.tobytes()])
+    (tmp_path / "x.npy").write_bytes(order.files["in_x.npy"])
+    assert np.array_equal(np.load(tmp_path / "x.npy"), x.reshape(2, 3))
+    np.save(tmp_path / "y.npy", x.reshape(2, 3))
+    data = (tmp_path / "y.npy").read_bytes()
+    assert read_arrays(language, arrays, CommandResult({"out_y.npy": data}, b"", "", (0,))) == [x.tobytes()]
+    for wrong, words in (
+        (data.replace(b"<f4", b"<f8"), "a head"),
+        (data[:-4], "20 bytes in out_y.npy in place of 24"),
+        (b"junk", "no file of numpy's"),
+        (b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 9000, "too long"),
+        (b"\x93NUMPY\x01\x00\xff\x0f" + b"(" * 9000, "no mapping"),
+    ):
+        problem = read_arrays(language, arrays, CommandResult({"out_y.npy": wrong}, b"", "", (0,)))
+        assert isinstance(problem, str)
+        assert words in problem
+
+
+def test_standard_input_and_output(tmp_path: Path) -> None:
+    language = read_text(tmp_path, MINIMAL + 'arrays = "stdio"\n')
+    arrays = name_arrays(read_problem(PROBLEM).problem, (2, 3, 0.5))
+    order, _ = order_run(language, {}, arrays, [b"x" * 24, b"m" * 3])
+    assert order.files[order.stdin] == b"x" * 24 + b"m" * 3
+    assert read_arrays(language, arrays, CommandResult({}, b"y" * 24, "", (0,))) == [b"y" * 24]
+    assert read_arrays(language, arrays, CommandResult({}, b"y", "", (0,))) == (
+        "1 bytes on the standard output in place of 24"
+    )
+
+
+def test_messages_become_findings_and_those_that_no_pattern_knows_are_quoted() -> None:
+    pattern = r"^(?P<file>\S+):(?P<line>\d+): (?P<message>.*)$"
+    result = CommandResult({}, b"", "p.txt:2: no such word\np.txt:9: too far\n", (1,))
+    first, second = explain_compile(pattern, result, "one\ntwo\n", "mini")
+    assert (first.kind, first.line, first.given, first.text) == ("COMPILE", 2, "no such word", "two")
+    assert (second.line, second.text) == (9, "")
+    (words,) = explain_compile(pattern, CommandResult({}, b"", "boom\x1b[31m\n", (1,)), "one", "mini")
+    assert words.given.startswith("boom")
+    assert "\x1b" not in words.given
+    (limit,) = explain_compile(pattern, CommandResult({}, b"", "", (), "5 s of processor time"), "one", "mini")
+    assert "5 s of processor time" in limit.given
+
+
+# -- who may name it
+
+
+def test_a_language_is_asked_for_by_the_path_of_its_file(tmp_path: Path) -> None:
+    write_project(tmp_path / "my-chip", kind=COMMAND)
+    name = str(tmp_path / "my-chip" / "language.toml")
+    target = get_target(name)
+    assert target is get_target(name)
+    (task,) = load_tasks(["row_sum"], name)
+    assert task.target == name
+    assert "void kernel" not in task.shown
+    assert "input x: fp32 [M, N]" in task.shown
+    assert load_tasks(["attn_1"], name)[0].target == name  # a task of STeP states a problem too
+    with pytest.raises(UsageError, match="no such file"):
+        get_target(str(tmp_path / "absent.toml"))
+
+
+def test_no_other_file_may_name_it(tmp_path: Path) -> None:
+    write_project(tmp_path / "my-chip", kind=COMMAND)
+    task = tmp_path / "task.yaml"
+    task.write_text(f"target: {tmp_path}/my-chip/language.toml\n{PROBLEM}")
+    with pytest.raises(TaskError, match="expected the option --target"):
+        read_task_file(task)
+    settings = tmp_path / "run.toml"
+    settings.write_text('model = "embedded"\ntarget = "my-chip/language.toml"\n')
+    with pytest.raises(TaskError, match=r"run\.toml:2: target: given"):
+        read_config(settings)
