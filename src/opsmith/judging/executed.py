@@ -24,6 +24,7 @@ from opsmith.running.nursery import Worker
 from opsmith.targets import Build, Built, Target, TrialResult
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.faults import of_kind, words_of
+from opsmith.targets.hidden import veil_lines
 from opsmith.targets.protocols import Diagnosing
 
 COMPILE = Stage("COMPILE")
@@ -159,7 +160,7 @@ class _Judging:
             trial = _GivenTrial(**answer["trial"])
             following = self._run_trial(trial, answer["blobs"][0])
             if isinstance(following, Verdict):
-                return (veil_verdict(following, trial.name) or following) if trial.is_hidden else following
+                return following
             answer = following
 
     def _run_trial(self, trial: _GivenTrial, inputs: Buffer) -> Answer | Verdict:
@@ -183,11 +184,18 @@ class _Judging:
 
     def _refuse_trial(self, trial: _GivenTrial, result: TrialResult) -> Verdict:
         self._count_result(trial, result)
-        return self._make_verdict(result.stage, Outcome.REFUSED, (*result.errors, *self._explain_failure(result)))
+        errors = (*result.errors[:1], *self._explain_failure(result), *result.errors[1:])
+        verdict = self._make_verdict(result.stage, Outcome.REFUSED, errors)
+        if not trial.is_hidden:
+            return verdict
+        veiled = veil_verdict(verdict, trial.name) or verdict
+        return replace(veiled, errors=veil_lines(veiled.errors))
 
     def _explain_failure(self, result: TrialResult) -> Sequence[Diagnostic]:
-        """What the target can say of a failure at RUN, beside what was seen. It never changes a verdict otherwise."""
-        if result.stage != Stage.RUN or not isinstance(self.target, Diagnosing) or any(map(is_timeout, result.errors)):
+        """What the target can say of a failure beside what was seen. It never changes a verdict otherwise."""
+        if not isinstance(self.target, Diagnosing) or not result.errors or any(map(is_timeout, result.errors)):
+            return ()
+        if result.errors[0].kind not in self.target.explained_kinds:
             return ()
         self.execution.close()  # it may still be running
         answer = self.worker.ask_step("repeat")  # outputs may lie where they were
