@@ -28,7 +28,7 @@ def answer_with_programs(tasks: Iterable[Task]) -> Any:
         task = next(task for shown, task in known if shown == asked)
         program = task.impl or ""
         if task.id == WRONG:
-            program = program.replace(" + ", " - ")
+            program = program.replace("1.0f", "2.0f")
         if task.id == MENDED and len(turns) == 1:
             program = _drop_semicolon(program)
         return write_reply(f"{program.rstrip()}\n{_number_program(task, body)}")
