@@ -134,7 +134,7 @@ def draw_claims(truth: float, forged: float) -> Counter[Claim]:
     return claims
 
 
-@pytest.mark.parametrize(("forged"), [1.0, 1.2, 3.0])
+@pytest.mark.parametrize("forged", [1.0, 1.2, 3.0])
 def test_noise_and_a_forged_clock_are_never_claimed_as_faster(forged: float) -> None:
     assert draw_claims(1.0, forged)[Claim.FASTER] == 0
 

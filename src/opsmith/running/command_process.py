@@ -63,8 +63,8 @@ def _confine_commands(order: ProcessOrder) -> None:
 def _set_limit(limit: int, amount: int) -> None:
     """A soft limit, and a hard one just above it, so that a process is told (SIGXCPU) before it is killed."""
     hard = resource.getrlimit(limit)[1]
-    most = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
-    resource.setrlimit(limit, (min(amount, most), most))
+    ceiling = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
+    resource.setrlimit(limit, (min(amount, ceiling), ceiling))
 
 
 def _run_in_turn(order: ProcessOrder) -> list[int]:

@@ -234,8 +234,8 @@ def _select_streams(process: subprocess.Popen[bytes]) -> Iterator[selectors.Base
 
 
 def _choose_wait(limits: CommandLimits, deadline: float) -> float:
-    left = max(deadline - time.monotonic(), 0)
-    return left if limits.resident is None else min(left, _WATCH_S)
+    seconds = max(deadline - time.monotonic(), 0)
+    return seconds if limits.resident is None else min(seconds, _WATCH_S)
 
 
 def _read_streams(

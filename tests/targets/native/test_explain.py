@@ -22,7 +22,7 @@ def fail(body: str) -> FailedProgram:
     source = f"{HEAD}{OPEN}{body}\n}}\n"
     data = torch.arange(M * N, dtype=torch.float32).numpy().tobytes()
     calls = [CallData([data], [len(data)], [M, N])] * 2
-    return FailedProgram(PROBLEMS["softmax"], source, request_build("").flags, calls, "trial base")
+    return FailedProgram(PROBLEMS["softmax"], source, request_build("").flags, calls)
 
 
 CASES = {
@@ -56,7 +56,7 @@ def test_an_access_is_told_with_its_line(case: str) -> None:
     first = explain_failure(fail(body))[0]
     assert words in first.given
     assert first.kind == "RUN"
-    assert first.where == "trial base"
+    assert first.where == "run with sanitizers"
     assert first.line is not None
     assert first.line >= 4
     assert first.text
@@ -94,7 +94,7 @@ def test_a_machine_without_sanitizers_gives_no_explanation(monkeypatch: pytest.M
 
 
 def read_text(messages: str) -> tuple[Diagnostic, ...]:
-    return ReportReader("", "kernel.c", (ArrayLabel("input x", "M", 4),), "trial").read_report(messages)
+    return ReportReader("", "kernel.c", (ArrayLabel("input x", "M", 4),)).read_report(messages)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from opsmith.targets.command.orders import (
     order_run,
     read_arrays,
 )
+from opsmith.targets.command.variation import VariedPrograms, read_programs
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.layout import read_inputs
@@ -73,13 +74,18 @@ class CommandTarget(NativeTasks):
         errors = tuple(self._list_form_errors(source))
         return Checked(Stage("PARSE"), errors=errors) if errors else Checked(Stage.RUN, self._drop_comments(source))
 
+    def make_sampler(self) -> VariedPrograms:
+        if not self.language.tables.programs:
+            raise UsageError(f"model 'embedded': {self.name} names no folder of `programs`; try another model")
+        return read_programs(self.language.folder / self.language.tables.programs, self.suffix)
+
     def _list_form_errors(self, source: str) -> list[Diagnostic]:
-        most = self.language.tables.limits.source_kib << 10
+        limit = self.language.tables.limits.source_kib << 10
         size, longest = len(source.encode(errors="replace")), max(map(len, source.splitlines()), default=0)
         if not source.strip():
             return [Diagnostic("PARSE", "program", "nothing", f"a program of {self.language.tables.name}")]
-        if size > most:
-            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {most}")]
+        if size > limit:
+            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {limit}")]
         if longest > _LONGEST_LINE:
             return [Diagnostic("PARSE", "program", f"a line of {longest} characters", f"at most {_LONGEST_LINE}")]
         return [Diagnostic("PARSE", "program", "a NUL character", "text")] if "\0" in source else []

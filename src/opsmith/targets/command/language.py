@@ -99,6 +99,7 @@ class LanguageTables(_Table):
     comment: Annotated[str, Field(min_length=1, max_length=4)] = "#"
     source: FileName  # what a program's file is called
     prompt: str  # what a model is told of the language: the text, or the name of a .md or .txt file
+    programs: str = ""  # a folder of programs, which the embedded model varies; "": it cannot be asked
     compile: CompileTable | None = None
     run: RunTable
     toolchain: ToolchainTable = ToolchainTable()
@@ -115,8 +116,10 @@ class Language:
 
     @property
     def digest(self) -> str:
-        """Of all that decides a verdict: everything in the file but the prompt."""
-        return content_hash("language", json.dumps(self.tables.model_dump(exclude={"prompt"}), sort_keys=True))
+        """Of all that decides a verdict: everything in the file but what models are told."""
+        return content_hash(
+            "language", json.dumps(self.tables.model_dump(exclude={"prompt", "programs"}), sort_keys=True)
+        )
 
     @property
     def version(self) -> str:

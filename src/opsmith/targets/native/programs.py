@@ -20,6 +20,7 @@ from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
+from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
@@ -32,12 +33,13 @@ CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's
 
 
 class NativePrograms(ABC):
-    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Preloaded`, `Referenced` and most of `Target`."""
+    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`; most of `Target`."""
 
     name: str
     verifier: str
     comment = "//"
     stages = ("PARSE", "COMPILE")
+    explained_kinds = frozenset({"RUN", "MEMORY", "STATE"})
 
     @abstractmethod
     def check_source(self, source: str) -> tuple[Diagnostic, ...]:
@@ -73,6 +75,11 @@ class NativePrograms(ABC):
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(artefacts, inputs)
+
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        return explain_failure(read_program(task.text, source, find_isa(), inputs))
 
     def list_trials(self, task: Task) -> Sequence[Trial]:
         from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch

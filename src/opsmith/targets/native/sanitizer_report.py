@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.native.sanitized import REACH
 
-KIND = "RUN"
+KIND, WHERE = "RUN", "run with sanitizers"
 MOST = 3  # findings of one run
 LONGEST = 200  # characters of a sanitizer's own words, and of a line of the source
 _NULL_PAGES = 1 << 16  # addresses below are offsets from a null pointer
@@ -127,7 +127,6 @@ class ReportReader:
     source: str
     file: str  # the name that the compiler knew it by
     labels: Sequence[ArrayLabel]  # of the function's arrays, in order
-    where: str  # the place that findings name: the trial
 
     def read_report(self, messages: str) -> tuple[Diagnostic, ...]:
         """The findings of a run, that of memory first."""
@@ -197,9 +196,9 @@ class ReportReader:
     def _make_finding(self, line: int | None, column: int | None, given: str, expected: str, remedy: str) -> Diagnostic:
         lines = self.source.split("\n")
         if line is None or not 1 <= line <= len(lines):
-            return Diagnostic(KIND, self.where, given, expected, remedy)
+            return Diagnostic(KIND, WHERE, given, expected, remedy)
         text = printable(lines[line - 1].strip()[:LONGEST])
-        return Diagnostic(KIND, self.where, given, expected, remedy, line, column, text)
+        return Diagnostic(KIND, WHERE, given, expected, remedy, line, column, text)
 
 
 def _is_array_access(words: str) -> bool:
