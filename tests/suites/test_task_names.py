@@ -1,5 +1,8 @@
 """Which task a name means."""
 
+import subprocess
+import sys
+
 import pytest
 
 from opsmith import suites
@@ -77,3 +80,20 @@ def test_a_file_that_cannot_be_read_is_an_error_of_its_own(suite):
     (suite / "bad.yaml").write_bytes(b"\xff\xfe")
     with pytest.raises(TaskError, match=r"bad\.yaml: cannot be read"):
         suites.read_task_file(suite / "bad.yaml")
+
+
+@pytest.mark.parametrize(
+    ("ask", "unused"),
+    [
+        ("load_tasks(['gemm_0'])", ("opsmith.targets.c", "opsmith.targets.native", "tree_sitter")),
+        ("load_tasks(['softmax'], 'c')", ("opsmith.targets.step",)),
+        ("[read_task_file(path) for path in find_files(['kernels'])]", ("opsmith.targets.step", "opsmith.targets.c")),
+    ],
+)
+def test_no_language_is_loaded_but_the_one_that_is_asked_for(ask, unused):
+    code = f"import sys; from opsmith.suites import *; from opsmith.suites import find_files, read_task_file; {ask}"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    loaded = shown.stdout.split()
+    assert [name for name in loaded if name.startswith((*unused, "torch"))] == []

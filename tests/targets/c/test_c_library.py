@@ -184,7 +184,7 @@ def test_names_and_texts_of_others_are_never_code(tmp_path: Path) -> None:
     assert "\u202e" not in header
     assert "int64_t int_" in header
     assert files[f"{name}/csrc/evil.c"] == SOURCE
-    assert not any(line.endswith("\\") and not line.startswith("//") for line in header.split("\n"))
+    assert not any(line.rstrip().endswith("\\") for line in header.split("\n"))
 
 
 def test_a_package_needs_torch_alone_and_is_the_same_each_time() -> None:

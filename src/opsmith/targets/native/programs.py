@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Stage, Task
-from opsmith.running.compiler import Artefact, CompileFailure
+from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.native.build import BuildRefusal, BuildRequest, BuildResult, build_library
+from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
@@ -61,16 +60,15 @@ class NativePrograms(ABC):
         return f"{toolchain.version} {find_isa().name}" if toolchain is not None else "no compiler"
 
     def build_program(self, task: Task, source: str) -> Build:
-        requests = self._list_requests(task, source)
-        threads = read_native_task(task.text)[1].threads
-        return _collect_builds(requests, _build_all(requests), threads)
-
-    def _list_requests(self, task: Task, source: str) -> list[BuildRequest]:
-        """A build of each variant."""
         problem, options = read_native_task(task.text)
         flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
-        parts = (hash_problem(problem), self.name, make_signature(problem), source, flags)
-        return [BuildRequest(*parts, variant) for variant in choose_variants(options.threads)]
+        request = BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags)
+        result = build_variants(request, choose_variants(options.threads), open_cache())
+        if isinstance(result, BuildRefusal):
+            return Build({}, result.errors)
+        if isinstance(result, CompileFailure):
+            return Build({}, failure=result.reason)
+        return Build(result, toolchain=describe_toolchain(flags), threads=options.threads)
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are
@@ -114,29 +112,10 @@ class NativePrograms(ABC):
         import_module("opsmith.targets.native.comparison")
 
 
-# -- builds
-
-
-def _build_all(requests: Sequence[BuildRequest]) -> list[BuildResult]:
-    """At once: a first verdict waits for them all."""
-    cache_ = open_cache()
-    with ThreadPoolExecutor(len(requests)) as pool:
-        return list(pool.map(lambda request: build_library(request, cache_), requests))
-
-
-def _collect_builds(requests: Sequence[BuildRequest], results: Sequence[BuildResult], threads: int) -> Build:
-    """One build of all: its artefacts by variant, or the first refusal or failure."""
-    for result in results:
-        if isinstance(result, BuildRefusal):
-            return Build({}, result.errors)
-    for result in results:
-        if isinstance(result, CompileFailure):
-            return Build({}, failure=result.reason)
-    pairs = zip(requests, results, strict=True)
-    artefacts = {request.variant.name: result.data for request, result in pairs if isinstance(result, Artefact)}
-    flags, toolchain = requests[0].flags, find_toolchain()
-    version = toolchain.version if toolchain is not None else ""
-    return Build(artefacts, toolchain=f"{version}: {flags.key}", threads=threads)
+def describe_toolchain(flags: BuildFlags) -> str:
+    """Compiler, instruction set and flags, without what only shows mistakes."""
+    toolchain = find_toolchain()
+    return f"{toolchain.version if toolchain is not None else ''}: {flags.key}"
 
 
 @cache
