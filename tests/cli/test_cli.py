@@ -51,6 +51,11 @@ def test_version(opsmith):
         (["verify", "bmm_0", "--impl", "missing.txt"], "missing.txt: cannot be read"),
         (["verify", "bmm_0", "--impl", "a", "--reply", "b"], "expected one of them"),
         (["verify", "bmm_0", "--nonsense"], "No such option: --nonsense"),
+        (
+            ["verify", "softmax", "gather", "--target", "c", "--option", "threads=0"],
+            "opsmith: target c: option threads",
+        ),
+        (["verify", "bmm_0", "--option", "threads=2"], "opsmith: options threads: target 'step' has none"),
         (["run", "missing.toml"], "no such settings file"),
         (["run", "--model", "no/such"], "no such model; known: embedded"),
         (["run", "--model", "openai/x"], "OPENAI_API_KEY"),

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("warm")
 
 FIELDS = {
     *("task", "candidate", "outcome", "passed", "stage", "charged_to", "errors", "message"),
-    *("max_abs_error", "trials", "seconds"),
+    *("warnings", "max_abs_error", "trials", "seconds"),
 }
 
 

@@ -49,7 +49,7 @@ WITHOUT_TORCH = Services(
     "opsmith.judging.preload:find_language",
     {"candidate": _KINDS["candidate"]},
 )
-_SHARED = ""  # the owner of the workers that serve all bundled tasks
+_SHARED = ""  # the owner of the workers that serve all bundled tasks in built-in languages
 
 
 class Pool:
@@ -319,7 +319,7 @@ class Pool:
         """Whose worker serves the task, and one of those. A digest owns the workers of a task that is not bundled."""
         missing = self._sandbox.missing or self._nursery.missing
         self._refuse_unconfined(task, missing)
-        owner = _SHARED if is_bundled(task) else task.digest
+        owner = _name_owner(task)
         worker = None if fresh else self._idle.take_worker(owner, task.digest)
         language = "" if is_own(task.target) else task.target
         return owner, worker or self._nursery.fork_worker(replace(self._sandbox, isolate=not missing), language)
@@ -373,6 +373,14 @@ class _Idle:
 
 class _WorkerLostError(Exception):
     """A worker died, was too slow or answered nonsense; the text says which."""
+
+
+def _name_owner(task: Task) -> str:
+    """Tasks of one owner share workers. What a target that is not built in needs is read before a worker is confined,
+    so that it shares with no other one."""
+    if not is_bundled(task):
+        return task.digest
+    return task.target if is_own(task.target) else _SHARED
 
 
 def _find_executing(task: Task) -> Target | None:
