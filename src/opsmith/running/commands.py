@@ -30,6 +30,7 @@ from pathlib import Path
 
 from opsmith.running import landlock, sandbox
 from opsmith.running.command_process import ProcessOrder
+from opsmith.running.watch import count_threads, measure_resident
 
 _PACKAGES = str(Path(__file__).parents[2])  # where the child imports us from
 _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")  # what Python itself may need to start
@@ -47,6 +48,7 @@ class CommandLimits:
     seconds: float = 60.0  # of the clock, all commands together
     memory: int | None = 1 << 30  # bytes of addresses, each process; None: not limited (a sanitizer maps terabytes)
     resident: int | None = None  # bytes of memory in use, which we watch; only where no process may be started
+    threads: int = 256  # which we watch where memory in use is watched
     file_bytes: int = 32 << 20  # each file that is written
     printed_bytes: int = 1 << 18  # on the standard output
     message_bytes: int = 1 << 18  # on the standard error
@@ -257,15 +259,11 @@ def _find_excess(process: subprocess.Popen[bytes], streams: _Streams, limits: Co
     if len(streams.messages) > limits.message_bytes:
         del streams.messages[limits.message_bytes :]
         return f"{limits.message_bytes} bytes of messages"
-    if limits.resident is not None and _measure_resident(process.pid) > limits.resident:
+    if limits.resident is not None and measure_resident(process.pid) > limits.resident:
         return f"{limits.resident} bytes of memory"
+    if limits.resident is not None and count_threads(process.pid) > limits.threads:
+        return f"{limits.threads} threads"
     return ""
-
-
-def _measure_resident(pid: int) -> int:
-    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
 
 
 def _end_process(process: subprocess.Popen[bytes], streams: _Streams) -> tuple[int, float]:

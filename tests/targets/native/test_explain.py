@@ -94,7 +94,7 @@ def test_a_machine_without_sanitizers_gives_no_explanation(monkeypatch: pytest.M
 
 
 def read_text(messages: str) -> tuple[Diagnostic, ...]:
-    return ReportReader("", "kernel.c", (ArrayLabel("input x", "M", 4),)).read_report(messages)
+    return ReportReader("", "kernel.c", (ArrayLabel("input x", "M", 4, True),)).read_report(messages)
 
 
 @pytest.mark.parametrize(

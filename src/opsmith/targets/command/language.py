@@ -21,6 +21,7 @@ from opsmith.records import content_hash
 
 PLACES = ("here", "python", "source", "inputs", "outputs", "sizes", "scalars")  # what texts in braces stand for
 LISTS = frozenset(PLACES[3:])  # several words each; with `=`, as in {sizes=}, each with its name: M=48
+MOST_ERRORS = 5  # that are told at once
 PLACEHOLDER = re.compile(r"\{([a-z]+)(=?)\}")
 
 
@@ -137,7 +138,9 @@ def read_language(path: Path) -> Language:
     try:
         tables = LanguageTables(**data)
     except ValidationError as error:
-        raise TaskError("\n".join(_list_errors(path, text, error))) from error
+        findings = list(_list_errors(path, text, error))
+        further = [f"and {len(findings) - MOST_ERRORS} more"] if findings[MOST_ERRORS:] else []
+        raise TaskError("\n".join([*findings[:MOST_ERRORS], *further])) from error
     language = Language(tables, path.resolve().parent, _read_prompt(path, tables.prompt))
     for readable in language.readable:
         if not readable.exists():

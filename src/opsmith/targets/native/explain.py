@@ -88,14 +88,14 @@ def _build_program(failed: FailedProgram) -> bytes | None:
 def _label_arrays(problem: Problem) -> Iterator[ArrayLabel]:
     """Inputs, then outputs, as the signature has them."""
     for tensor in problem.tensors:
-        yield _label_array(f"input {tensor.name}", tensor.type)
+        yield _label_array(f"input {tensor.name}", tensor.type, True)
     for output in problem.outputs:
         for number, type_ in enumerate(output.types):
             name = output.name if len(output.types) == 1 else f"{output.name}_{number}"
-            yield _label_array(f"output {name}", type_)
+            yield _label_array(f"output {name}", type_, False)
 
 
-def _label_array(words: str, type_: ArrayType) -> ArrayLabel:
+def _label_array(words: str, type_: ArrayType, is_input: bool) -> ArrayLabel:
     factors = [str(dim) for dim in type_.shape]
     formula = " * ".join(f"({factor})" if "/" in factor and len(factors) > 1 else factor for factor in factors)
-    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype])
+    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype], is_input)

@@ -99,6 +99,7 @@ class ArrayLabel:
     words: str  # input x
     formula: str  # M * N: how many entries it has; "": one
     entry_bytes: int
+    is_input: bool
 
     def describe_bound(self, size: int) -> str:
         """Where an index must lie, for an array of `size` bytes."""
@@ -227,6 +228,9 @@ def _describe_offset(access: _Access, label: ArrayLabel, offset: int, size: int)
         return given, label.describe_bound(size), _END
     if access.width is not None and offset + access.width > size:
         return f"{access.words} across the end of {label.words}", label.describe_bound(size), _END
+    if not label.is_input:
+        given = f"{access.words} in {label.words} when the call is over"
+        return given, "nothing that goes on after the function has returned", "wait for threads before it returns"
     given = f"{access.words} in {label.words}, which is not to be written"
     return given, "inputs that stay as they are", "write to outputs and to arrays of the program"
 
