@@ -148,6 +148,7 @@ def write_programs(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
         place = f"csrc/{entry.name}.c, {name}_{entry.name} in lib{name}.so"
         files[f"{name}/operators/{entry.name}.py"] = write_module(entry, name, LANGUAGE, place)
     files["setup.py"], files["Makefile"] = write_setup(name, flags), write_makefile(name, flags)
+    files["MANIFEST.in"] = "include Makefile manifest.json\n"
     files["tests/test_operators.py"] = _write_tests(name, entries)
     return files
 
