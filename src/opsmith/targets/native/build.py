@@ -50,6 +50,11 @@ BuildResult = Artefact | BuildRefusal | CompileFailure
 Libraries = Mapping[str, bytes]  # by the name of the variant
 
 
+def explain_lack_of_compiler() -> str:
+    """That there is no compiler here; "": there is one."""
+    return "" if find_toolchain() is not None else NO_COMPILER
+
+
 def build_library(
     request: BuildRequest, cache: BuildCache | None = None, limits: CompileLimits = DEFAULT_LIMITS
 ) -> BuildResult:
