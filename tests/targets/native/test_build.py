@@ -57,6 +57,7 @@ def refuse(source: str, *flags: str) -> tuple[Diagnostic, ...]:
         (HEAD + "  x[0] = 1;\n}", 2, "inputs are const"),
         (HEAD + "  y[0] = expf(x[0]);\n}", 2, "include the header that declares expf"),
         (HEAD + "  y[0] = sum_all(x[0]);\n}", 2, "implicit declaration of function 'sum_all'"),
+        ("void _init(void) {}\n" + HEAD + "}", 1, "a second definition of _init"),
         ("float far(float);\n" + HEAD + "  y[0] = far(x[0]);\n}", 1, "which no library that is linked defines"),
         (
             "void kernel(float *x) {}",
