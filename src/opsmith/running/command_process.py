@@ -34,6 +34,7 @@ class ProcessOrder:
     report: int  # the descriptor that is answered on
     has_processes: bool = True  # may they start others?
     executes_folder: bool = False  # may they execute what lies in the folder?
+    makes_folders: bool = False  # may they make folders in it?
     ports: Sequence[int] = ()  # of TCP, which may be connected to: a licence server's
 
 
@@ -56,7 +57,8 @@ def _confine_commands(order: ProcessOrder) -> None:
         _set_limit(getattr(resource, name), amount)
     seccomp.die_with_parent()
     seccomp.give_up_privileges()
-    landlock.restrict_commands(map(Path, order.readable), Path(order.folder), order.executes_folder, order.ports)
+    readable, folder = map(Path, order.readable), Path(order.folder)
+    landlock.restrict_commands(readable, folder, order.executes_folder, order.makes_folders, order.ports)
     seccomp.install_commands_filter(order.has_processes, bool(order.ports))
 
 

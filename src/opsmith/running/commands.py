@@ -68,6 +68,7 @@ class CommandOrder:
     stdin: str = ""  # one of the files; "": nothing can be read there
     has_processes: bool = True  # may be started; False: one command, and threads are all that it may start
     executes_folder: bool = False  # programs in the folder may be executed; files of the order are made executable
+    makes_folders: bool = False  # in the folder
     ports: Sequence[int] = ()  # of TCP: a licence server's, to which connections may be made
 
     def __post_init__(self) -> None:
@@ -188,6 +189,7 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
         report,
         order.has_processes,
         order.executes_folder,
+        order.makes_folders,
         list(order.ports),
     )
 

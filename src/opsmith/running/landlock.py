@@ -21,6 +21,7 @@ _VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
 _PATH_BENEATH, _PORT = 1, 2  # kinds of rules
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _REMOVE_FILE, _MAKE_FILE = 1 << 5, 1 << 8
+_FOLDERS = 1 << 4 | 1 << 7  # the rights to remove and to make them
 _READ, _NULL_DEVICE = _READ_FILE | _READ_DIR, _READ_FILE | _WRITE_FILE | _TRUNCATE
 _WORK = _READ | _WRITE_FILE | _TRUNCATE | _REMOVE_FILE | _MAKE_FILE
 _FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}  # rights by version
@@ -44,13 +45,16 @@ def restrict_paths(readable: Iterable[Path]) -> None:
     _restrict_thread([(path, _READ) for path in readable])
 
 
-def restrict_commands(executable: Iterable[Path], folder: Path, executes_folder: bool, ports: Iterable[int]) -> None:
-    """Confine this thread and what it starts: it may read and execute the given paths, work in the folder, execute what
-    lies there if so asked, and connect to the given ports of TCP (from version LIMITS_PORTS on).
+def restrict_commands(
+    executable: Iterable[Path], folder: Path, executes_folder: bool, makes_folders: bool, ports: Iterable[int]
+) -> None:
+    """Confine this thread and what it starts: it may read and execute the given paths, work in the folder, and connect
+    to the given ports of TCP (from version LIMITS_PORTS on).
 
+    `executes_folder`: it may execute what lies in the folder too; `makes_folders`: make folders there and remove them.
     Needs no_new_privs. Raises OSError.
     """
-    work = _WORK | _EXECUTE if executes_folder else _WORK
+    work = _WORK | (_EXECUTE if executes_folder else 0) | (_FOLDERS if makes_folders else 0)
     _restrict_thread([*((path, _READ | _EXECUTE) for path in executable), (folder, work)], ports)
 
 

@@ -158,6 +158,15 @@ class HidesSizes(Protocol):
 
 
 @runtime_checkable
+class Equipped(Protocol):
+    """It needs something of the machine that judges, beside Python: a compiler, an optional package."""
+
+    def explain_lack(self) -> str:
+        """What is missing here, in one sentence that says what to try; "": nothing. Asked before each verdict."""
+        ...
+
+
+@runtime_checkable
 class Preloaded(Protocol):
     """A built-in target that has something to import before workers are forked, once for all of them."""
 

@@ -133,6 +133,7 @@ def _make_order(
         stdin,
         has_processes=toolchain.processes or len(commands) > 1,
         executes_folder=True,
+        makes_folders=True,
         ports=toolchain.licence_ports,
     )
 
