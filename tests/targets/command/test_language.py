@@ -190,3 +190,10 @@ def test_no_other_file_may_name_it(tmp_path: Path) -> None:
     settings.write_text('model = "embedded"\ntarget = "my-chip/language.toml"\n')
     with pytest.raises(TaskError, match=r"run\.toml:2: target: given"):
         read_config(settings)
+
+
+def test_patterns_are_not_tried_on_endless_lines() -> None:
+    """Of cubic cost on one line of a quarter of a megabyte: years."""
+    result = CommandResult({}, b"", "a" * (1 << 18) + "\n2: wrong\n", (1,))
+    findings = explain_compile(r"^(a*)(a*)(?P<line>\d): (?P<message>\w+)$", result, "one\ntwo\n", "mini")
+    assert [finding.line for finding in findings] == [2]

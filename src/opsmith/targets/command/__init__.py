@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
-from opsmith.targets.command.diagnostics import explain_compile, quote_messages
+from opsmith.targets.command.diagnostics import cut_messages, explain_compile, quote_messages
 from opsmith.targets.command.language import Language, read_language
 from opsmith.targets.command.orders import (
     MissingProgramError,
@@ -156,10 +156,9 @@ class CommandTarget(NativeTasks):
         return RunOutputs(b"".join(pieces), self._read_cycles(result))
 
     def _read_cycles(self, result: CommandResult) -> int | None:
-        pattern = self.language.tables.run.cycles
-        matches = list(
-            re.finditer(pattern, f"{result.printed.decode(errors='replace')}\n{result.messages}", re.MULTILINE)
-        )
+        pattern, is_printed = self.language.tables.run.cycles, self.language.tables.run.arrays != "stdio"
+        printed = result.printed.decode(errors="replace") if is_printed else ""
+        matches = list(re.finditer(pattern, cut_messages(f"{printed}\n{result.messages}"), re.MULTILINE))
         if not pattern or not matches or not matches[-1].re.groups:
             return None
         text = matches[-1]["cycles"] if "cycles" in matches[-1].re.groupindex else matches[-1][1]
