@@ -29,7 +29,7 @@ from opsmith.targets.command.orders import (
 )
 from opsmith.targets.command.variation import VariedPrograms, read_programs
 from opsmith.targets.native.adaptation import NativeTasks
-from opsmith.targets.native.draw_judging import NativeTrials
+from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.layout import read_inputs
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import NativeOptions, read_native_task
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 1 << 16
 
 
-class CommandTarget(NativeTasks, NativeTrials):
+class CommandTarget(NativeTasks, DrawnTrials):
     """Fits `Target`, `Built`, `Commanded`, `Executed`, `HidesSizes`, `Versioned`, `Portable`, `Adapting`, `Sampled`."""
 
     stages = ("PARSE", "COMPILE")

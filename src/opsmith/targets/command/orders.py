@@ -248,7 +248,7 @@ def _list_own_files(language: Language) -> Iterator[Path]:
     for readable in language.readable:
         if readable.is_relative_to(language.folder):
             files = (path for path in readable.rglob("*") if "__pycache__" not in path.parts)
-            yield from islice(files, MOST_TOOLS)
+            yield from islice([readable, *files], MOST_TOOLS)
 
 
 @lru_cache(maxsize=4 * MOST_TOOLS)

@@ -10,7 +10,7 @@ from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.trial import TaskFault, Trial, TrialResult
 
 
-class NativeTrials:
+class DrawnTrials:
     """Fits `HidesSizes`, `Referenced`, and what `Target` and `Executed` ask of trials but `compare_outputs`."""
 
     name: str

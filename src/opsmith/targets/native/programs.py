@@ -18,7 +18,7 @@ from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
-from opsmith.targets.native.draw_judging import NativeTrials
+from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.runner import run_artefacts
@@ -31,7 +31,7 @@ from opsmith.targets.trial import Checked, Trial, TrialResult
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
-class NativePrograms(NativeTrials, ABC):
+class NativePrograms(DrawnTrials, ABC):
     """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`; most of `Target`."""
 
     name: str
