@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opsmith.running import landlock, sandbox
@@ -68,6 +68,7 @@ class CommandOrder:
     stdin: str = ""  # one of the files; "": nothing can be read there
     has_processes: bool = True  # may be started; False: one command, and threads are all that it may start
     executes_folder: bool = False  # programs in the folder may be executed; files of the order are made executable
+    makes_folders: bool = False  # in the folder
     ports: Sequence[int] = ()  # of TCP: a licence server's, to which connections may be made
 
     def __post_init__(self) -> None:
@@ -188,6 +189,7 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
         report,
         order.has_processes,
         order.executes_folder,
+        order.makes_folders,
         list(order.ports),
     )
 
@@ -196,7 +198,7 @@ def _start_process(order: CommandOrder, request: ProcessOrder, folder: Path, rep
     variables = {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
     with open(folder / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
         return subprocess.Popen(
-            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(asdict(request))],
+            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(request._asdict())],
             env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
             cwd=folder,
             pass_fds=[report],

@@ -158,6 +158,15 @@ class HidesSizes(Protocol):
 
 
 @runtime_checkable
+class Equipped(Protocol):
+    """It needs something of the machine that judges, beside Python: a compiler, an optional package."""
+
+    def explain_lack(self) -> str:
+        """What is missing here, in one sentence that says what to try; "": nothing. Asked before each verdict."""
+        ...
+
+
+@runtime_checkable
 class Preloaded(Protocol):
     """A built-in target that has something to import before workers are forked, once for all of them."""
 
@@ -391,6 +400,11 @@ class Portable(Protocol):
         `Task.digest` names a task: a problem as one language is asked for it.
         """
         ...
+
+
+@runtime_checkable
+class Stating(Portable, Protocol):
+    """Tasks state their problem as a record: what languages of arrays are asked for."""
 
     def find_problem(self, task: Task) -> Problem:
         """What `task` asks for in any language."""

@@ -25,7 +25,7 @@ from opsmith.targets.native.variants import BARE, Variant
 
 SOURCE, HEADER = "kernel.c", "opsmith_kernel.h"
 _MESSAGES = ("-fdiagnostics-format=json", "-ftrack-macro-expansion=1")
-_SURROUNDINGS_FLAGS = ("-std=gnu17", "-O2", "-fPIC", "-c", "own.c", "-o", "own.o")
+_OWN_FLAGS = ("-ftrivial-auto-var-init=zero", "-fPIC", "-w", "-c", "own.c", "-o", "own.o")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class BuildRefusal:
 
 BuildResult = Artefact | BuildRefusal | CompileFailure
 Libraries = Mapping[str, bytes]  # by the name of the variant
+
+
+def explain_lack_of_compiler() -> str:
+    """That there is no compiler here; "": there is one."""
+    return "" if find_toolchain() is not None else NO_COMPILER
 
 
 def build_library(
@@ -116,7 +121,7 @@ def _write_order(request: BuildRequest, variants: Sequence[Variant]) -> CompileO
     for number, variant in enumerate(variants):
         own, compiled, library = f"own{number}.o", f"kernel{number}.o", f"kernel{number}.so"
         if variant.surroundings:
-            files[own] = _compile_surroundings(variant.surroundings)
+            files[own] = _compile_surroundings(variant.surroundings, request.flags.compile_flags)
         flags = (*request.flags.compile_flags, *variant.compile_flags, "-fPIC", *_MESSAGES)
         commands.append((*flags, "-include", HEADER, "-c", SOURCE, "-o", compiled))
         objects = (compiled, own) if variant.surroundings else (compiled,)
@@ -130,10 +135,13 @@ class _SurroundingsError(Exception):
 
 
 @cache
-def _compile_surroundings(text: str) -> bytes:
-    """The object of what a variant adds, made once a process. Raises _SurroundingsError, which is not cached."""
-    result = run_compiler(CompileOrder({"own.c": text.encode()}, (_SURROUNDINGS_FLAGS,), "own.o"))
+def _compile_surroundings(text: str, flags: tuple[str, ...]) -> bytes:
+    """The object of what a variant adds, made once a process. Raises _SurroundingsError, which is not cached.
+
+    With the flags of the program, so that those which this compiler does not have are not charged to programs.
+    """
+    result = run_compiler(CompileOrder({"own.c": text.encode()}, ((*flags, *_OWN_FLAGS),), "own.o"))
     if isinstance(result, Artefact):
         return result.data
-    reason = result.reason if isinstance(result, CompileFailure) else result.messages[-200:]
-    raise _SurroundingsError(f"what surrounds a program does not compile here: {reason}")
+    reason = result.reason if isinstance(result, CompileFailure) else " ".join(result.messages.split())[:300]
+    raise _SurroundingsError(f"the compiler does not take what programs are built with: {reason}")

@@ -22,7 +22,8 @@ from opsmith.targets.native.layout import PASSES, Damage, LayoutError, choose_pa
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.trial import TrialResult
 
-_HUGE = 1e29  # no output of a sound problem is so large; canaries and first values of memory are
+_HUGE = {"fp16": 3e4, "int32": 2**30, "int64": 2**30}  # hardly an output; canaries and first values of memory are
+_HUGE_FLOAT = 1e29
 
 Results = list[list[Tensor]]  # per output and tensor, draws as first axis
 
@@ -128,19 +129,24 @@ def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes, v
                 place = differing.nonzero()[0].tolist()
                 values = [tensor[tuple(place)].item() for tensor in (one, two)]
                 where = f"output {output.name} ({type_.label}) at index {place[1:]}, {data.label(place[0])}"
-                return _explain_disagreement(data, where, values, variant)
+                is_odd = any(_is_odd(value, type_) for value in values) or variant != PASSES[0].variant
+                return _explain_disagreement(data, where, values, is_odd)
     return None
 
 
-def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], variant: str) -> Diagnostic:
+def _is_odd(value: float, type_: ArrayType) -> bool:
+    """Whether it looks like memory that nobody wrote to."""
+    return not math.isfinite(value) or abs(value) > _HUGE.get(type_.dtype, _HUGE_FLOAT)
+
+
+def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], is_odd: bool) -> Diagnostic:
     given = f"{values[0]:.9g} in one run, {values[1]:.9g} in another, for the same inputs"
     if data.options.threads > 1:
         expected = "the same result whichever thread comes first"
         remedy = "look for what threads share: sums without a reduction clause, buffers, loop variables"
         return Diagnostic("RACE", where, given, expected, remedy)
     expected = "outputs that depend on inputs alone"
-    is_odd = any(not math.isfinite(value) or abs(value) > _HUGE for value in values)
-    if is_odd or variant != PASSES[0].variant:
+    if is_odd:
         remedy = "look for values that are read before they are written, entries of outputs that are never written, "
         remedy += "and reads before or behind an array"
         return Diagnostic("MEMORY", where, given, expected, remedy)
