@@ -21,11 +21,12 @@ from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, BuildResult, build_library
 from opsmith.targets.native.cache import BuildCache
+from opsmith.targets.native.driver import DRIVER, PROGRAM, write_driver
 from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
 from opsmith.targets.native.task import read_native_task
-from opsmith.targets.native.variants import choose_variants
+from opsmith.targets.native.variants import BARE, Variant, choose_variants
 from opsmith.targets.programs import Build
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
@@ -61,14 +62,24 @@ class NativePrograms(ABC):
     def build_program(self, task: Task, source: str) -> Build:
         requests = self._list_requests(task, source)
         threads = read_native_task(task.text)[1].threads
-        return _collect_builds(requests, _build_all(requests), threads)
+        return _collect_builds(requests, _build_all([*requests.values()]), threads)
 
-    def _list_requests(self, task: Task, source: str) -> list[BuildRequest]:
+    def build_timed(self, task: Task, source: str) -> Build:
+        program = self._request_build(task, source, BARE)
+        signature = program.signature
+        driver = BuildRequest(program.problem, self.name, signature, write_driver(signature), BuildFlags(find_isa()))
+        requests = {PROGRAM: program, DRIVER: driver}
+        return _collect_builds(requests, _build_all([*requests.values()]), read_native_task(task.text)[1].threads)
+
+    def _list_requests(self, task: Task, source: str) -> dict[str, BuildRequest]:
         """A build of each variant."""
+        variants = choose_variants(read_native_task(task.text)[1].threads)
+        return {variant.name: self._request_build(task, source, variant) for variant in variants}
+
+    def _request_build(self, task: Task, source: str, variant: Variant) -> BuildRequest:
         problem, options = read_native_task(task.text)
         flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
-        parts = (hash_problem(problem), self.name, make_signature(problem), source, flags)
-        return [BuildRequest(*parts, variant) for variant in choose_variants(options.threads)]
+        return BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags, variant)
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are
@@ -117,8 +128,8 @@ def _build_all(requests: Sequence[BuildRequest]) -> list[BuildResult]:
         return list(pool.map(lambda request: build_library(request, cache_), requests))
 
 
-def _collect_builds(requests: Sequence[BuildRequest], results: Sequence[BuildResult], threads: int) -> Build:
-    """One build of all: its artefacts by variant, or the first refusal or failure."""
+def _collect_builds(requests: Mapping[str, BuildRequest], results: Sequence[BuildResult], threads: int) -> Build:
+    """One build of all: its artefacts by name, or the first refusal or failure. The first request is the program's."""
     for result in results:
         if isinstance(result, BuildRefusal):
             return Build({}, result.errors)
@@ -126,8 +137,8 @@ def _collect_builds(requests: Sequence[BuildRequest], results: Sequence[BuildRes
         if isinstance(result, CompileFailure):
             return Build({}, failure=result.reason)
     pairs = zip(requests, results, strict=True)
-    artefacts = {request.variant.name: result.data for request, result in pairs if isinstance(result, Artefact)}
-    flags, toolchain = requests[0].flags, find_toolchain()
+    artefacts = {name: result.data for name, result in pairs if isinstance(result, Artefact)}
+    flags, toolchain = next(iter(requests.values())).flags, find_toolchain()
     version = toolchain.version if toolchain is not None else ""
     return Build(artefacts, toolchain=f"{version}: {flags.key}", threads=threads)
 
