@@ -3,6 +3,7 @@ inputs, and counts the work. It runs authors' code, and has what a worker of ver
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -23,6 +24,7 @@ from opsmith.targets.native.comparison import judge_pass
 from opsmith.targets.native.layout import read_inputs
 from opsmith.targets.native.trials import NativeTrialData, make_trials
 
+_LARGE = 1 << 20  # bytes of inputs
 _NAME = "while timed"  # how findings call the trial
 
 Answer = dict[str, Any]
@@ -60,6 +62,9 @@ def _check_outputs(task: Task, request: Answer) -> Answer:
         return {"is_undecided": True, "errors": []}
     draw = MixedDraw(base.standard, base.shape_set, base.overrides, 0, mixed=mixed)
     result = judge_pass(_NAME, NativeTrialData([draw], False, make_trials(task.text).options), outputs)
+    del draw, mixed
+    if len(inputs) > _LARGE:
+        gc.collect()  # what a draw remembers is a circle
     return {"is_undecided": False, "errors": to_json(result.errors)}
 
 

@@ -7,6 +7,7 @@ outputs of timed calls are compared with what is expected; a wrong one ends the 
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from opsmith.judging.executed import TaskWorker
-from opsmith.measuring.schedule import PairProtocol, Side, Turn, choose_slot_count, plan_turns
+from opsmith.measuring.schedule import LEAST_CHECKS, PairProtocol, Side, Turn, choose_slot_count, plan_turns
 from opsmith.measuring.slots import InputMixer, Recipe, SlotLayout, is_mixable
 from opsmith.measuring.timing import TIMED, TimedArtefacts, TimedProcess, TimingError
 from opsmith.measuring.work import ProblemWork
@@ -37,7 +38,6 @@ _MOST_DRAWS, _MOST_BYTES = 64, 32 << 20  # where they cannot be mixed
 _ANSWER_S = 120.0
 _LEAST_NS = 1e6  # a turn that is shorter says little of a call
 _SLOWER = 5  # by how much the slower side's turn may pass the time that a turn should take
-_EMPTY_TURNS = 15
 
 
 class WrongOutputError(TimingError):
@@ -144,30 +144,28 @@ class DataWorker:
 
 
 def find_slot_count(room: TimingRoom, case: TimedCase) -> int:
-    """How many slots each side needs, by the clock on our wall: a process without figures. Raises TimingError."""
+    """How many slots each side needs, by the clock outside of a process that is asked for no figure. Raises
+    TimingError, and ValueError where two calls do not fit into memory."""
     layout = case.artefacts.layout
-    most = choose_slot_count(1.0, layout.stride, CAPACITY)
+    capacity = choose_slot_count(1.0, layout.stride, CAPACITY)
     with room.start_timed(case.artefacts) as process:
-        count = 1
-        while True:
+        count, counted = 0, [0]
+        while min(counted) < _LEAST_NS and count < capacity:
+            count = min(4 * count or 1, capacity)
             (turn, _) = plan_turns(PairProtocol(1, 1, 0, 1), count, count)[:2]
-            seconds = [_time_wall(process, case, turn, side) for side in case.artefacts.programs]
-            if min(seconds) * 1e9 >= _LEAST_NS or count == most:
-                break
-            count = min(4 * count, most)
-    call_ns = max(min(seconds), max(seconds) / _SLOWER) * 1e9 / count
+            counted = [_count_turn(process, case, turn, side) for side in case.artefacts.programs]
+    call_ns = max(1, min(counted), max(counted) / _SLOWER) / count
     return choose_slot_count(call_ns, layout.stride, CAPACITY)
 
 
-def _time_wall(process: TimedProcess, case: TimedCase, turn: Turn, side: Side) -> float:
-    """The shorter of two turns, in seconds."""
-    seconds = []
-    for _ in range(2):
+def _count_turn(process: TimedProcess, case: TimedCase, turn: Turn, side: Side) -> int:
+    """The shortest of some turns, in nanoseconds."""
+    counted = []
+    for _ in range(3):
         case.mixer.fill_slots(process.memory, turn)
-        begin = time.perf_counter()
         process.time_turn(side, turn.slots)
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds)
+        counted.append(process.count_time())
+    return min(counted)
 
 
 def measure_pairs(
@@ -181,7 +179,7 @@ def measure_pairs(
                 recipes = case.mixer.fill_slots(process.memory, turn)
                 elapsed = process.time_turn(turn.side, turn.slots)
                 _read_turn(readings, case, process, turn, recipes, elapsed)
-        yield _check_readings(readings, case)
+        yield _check_readings(readings, case, protocol, seed)
 
 
 def measure_apart(
@@ -193,25 +191,32 @@ def measure_apart(
             processes = {
                 side: stack.enter_context(room.start_timed(case.artefacts.take_side(side))) for side in reversed(Side)
             }
-            overhead = _measure_overhead(processes[Side.PARTNER])
-            for process in processes.values():
-                process.count_time()
-            readings = _Readings()
+            readings, overheads = _Readings(), []
             for turn in plan_turns(protocol, slots, seed + 1, number):
                 process = processes[turn.side]
+                if turn.side is Side.PARTNER:
+                    overheads.append(_measure_overhead(process, case, turn))
                 recipes = case.mixer.fill_slots(process.memory, turn)
                 process.time_turn(turn.side, turn.slots)
-                _read_turn(readings, case, process, turn, recipes, process.count_time() - overhead)
-        yield _check_readings(readings, case)
+                _read_turn(readings, case, process, turn, recipes, process.count_time())
+        _subtract_overhead(readings, statistics.median(overheads) / slots)
+        yield _check_readings(readings, case, protocol, seed)
 
 
-def _measure_overhead(process: TimedProcess) -> float:
-    """What a turn without a call costs, in a process that holds nothing of the program's."""
-    counted = []
-    for _ in range(_EMPTY_TURNS):
-        process.time_turn(Side.PARTNER, ())
-        counted.append(process.count_time())
-    return statistics.median(counted[2:])
+def _measure_overhead(process: TimedProcess, case: TimedCase, turn: Turn) -> int:
+    """What a turn without a call costs at this place of the schedule, in a process that holds nothing of the
+    program's: one that it were in could make it look dear."""
+    case.mixer.fill_slots(process.memory, turn)
+    process.time_turn(turn.side, ())
+    return process.count_time()
+
+
+def _subtract_overhead(readings: _Readings, overhead: float) -> None:
+    """Take what no call costs from what a call took. Raises TimingError where nothing is left."""
+    for side, times in readings.times.items():
+        readings.times[side] = [elapsed - overhead for elapsed in times]
+        if min(readings.times[side]) <= 0:
+            raise TimingError("a call is too short for the clock outside the process")
 
 
 def _read_turn(
@@ -232,6 +237,13 @@ def _read_turn(
         readings.outputs.append((recipe, outputs))
 
 
-def _check_readings(readings: _Readings, case: TimedCase) -> PairTimes:
-    checked = sum(case.check(recipe, outputs) for recipe, outputs in readings.outputs)
+def _check_readings(readings: _Readings, case: TimedCase, protocol: PairProtocol, seed: int) -> PairTimes:
+    """Outputs are compared in a random order until the time for that is over: which ones, nobody can know before."""
+    outputs = random.Random(seed).sample(readings.outputs, len(readings.outputs))
+    end = time.monotonic() + protocol.checking_seconds
+    checked = 0
+    for number, (recipe, arrays) in enumerate(outputs):
+        if number >= LEAST_CHECKS and time.monotonic() >= end:
+            break
+        checked += case.check(recipe, arrays)
     return PairTimes(tuple(readings.times[Side.PROGRAM]), tuple(readings.times[Side.PARTNER]), checked)

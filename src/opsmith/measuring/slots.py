@@ -91,10 +91,12 @@ class InputMixer:
         return [first[:cut] + second[cut:] for first, second, cut in pairs]
 
     def _draw_recipe(self, generator: random.Random) -> Recipe:
-        first, second = (int(generator.random() * len(self._draws)) for _ in range(2))
+        """Of two different draws, each with an entry of its own at least."""
+        first = int(generator.random() * len(self._draws))
+        second = (first + 1 + int(generator.random() * (len(self._draws) - 1))) % len(self._draws)
         sizes = self._layout.arrays.inputs
         cuts = (
-            int(generator.random() * (size // entry + 1)) * entry if entry else size
+            (1 + int(generator.random() * (size // entry - 1))) * entry if entry else size
             for size, entry in zip(sizes, self._entries, strict=True)
         )
         return Recipe(first, second, tuple(cuts))
