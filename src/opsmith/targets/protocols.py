@@ -401,6 +401,11 @@ class Portable(Protocol):
         """
         ...
 
+
+@runtime_checkable
+class Stating(Portable, Protocol):
+    """Tasks state their problem as a record: what languages of arrays are asked for."""
+
     def find_problem(self, task: Task) -> Problem:
         """What `task` asks for in any language."""
         ...

@@ -160,3 +160,21 @@ OUTPUTS = write_outputs([FIRST, SECOND] * len(PASSES))
 def test_an_answer_that_is_none_is_told_apart(answer: bytes) -> None:
     with pytest.raises(LayoutError):
         read_outputs(LAYOUT, answer)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[" * 4000,
+        b'{"threads": 1, "draws": [[[-9], [], []]]}',
+        b'{"threads": 1, "draws": [[[1e9], [], []]]}',
+        b'{"threads": 1, "draws": [[[999999999999], [], []]]}',
+        b'{"threads": 1, "draws": 7}',
+        b"",
+    ],
+)
+def test_inputs_that_a_tasks_author_forged_are_refused(header: bytes) -> None:
+    """They are read in our own process too, to explain a failure."""
+    for length in (len(header), 1 << 40, -5):
+        with pytest.raises((ValueError, TypeError, KeyError, RecursionError)):
+            read_inputs(memoryview(struct.pack("<q", length) + header + bytes(100)))
