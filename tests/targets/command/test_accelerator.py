@@ -43,7 +43,7 @@ def test_a_right_program_passes_and_says_its_toolchain(pool: Pool, task: Task) -
     assert verdict.passed, verdict.message
     assert verdict.build.startswith("vex-1-")
     assert "tools " in verdict.build
-    assert verdict.verifier == verdict.build.partition(";")[0]
+    assert verdict.verifier.startswith(verdict.build.partition(";")[0])
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import find_toolchain
-from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
+from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.runner import run_artefacts
@@ -27,12 +26,12 @@ from opsmith.targets.native.signature import make_signature
 from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.variants import choose_variants
 from opsmith.targets.programs import Build
-from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
+from opsmith.targets.trial import Checked, Trial, TrialResult
 
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
-class NativePrograms(ABC):
+class NativePrograms(DrawnTrials, ABC):
     """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`; most of `Target`."""
 
     name: str
@@ -81,32 +80,10 @@ class NativePrograms(ABC):
     ) -> tuple[Diagnostic, ...]:
         return explain_failure(read_program(task.text, source, find_isa(), inputs))
 
-    def list_trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return make_trials(task.text).trials
-
-    def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return HiddenTrials(make_trials(task.text).draw_hidden(program))
-
-    def encode_inputs(self, trial: Trial) -> bytes:
-        encoded: bytes = trial.data.encoded_inputs
-        return encoded
-
     def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
         from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch
 
         return judge_outputs(trial.name, trial.data, outputs)
-
-    def run_programs(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
-        """Never called: programs are executed."""
-        raise NotImplementedError(f"target {self.name}: its programs are executed")
-
-    def run_reference(self, trial: Trial) -> object:
-        reference: object = trial.data.run_reference()
-        return reference
 
     def preload_modules(self) -> None:
         import_module("opsmith.targets.native.comparison")
