@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opsmith.running import landlock, sandbox
@@ -198,7 +198,7 @@ def _start_process(order: CommandOrder, request: ProcessOrder, folder: Path, rep
     variables = {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
     with open(folder / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
         return subprocess.Popen(
-            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(asdict(request))],
+            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(request._asdict())],
             env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
             cwd=folder,
             pass_fds=[report],
