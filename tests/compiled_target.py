@@ -91,13 +91,17 @@ class Breaking(Compiled):
 
 
 class Diagnosing(Compiled):
+    explained_kinds = frozenset({"RUN"})
+
     def explain_failure(
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
     ) -> tuple[Diagnostic, ...]:
-        return (Diagnostic("ASAN", finding.where, f"at {bytes(inputs).decode()}", "memory of its own"),)
+        return (Diagnostic("ASAN", finding.where, f"at {bytes(inputs).decode()}", "memory of its own", line=1),)
 
 
 class Unexplaining(Compiled):
+    explained_kinds = frozenset({"RUN"})
+
     def explain_failure(
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
     ) -> tuple[Diagnostic, ...]:

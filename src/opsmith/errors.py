@@ -2,6 +2,7 @@
 
 OpsmithError            one message for a person: where, given, expected, what to try
 |-- UsageError          a name or option that does not exist                            (exit 2)
+|   `-- OptionError     an option of a target that it does not have, or a value that is none
 |-- TaskError           a task file, prompt, settings or experiment file is wrong       (exit 2)
 |-- TargetError         code of a target that is not built in failed                    (exit 2)
 |-- ProviderError       a model server refused or failed after all retries              (exit 3)
@@ -28,6 +29,10 @@ class UsageError(OpsmithError):
     """An unknown task, model, option or run; the message lists what exists."""
 
     exit_code = 2
+
+
+class OptionError(UsageError):
+    """What the user asked for of a target is not to be had, whatever the task."""
 
 
 class TaskError(OpsmithError):

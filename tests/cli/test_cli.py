@@ -51,6 +51,11 @@ def test_version(opsmith):
         (["verify", "bmm_0", "--impl", "missing.txt"], "missing.txt: cannot be read"),
         (["verify", "bmm_0", "--impl", "a", "--reply", "b"], "expected one of them"),
         (["verify", "bmm_0", "--nonsense"], "No such option: --nonsense"),
+        (
+            ["verify", "softmax", "gather", "--target", "c", "--option", "threads=0"],
+            "opsmith: target c: option threads",
+        ),
+        (["verify", "bmm_0", "--option", "threads=2"], "opsmith: options threads: target 'step' has none"),
         (["run", "missing.toml"], "no such settings file"),
         (["run", "--model", "no/such"], "no such model; known: embedded"),
         (["run", "--model", "openai/x"], "OPENAI_API_KEY"),
@@ -91,6 +96,10 @@ def test_tasks_lists_both_suites(opsmith):
     assert sum(row["suite"] == "step26" for row in listed) == 26
     assert {"task": "bmm_0", "group": "bmm", "suite": "step26", "target": "step"}.items() <= listed[3].items()
     assert "bmm_0" in opsmith("tasks").out
+    problems = json.loads(opsmith("tasks", "kernels", "--json").out)
+    assert {row["target"] for row in problems} == {"problem"}
+    (softmax,) = json.loads(opsmith("tasks", "softmax", "--target", "c", "--option", "threads=2", "--json").out)
+    assert (softmax["target"], softmax["suite"]) == ("c", "kernels")
 
 
 def test_models_says_which_keys_are_set_and_shows_none(opsmith, monkeypatch):

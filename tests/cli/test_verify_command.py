@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("warm")
 
 FIELDS = {
     *("task", "candidate", "outcome", "passed", "stage", "charged_to", "errors", "message"),
-    *("max_abs_error", "trials", "seconds"),
+    *("warnings", "max_abs_error", "trials", "seconds"),
 }
 
 
@@ -40,6 +40,13 @@ def test_one_json_line_per_task_and_the_worst_outcome_counts(opsmith, tasks):
     assert "expected a mapping with `inputs` and `want`" in broken["message"]
     assert "--impl FILE" in bare["message"]
     assert (passed["stage"], passed["trials"], passed["max_abs_error"], passed["errors"]) == ("MATCH", 2, 0.0, [])
+
+
+def test_a_problem_that_is_asked_for_in_no_language_is_no_candidates_fault(opsmith):
+    done = opsmith("verify", "kernels/softmax", "--json")
+    assert done.code == 2
+    assert [(line["outcome"], line["charged_to"]) for line in done.lines] == [("unjudged", "task")]
+    assert "try: --target c" in done.lines[0]["message"]
 
 
 def test_files_of_one_name_in_several_folders_are_told_apart_by_their_paths(opsmith, tasks):

@@ -188,7 +188,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["torch", "json", "class", "tests", "Ops", "my ops", "1st", "opsmith", "", "x" * 61, "../x"]
+    "name", ["torch", "json", "class", "tests", "Ops", "my ops", "1st", "opsmith", "aten", "", "x" * 61, "../x"]
 )
 def test_a_package_has_a_name_that_python_and_pip_can_use(store, pool, tmp_path, name):
     with pytest.raises(UsageError, match="expected a name for a Python package"):

@@ -146,9 +146,9 @@ def test_a_failure_at_run_is_explained_once_more_on_its_own_inputs(pool):
     crash = "long solve(long x) { return x == 21 ? *(volatile long *)8 : 2 * x; }\n"
     verdict = pool.verify(task, crash)
     assert [error.kind for error in verdict.errors] == ["RUN", "ASAN"]
-    assert verdict.errors[1].given == 'at {"x": 21}'
+    assert (verdict.errors[1].given, verdict.errors[1].line) == ('at {"x": 21}', 1)
     hidden = pool.verify(task, crash.replace("21", "11"))
-    assert [error.where for error in hidden.errors] == [NOT_SHOWN] * 2
+    assert [(error.where, error.line) for error in hidden.errors] == [(NOT_SHOWN, None)] * 2
     assert any('at {"x": 11}' in warning for warning in hidden.warnings)
     wrong = pool.verify(task, "long solve(long x) { return 3 * x; }\n")
     assert [error.kind for error in wrong.errors] == ["DATA"]

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from clocks import lasts_at_most
 from failing_target import PLACE
-from harmful import SMALL, needs_isolation, tiny_python
+from harmful import SMALL, needs_isolation, saying, tiny_python
 from tiny_target import TINY_PYTHON
 
 from opsmith.judging.pool import Pool
 from opsmith.records import Boundary, Outcome, Stage
+from opsmith.running.arena import CAPACITY
 
 pytestmark = needs_isolation
 
@@ -223,3 +224,39 @@ def test_a_mistake_of_the_target_leaves_the_candidate_unjudged_and_is_charged_to
 def test_a_task_at_fault_leaves_the_candidate_unjudged(pool):
     verdict = pool.verify(replace(TASK, text="inputs: {x: [8, 8]}\nwant: [1]\n"), RIGHT)
     assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.TASK)
+
+
+class Large(type(TINY_PYTHON)):
+    """More bytes than processes share."""
+
+    is_of_inputs = True
+
+    def encode_inputs(self, trial):
+        return bytes(CAPACITY + 1) if self.is_of_inputs else super().encode_inputs(trial)
+
+    def execute_program(self, source, inputs):
+        return bytes(CAPACITY + 1)
+
+
+class LargeOutputs(Large):
+    is_of_inputs = False
+
+
+LARGE, LARGE_OUTPUTS = Large(), LargeOutputs()
+
+
+def test_inputs_that_are_too_large_are_the_tasks_fault(pool):
+    verdict = pool.verify(replace(TASK, target="test_executed:LARGE"), RIGHT)
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.UNJUDGED, Boundary.TASK)
+    assert f"inputs of {CAPACITY + 1} bytes" in verdict.message
+
+
+def test_outputs_that_are_too_large_are_the_candidates_fault(pool):
+    verdict = pool.verify(replace(TASK, target="test_executed:LARGE_OUTPUTS"), RIGHT)
+    assert refused(verdict)
+    assert f"{CAPACITY + 1} bytes; expected at most {CAPACITY}" in verdict.message
+
+
+def test_a_worker_has_loaded_no_language_but_its_tasks(pool):
+    code = "import sys\nfound = {n.split('.')[2] for n in sys.modules if n.startswith('opsmith.targets.')} & {'step', 'c', 'command'}"
+    assert "found {'step'}" in pool.verify(saying(code), "return E0").message

@@ -1,6 +1,7 @@
 """Where nothing isolates code of task files, that is said, and only bundled tasks run unless the others are trusted."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 from harmful import RIGHT, SMALL, step_task, tiny_python
@@ -45,6 +46,16 @@ def no_landlock(monkeypatch):
 def test_a_bundled_task_is_one_by_its_content():
     assert is_bundled(opsmith.load_task("attn_0"))
     assert not is_bundled(step_task("attn_0"))
+
+
+@pytest.mark.parametrize(("name", "options"), [("attn_0", {}), ("softmax", {}), ("softmax", {"threads": 2})])
+def test_a_bundled_problem_is_one_in_every_language_of_ours_with_all_options(name, options):
+    task = opsmith.load_task(name, "c", options)
+    assert is_bundled(task)
+    changed = task.text.replace("torch.", "(print('mine'), torch)[1].", 1)
+    assert changed != task.text
+    assert not is_bundled(replace(task, text=changed))
+    assert not is_bundled(replace(task, target="tiny_target:TINY_PYTHON"))
 
 
 def test_bundled_tasks_are_judged_and_others_refused(open_pool):

@@ -59,6 +59,18 @@ def test_a_sequential_sum_of_a_million_numbers_is_right() -> None:
     assert not passes(draw, sequential * (1 + 1e-3))
 
 
+def test_where_all_is_cancelled_two_roundings_may_differ() -> None:
+    """A variance of one number, as mean of squares less the square of the mean: a fused product rounds once."""
+    text = ROW_SUM.replace("N: 1048576", "N: 1").replace("M: 1,", "M: 64,").replace("sum(-1)", "var(-1, correction=0)")
+    (draw, *_) = list_draws(read_example(text))
+    numbers = draw.declared.input_data["x"][:, 0]
+    fused = (numbers.double().square() - numbers.square().double()).float()
+    assert float(fused.abs().max()) > 0
+    assert not draw.values[0][0].any()
+    assert passes(draw, fused)
+    assert not passes(draw, fused + 1e-5)
+
+
 def rms_norm(x: Tensor, weight: Tensor, eps: float = 1e-5) -> Tensor:
     scale = torch.rsqrt(x.float().square().mean(-1, keepdim=True) + eps)
     return (x.float() * scale * weight.float()).bfloat16()

@@ -154,6 +154,14 @@ def test_what_is_left_behind_is_killed(tmp_path: Path) -> None:
     assert result.seconds < 20
 
 
+@pytest.mark.parametrize("makes", [True, False])
+def test_folders_are_made_only_where_that_is_allowed(makes: bool) -> None:
+    order = order_script("import os; os.mkdir('sub'); open('sub/x', 'w').close(); print('made')")
+    result = run_commands(replace(order, makes_folders=makes), TIGHT)
+    assert isinstance(result, CommandResult), result
+    assert (result.printed == b"made\n") == makes
+
+
 @pytest.mark.parametrize("executes", [True, False])
 def test_a_program_of_the_folder_runs_only_where_that_is_allowed(executes: bool) -> None:
     program = Path("/bin/true").resolve().read_bytes()

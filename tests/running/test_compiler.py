@@ -293,7 +293,7 @@ def run_order(command: list[str], folder: Path, readable: list[str]) -> str:
     system = ["/lib", "/lib64", "/usr/lib", "/etc/ld.so.cache", sysconfig.get_config_var("LIBDIR") or "/lib"]
     order = ProcessOrder([command], {"LC_ALL": "C"}, str(folder), [*readable, *system], {"RLIMIT_CPU": 20}, theirs)
     process = subprocess.run(
-        [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(order.__dict__)],
+        [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(order._asdict())],
         env={"PYTHONPATH": str(Path(compiler.__file__).parents[2])},
         pass_fds=[theirs],
         capture_output=True,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import UsageError
-from opsmith.scaffold.project import write_project
+from opsmith.scaffold.project import COMMAND, EXECUTED, INTERPRETED, write_project
 
 MAIN = [sys.executable, "-m", "opsmith"]
 
@@ -93,10 +93,13 @@ def test_its_entry_point_names_the_target(project, monkeypatch):
     assert EntryPoint(name, value, "opsmith.targets").load().name == "lanes"
 
 
-def test_no_template_is_left_unfilled(project):
-    texts = {path: path.read_text() for path in project.rglob("*") if path.is_file() and "runs" not in str(path)}
-    assert not [path for path, text in texts.items() if "{{" in text or "package" in path.parts]
-    assert (project / ".gitignore").is_file()
+@pytest.mark.parametrize("kind", [INTERPRETED, COMMAND, EXECUTED])
+def test_no_template_is_left_unfilled(tmp_path, kind):
+    folder = tmp_path / "Unfilled-ops"
+    texts = {path: path.read_text() for path in write_project(folder, kind=kind)}
+    assert not [path for path, text in texts.items() if "{{" in text or "{%" in text or "package" in path.parts]
+    assert (folder / ".gitignore").is_file()
+    assert [path for path, text in texts.items() if path.suffix == ".py" and compile(text, path, "exec")]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Which task a name means."""
 
+import subprocess
+import sys
+
 import pytest
 
 from opsmith import suites
@@ -27,6 +30,7 @@ def test_no_name_means_the_tasks_of_the_paper(suite):
 
 def test_a_name_is_an_id_a_suite_a_file_or_a_folder(suite):
     assert ids("bmm_1", "tuple_0") == ["bmm_1", "tuple_0"]
+    assert ids("step26/bmm_1", "step_extra/tuple_0") == ["bmm_1", "tuple_0"]
     assert ids("step_extra") == ["tuple_0"]
     assert ids(str(suite / "step26")) == ["attn_0", "bmm_0", "bmm_1"]
     assert ids(str(suite / "step_extra" / "tuple_0.yaml"), "tuple_0") == ["tuple_0"]
@@ -37,6 +41,8 @@ def test_an_unknown_id_lists_near_matches(suite):
         ids("bmn_1")
     with pytest.raises(UsageError, match="opsmith tasks"):
         ids("zzz")
+    with pytest.raises(UsageError, match="no such id"):
+        ids("step_extra/bmm_1")
     with pytest.raises(UsageError, match="no such file"):
         ids("zzz.yaml")
     (suite / "empty").mkdir()
@@ -77,3 +83,20 @@ def test_a_file_that_cannot_be_read_is_an_error_of_its_own(suite):
     (suite / "bad.yaml").write_bytes(b"\xff\xfe")
     with pytest.raises(TaskError, match=r"bad\.yaml: cannot be read"):
         suites.read_task_file(suite / "bad.yaml")
+
+
+@pytest.mark.parametrize(
+    ("ask", "unused"),
+    [
+        ("load_tasks(['gemm_0'])", ("opsmith.targets.c", "opsmith.targets.native", "tree_sitter")),
+        ("load_tasks(['softmax'], 'c')", ("opsmith.targets.step",)),
+        ("[read_task_file(path) for path in find_files(['kernels'])]", ("opsmith.targets.step", "opsmith.targets.c")),
+    ],
+)
+def test_no_language_is_loaded_but_the_one_that_is_asked_for(ask, unused):
+    code = f"import sys; from opsmith.suites import *; from opsmith.suites import find_files, read_task_file; {ask}"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    loaded = shown.stdout.split()
+    assert [name for name in loaded if name.startswith((*unused, "torch"))] == []

@@ -29,6 +29,7 @@ from opsmith.targets import get_target
 from opsmith.targets.protocols import Packaged
 
 _RESERVED = frozenset({"opsmith", "torch", "numpy", "pytest", "setuptools", "pip", "test", "tests"})
+_RESERVED |= {"aten", "prim", "prims"}  # where torch keeps its own operators
 
 
 @dataclass(frozen=True)

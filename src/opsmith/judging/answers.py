@@ -12,7 +12,6 @@ from typing import Any, get_type_hints
 from opsmith.records import Candidate, Diagnostic, Verdict, verdict_from_json
 
 MOVED_ANSWER = "every number moved"  # what a worker calls that answer among those that a lazy program could give
-HIDDEN_TRIAL = "hidden"  # what a worker is asked about instead of a stated trial's number: the hidden one given last
 
 _TEXT = get_type_hints(Diagnostic)
 

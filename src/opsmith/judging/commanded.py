@@ -94,9 +94,9 @@ def count_cycles(target: Commanded, worker: TaskWorker, limits: Limits) -> dict[
     errors += [str(error) for error in build.errors] if build is not None else []
     if errors:
         raise UsageError(f"cost of task {worker.task.id}: {errors[0]}")
-    answer = worker.ask_step("inputs", trial=0)
+    answer = worker.ask_step("begin")
     _refuse_verdict(worker, answer)
-    name = str(examined["trials"][0][0])
+    name = str(answer["trial"]["name"])
     outputs = start_commands(target, worker.task, build, limits).run_first(name, answer["blobs"][0])
     if isinstance(outputs, Diagnostic):
         raise UsageError(f"cost of task {worker.task.id}: {outputs}")

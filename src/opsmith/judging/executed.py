@@ -10,12 +10,12 @@ unjudged.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from opsmith.judging.answers import HIDDEN_TRIAL, check_diagnostic, check_findings, read_verdict
+from opsmith.judging.answers import check_diagnostic, check_findings, read_verdict
 from opsmith.judging.execution import Execution, NotStartedError, is_timeout
 from opsmith.judging.verifier import charge_error, larger_error, leave_unjudged, veil_verdict
 from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
@@ -24,6 +24,7 @@ from opsmith.running.nursery import Worker
 from opsmith.targets import Build, Built, Target, TrialResult
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.faults import of_kind, words_of
+from opsmith.targets.hidden import veil_lines
 from opsmith.targets.protocols import Diagnosing
 
 COMPILE = Stage("COMPILE")
@@ -84,30 +85,29 @@ def _reach_verdict(target: Target, worker: TaskWorker, start: Start) -> Verdict:
     )
     if checked.stage != Stage.RUN:
         return blank
-    build = _build_beside(target, worker)
+    build, first = _build_beside(target, worker)
     if isinstance(build, Verdict):
         return build
     if build is not None:
         blank = replace(blank, build=build.toolchain)
         if build.errors:
             return replace(blank, stage=COMPILE, errors=build.errors)
-    trials = [(str(trial), int(draws)) for trial, draws in examined["trials"]]
     try:
         with closing(start(build)) as execution:
-            return _Judging(target, blank, worker, execution).reach_verdict(trials)
+            return _Judging(target, blank, worker, execution).run_trials(first)
     except NotStartedError as error:
         return leave_unjudged(worker.source, error.charged_to, error.finding, verifier)
 
 
-def _build_beside(target: Target, worker: TaskWorker) -> Build | Verdict | None:
-    """What the program is built to, while the worker makes the inputs ready; None: nothing is built."""
-    if not isinstance(target, Built):
-        return None
-    worker.send_step("encode_trials")
+def _build_beside(target: Target, worker: TaskWorker) -> tuple[Build | Verdict | None, Answer]:
+    """What the program is built to, while the worker makes the inputs ready, of which it gives the first; None: nothing
+    is built."""
+    worker.send_step("begin")
     try:
-        return _build_program(target, worker)
+        build = _build_program(target, worker) if isinstance(target, Built) else None
     finally:
-        worker.receive_answer()  # what fails there is said again where the inputs are needed
+        first = worker.receive_answer()
+    return build, first
 
 
 def _build_program(target: Built, worker: TaskWorker) -> Build | Verdict:
@@ -128,6 +128,15 @@ def build_checked(target: Built, task: Task, source: str) -> Build:
     return build
 
 
+@dataclass(frozen=True)
+class _GivenTrial:
+    """What we are told of a trial."""
+
+    name: str
+    draws: int
+    is_hidden: bool
+
+
 @dataclass
 class _Judging:
     """The trials of one program, until one fails."""
@@ -140,70 +149,56 @@ class _Judging:
     trials: int = 0
     notes: dict[str, None] = field(default_factory=dict)  # of its trials, each once
 
-    def reach_verdict(self, trials: Sequence[tuple[str, int]]) -> Verdict:
-        """Those that the task states, then those at sizes drawn for this program."""
-        for number, (name, draws) in enumerate(trials):
-            if verdict := self._run_stated(number, name, draws):
-                return verdict
-        return self._run_hidden() or self._make_verdict(Stage.MATCH, Outcome.PASSED)
-
-    def _run_stated(self, number: int, name: str, draws: int) -> Verdict | None:
-        """The verdict that a trial brings; None: it was passed, or left out."""
-        answer = self.worker.ask_step("inputs", trial=number)
-        if verdict := self.worker.read_verdict(answer):
-            return verdict
-        if "left_out" in answer:
-            self.notes[str(answer["left_out"])] = None
-            return None
-        return self._run_trial(number, name, draws, answer["blobs"][0])
-
-    def _run_hidden(self) -> Verdict | None:
-        for name, draws, inputs in self._give_hidden():
-            if isinstance(inputs, Verdict):
-                return inputs
-            verdict = self._run_trial(HIDDEN_TRIAL, name, draws, inputs)
-            if verdict is not None and (veiled := veil_verdict(verdict, name)) is not None:
-                return veiled
-        return None
-
-    def _give_hidden(self) -> Iterator[tuple[str, int, Buffer | Verdict]]:
-        """Name, draws and inputs of each; a verdict in their place where they cannot be had."""
+    def run_trials(self, answer: Answer) -> Verdict:
+        """Those that the worker gives one after another, the first one in `answer`; the last ones are hidden."""
         while True:
-            answer = self.worker.ask_step("hidden")
-            if verdict := self.worker.read_verdict(answer):
-                yield "", 0, verdict
-                return
-            if "name" not in answer:
-                self.notes.update(dict.fromkeys(map(str, answer["warnings"])))
-                return
-            yield str(answer["name"]), int(answer["draws"]), answer["blobs"][0]
-
-    def _run_trial(self, trial: int | str, name: str, draws: int, inputs: Buffer) -> Verdict | None:
-        """The verdict that a trial brings; None: it was passed, or counts as nobody's fault."""
-        outputs = self.execution.ask_outputs(name, inputs)
-        if isinstance(outputs, Diagnostic):
-            result = TrialResult(Stage.RUN, (outputs,))
-        else:
-            answer = self.worker.ask_step("compare", [outputs], trial=trial)
             if verdict := self.worker.read_verdict(answer):
                 return verdict
-            if "left_out" in answer:
-                return None
-            result = _read_result(answer)
-        self.trials += draws
+            self.notes.update(dict.fromkeys(map(str, answer["warnings"])))
+            if "trial" not in answer:
+                return self._make_verdict(Stage.MATCH, Outcome.PASSED)
+            trial = _GivenTrial(**answer["trial"])
+            following = self._run_trial(trial, answer["blobs"][0])
+            if isinstance(following, Verdict):
+                return following
+            answer = following
+
+    def _run_trial(self, trial: _GivenTrial, inputs: Buffer) -> Answer | Verdict:
+        """The worker's next answer, or the refusal."""
+        outputs = self.execution.ask_outputs(trial.name, inputs)
+        if isinstance(outputs, Diagnostic):
+            return self._refuse_trial(trial, TrialResult(Stage.RUN, (outputs,)))
+        answer = self.worker.ask_step("proceed", [outputs])
+        if answer.get("result") is None:  # it counts as nobody's fault, or there is a verdict instead
+            return answer
+        result = _read_result(answer["result"])
+        if result.errors or result.stage != Stage.MATCH:
+            return self._refuse_trial(trial, result)
+        self._count_result(trial, result)
+        return answer
+
+    def _count_result(self, trial: _GivenTrial, result: TrialResult) -> None:
+        self.trials += trial.draws
         self.largest = larger_error(self.largest, result.max_abs_error)
         self.notes.update(dict.fromkeys(result.notes))
-        if not result.errors and result.stage == Stage.MATCH:
-            return None
-        errors = (*result.errors, *self._explain_failure(trial, result))
-        return self._make_verdict(result.stage, Outcome.REFUSED, errors)
 
-    def _explain_failure(self, trial: int | str, result: TrialResult) -> Sequence[Diagnostic]:
-        """What the target can say of a failure at RUN, beside what was seen. It never changes a verdict otherwise."""
-        if result.stage != Stage.RUN or not isinstance(self.target, Diagnosing) or any(map(is_timeout, result.errors)):
+    def _refuse_trial(self, trial: _GivenTrial, result: TrialResult) -> Verdict:
+        self._count_result(trial, result)
+        errors = (*result.errors[:1], *self._explain_failure(result), *result.errors[1:])
+        verdict = self._make_verdict(result.stage, Outcome.REFUSED, errors)
+        if not trial.is_hidden:
+            return verdict
+        veiled = veil_verdict(verdict, trial.name) or verdict
+        return replace(veiled, errors=veil_lines(veiled.errors))
+
+    def _explain_failure(self, result: TrialResult) -> Sequence[Diagnostic]:
+        """What the target can say of a failure beside what was seen. It never changes a verdict otherwise."""
+        if not isinstance(self.target, Diagnosing) or not result.errors or any(map(is_timeout, result.errors)):
+            return ()
+        if result.errors[0].kind not in self.target.explained_kinds:
             return ()
         self.execution.close()  # it may still be running
-        answer = self.worker.ask_step("inputs", trial=trial)  # outputs may lie where they were
+        answer = self.worker.ask_step("repeat")  # outputs may lie where they were
         place = self.worker.task, self.worker.source
         try:
             findings = self.target.explain_failure(*place, answer["blobs"][0], result.errors[0])

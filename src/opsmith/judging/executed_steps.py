@@ -6,12 +6,13 @@ arena: a list under `blobs`.
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from opsmith.judging.answers import HIDDEN_TRIAL, MOVED_ANSWER, check_findings
+from opsmith.judging.answers import MOVED_ANSWER, check_findings
 from opsmith.judging.lazy_answers import lazy_answers, mixed_inputs, moved_answer
 from opsmith.judging.verifier import charge_error, check_program, leave_unjudged, trials_of
 from opsmith.records import Boundary, Diagnostic, Stage, Task, to_json
@@ -37,102 +38,129 @@ class ExecutedSteps:
 
     def __init__(self) -> None:
         self._inputs = _EncodedInputs()
-        self._checked: tuple[str, str, Any] = ("", "", None)  # task, source and program of the last right check
-        self._hidden: _HiddenRun | None = None
+        self._run: _TrialRun | None = None  # of the program that was examined last
         self.answers: Mapping[str, Step] = {
             "examine": or_unjudged("check_program", self._examine_source),
-            "encode_trials": or_unjudged("encode_inputs", self._encode_trials),
-            "inputs": or_unjudged("encode_inputs", self._encode_inputs),
-            "compare": or_unjudged("compare_outputs", self._compare_outputs),
-            "hidden": or_unjudged("hidden_trials", self._next_hidden),
+            "begin": or_unjudged("encode_inputs", self._begin_trials),
+            "proceed": or_unjudged("encode_inputs", self._proceed),
+            "repeat": or_unjudged("encode_inputs", self._repeat_inputs),
             "trials": or_unjudged("list_trials", _name_trials),
+            "inputs": or_unjudged("encode_inputs", self._encode_inputs),
+            "compare": or_unjudged("compare_outputs", _compare_outputs),
             "mislead": or_unjudged("compare_outputs", _try_lazy_answers),
             "mix": or_unjudged("encode_inputs", _mix_inputs),
         }
 
     def _examine_source(self, task: Task, request: Request) -> Answer:
-        """What the static check found, and the trials where it found nothing."""
+        """What the static check found."""
         target, source = get_executed(task), request["source"]
         checked = check_program(target, task, source)
         check_findings(checked.errors)
-        self._checked, self._hidden = (task.digest, source, checked.program), None
         trials = trials_of(target, task) if checked.stage == Stage.RUN else []
-        rows = [[trial.name, trial.draws] for trial in trials]
-        answer = {"stage": checked.stage, "errors": checked.errors, "warnings": checked.warnings, "trials": rows}
-        return dict(to_json(answer))
+        self._run = _TrialRun(target, task, checked.program, trials, self._inputs)
+        return dict(to_json({"stage": checked.stage, "errors": checked.errors, "warnings": checked.warnings}))
 
-    def _encode_trials(self, task: Task, request: Request) -> Answer:
-        """Make the inputs of all stated trials ready, while something else is waited for."""
-        for number in range(len(get_executed(task).list_trials(task))):
-            self._encode_inputs(task, {**request, "trial": number})
-        return {}
+    def _begin_trials(self, task: Task, request: Request) -> Answer:
+        """The first trial of the program that was examined. The inputs of the others are made ready on the way."""
+        run = self._find_run()
+        with contextlib.suppress(Exception):  # said where they are needed, if they are
+            for number in range(len(run.stated)):
+                run.encode_stated(number)
+        return run.give_next()
+
+    def _proceed(self, task: Task, request: Request) -> Answer:
+        """What the outputs of the trial that was given last show; and the next trial, unless they are wrong."""
+        run = self._find_run()
+        result = run.compare_outputs(request["blobs"][0])
+        is_wrong = result is not None and (result.stage != Stage.MATCH or bool(result.errors))
+        return {"result": to_json(result), **({} if is_wrong else run.give_next())}
+
+    def _repeat_inputs(self, task: Task, request: Request) -> Answer:
+        """Those of the trial that was given last."""
+        return {"blobs": [self._find_run().encode_last()]}
 
     def _encode_inputs(self, task: Task, request: Request) -> Answer:
-        """Those of a stated trial, or why nothing is tried there; or once more those of the hidden trial."""
         number = request["trial"]
-        if number == HIDDEN_TRIAL:
-            return {"blobs": [_encode_checked(get_executed(task), self._find_trial(task, number))]}
-        trial = self._find_trial(task, number)
-        if reason := trial.left_out():
-            return {"left_out": reason}
-        return {"blobs": [self._inputs.encode_trial(task, number, trial)]}
+        return {"blobs": [self._inputs.encode_trial(task, number, get_executed(task).list_trials(task)[number])]}
 
-    def _compare_outputs(self, task: Task, request: Request) -> Answer:
-        trial = self._find_trial(task, request["trial"])
-        try:
-            result = of_kind(get_executed(task).compare_outputs(trial, request["blobs"][0]), TrialResult)
-        except Exception as error:
-            if request["trial"] == HIDDEN_TRIAL and _is_nobodys_fault(error):
-                return {"left_out": ""}
-            raise
-        check_findings(result.errors, result.max_abs_error)
-        return dict(to_json(result))
-
-    def _next_hidden(self, task: Task, request: Request) -> Answer:
-        """The next hidden trial of the program that was examined last, with its inputs; or that there is none."""
-        if self._hidden is None:
-            self._hidden = _HiddenRun(self._find_hidden_trials(task, request["source"]))
-        return self._hidden.give_trial(get_executed(task))
-
-    def _find_hidden_trials(self, task: Task, source: str) -> HiddenTrials:
-        target = get_executed(task)
-        if not isinstance(target, HidesSizes):
-            return HiddenTrials()
-        digest, checked_source, program = self._checked
-        if (digest, checked_source) != (task.digest, source):
-            program = check_program(target, task, source).program
-        return target.hidden_trials(task, program) or HiddenTrials()
-
-    def _find_trial(self, task: Task, number: int | str) -> Trial:
-        if number != HIDDEN_TRIAL:
-            return get_executed(task).list_trials(task)[int(number)]
-        if self._hidden is None or self._hidden.trial is None:
-            raise LookupError("no hidden trial was given")
-        return self._hidden.trial
+    def _find_run(self) -> _TrialRun:
+        if self._run is None:
+            raise LookupError("no program was examined")
+        return self._run
 
 
 @dataclass
-class _HiddenRun:
-    """The hidden trials of one program, as they are given one after another."""
+class _TrialRun:
+    """The trials of one program, given one after another: the stated ones, then those at hidden sizes."""
 
-    hidden: HiddenTrials
+    target: ExecutedTarget
+    task: Task
+    program: Any
+    stated: Sequence[Trial]
+    inputs: _EncodedInputs
+    following: int = 0  # the stated trial that is next
+    hidden: HiddenTrials | None = None  # None: the stated ones come first
     trial: Trial | None = None  # the one given last
     notes: dict[str, None] = field(default_factory=dict)  # why some were left out
 
-    def give_trial(self, target: ExecutedTarget) -> Answer:
+    def give_next(self) -> Answer:
+        """The next trial with its inputs, unless all were given; and what a person should know of those left out."""
+        while self.following < len(self.stated):
+            number, self.following = self.following, self.following + 1
+            self.trial = self.stated[number]
+            if not self._is_left_out(self.trial):
+                return self._describe_trial(self.trial, self.encode_stated(number))
+        if self.hidden is None:
+            self.hidden = self._find_hidden()
         for trial in self.hidden.trials:
-            try:
-                if reason := trial.left_out():
-                    self.notes[reason] = None
-                    continue
-                inputs = _encode_checked(target, trial)
-            except Exception as error:
-                if _is_nobodys_fault(error):
-                    continue
-                raise
             self.trial = trial
-            return {"name": trial.name, "draws": trial.draws, "blobs": [inputs]}
-        return {"warnings": [*self.notes, *self.hidden.warnings]}
+            inputs = self._encode_hidden(trial)
+            if inputs is not None:
+                return self._describe_trial(trial, inputs)
+        return {"warnings": [*self.notes, *self.hidden.warnings]}  # the latter are whole now
+
+    def compare_outputs(self, outputs: bytes) -> TrialResult | None:
+        """None: the trial counts as nobody's fault."""
+        assert self.trial is not None
+        with calling("compare_outputs"):
+            try:
+                return compare_checked(self.target, self.trial, outputs)
+            except Exception as error:
+                if self.hidden is not None and _is_nobodys_fault(error):
+                    return None
+                raise
+
+    def encode_stated(self, number: int) -> bytes:
+        return self.inputs.encode_trial(self.task, number, self.stated[number])
+
+    def encode_last(self) -> bytes:
+        assert self.trial is not None
+        return _encode_checked(self.target, self.trial)
+
+    def _find_hidden(self) -> HiddenTrials:
+        if not isinstance(self.target, HidesSizes):
+            return HiddenTrials()
+        with calling("hidden_trials"):
+            return self.target.hidden_trials(self.task, self.program) or HiddenTrials()
+
+    def _encode_hidden(self, trial: Trial) -> bytes | None:
+        """None: it is left out."""
+        try:
+            return None if self._is_left_out(trial) else _encode_checked(self.target, trial)
+        except Exception as error:
+            if _is_nobodys_fault(error):
+                return None
+            raise
+
+    def _is_left_out(self, trial: Trial) -> bool:
+        reason = trial.left_out()
+        if reason:
+            self.notes[reason] = None
+        return bool(reason)
+
+    def _describe_trial(self, trial: Trial, inputs: bytes) -> Answer:
+        description = {"name": trial.name, "draws": trial.draws, "is_hidden": self.hidden is not None}
+        return {"trial": description, "warnings": list(self.notes), "blobs": [inputs]}
 
 
 class _EncodedInputs:
@@ -157,6 +185,25 @@ class _EncodedInputs:
             self._total -= len(self._blobs.popitem(last=False)[1])
 
 
+class _CallError(Exception):
+    """Around what a method of the target raised that is not the one a step is named for."""
+
+    def __init__(self, method: str, error: Exception) -> None:
+        super().__init__(method)
+        self.method, self.error = method, error
+
+
+@contextlib.contextmanager
+def calling(method: str) -> Iterator[None]:
+    """Around a call of another method of the target than the step's own, so that its author is told which."""
+    try:
+        yield
+    except TaskFault:
+        raise
+    except Exception as error:
+        raise _CallError(method, error) from error
+
+
 def or_unjudged(method: str, step: Step) -> Step:
     """One step towards a verdict, or the verdict when the step fails. `method`: of the target, for its author."""
 
@@ -166,6 +213,8 @@ def or_unjudged(method: str, step: Step) -> Step:
             return step(task, request)
         except TaskFault as fault:
             return {"verdict": to_json(leave_unjudged(source, Boundary.TASK, fault.diagnostic))}
+        except _CallError as call:
+            return {"verdict": to_json(leave_unjudged(source, *charge_error(task.target, call.error, call.method)))}
         except BaseException as error:
             return {"verdict": to_json(leave_unjudged(source, *charge_error(task.target, error, method)))}
 
@@ -183,10 +232,17 @@ def _encode_checked(target: ExecutedTarget, trial: Trial) -> bytes:
     """A trial's inputs. Raises TaskFault for more than an arena holds."""
     inputs = of_kind(target.encode_inputs(trial), bytes)
     if len(inputs) > CAPACITY:
-        given, expected = f"inputs of {len(inputs)} bytes", f"at most {CAPACITY} bytes"
+        actual, expected = f"inputs of {len(inputs)} bytes", f"at most {CAPACITY} bytes"
         remedy = "smaller sizes in the task's shape sets"
-        raise TaskFault(Diagnostic("TASK", f"trial {trial.name}", given, expected, remedy))
+        raise TaskFault(Diagnostic("TASK", f"trial {trial.name}", actual, expected, remedy))
     return inputs
+
+
+def compare_checked(target: ExecutedTarget, trial: Trial, outputs: bytes) -> TrialResult:
+    """Raises TypeError for what is no result, and what the target raises."""
+    result = of_kind(target.compare_outputs(trial, outputs), TrialResult)
+    check_findings(result.errors, result.max_abs_error)
+    return result
 
 
 def _is_nobodys_fault(error: Exception) -> bool:
@@ -199,6 +255,11 @@ def _is_nobodys_fault(error: Exception) -> bool:
 
 def _name_trials(task: Task, request: Request) -> Answer:
     return {"trials": [trial.name for trial in trials_of(get_executed(task), task)]}
+
+
+def _compare_outputs(task: Task, request: Request) -> Answer:
+    target = get_executed(task)
+    return dict(to_json(compare_checked(target, target.list_trials(task)[request["trial"]], request["blobs"][0])))
 
 
 def _try_lazy_answers(task: Task, request: Request) -> Answer:

@@ -14,10 +14,13 @@ from opsmith.records import Boundary, Diagnostic, Task, printable
 from opsmith.running.arena import Buffer, opened_files
 from opsmith.running.nursery import Nursery, Process
 from opsmith.running.sandbox import Sandbox
+from opsmith.running.watch import count_threads
 from opsmith.targets import Build, is_own
 
 _LARGEST_ANSWER = len(BROKEN) + 4 * LONGEST_ERROR  # bytes: a character has at most four
 _TOO_LATE = "no outputs within"  # how findings on timeouts begin
+_WATCH_S = 0.02  # between two looks at the threads of a program that has some
+_FREE_THREADS, _TEAMS = 32, 8  # threads beyond, and of, what a build asks for: regions may be nested
 _START_S = 30.0  # for importing the target
 
 
@@ -61,6 +64,10 @@ class NotRunError(NotStartedError):
         self.finding = Diagnostic("SANDBOX", f"commands of target {target}", reason, "commands that can be run")
 
 
+class _TooManyThreadsError(Exception):
+    """A program that has threads has far more than were asked for."""
+
+
 @dataclass
 class CandidateProcess:
     """A confined process that knows the program."""
@@ -69,15 +76,18 @@ class CandidateProcess:
     process: Process
     limits: Limits
     end: float  # of all its trials, by time.monotonic
+    threads: int = 1  # that its build asks for
 
     def ask_outputs(self, trial: str, inputs: Buffer) -> Buffer | Diagnostic:
         end = min(self.end, time.monotonic() + self.limits.trial)
         try:
             (size,) = self.process.arena.write_blobs([inputs])
             self.process.channel.send(SIZE.pack(size), end)
-            answer = self.process.channel.receive(_LARGEST_ANSWER, end)
+            answer = self._receive_answer(end)
         except TimeoutError:
             return self._describe_timeout(trial, end)
+        except _TooManyThreadsError as error:
+            return _refuse_run(trial, str(error), f"the task asks for {self.threads}")
         except ValueError as error:
             return _refuse_run(trial, str(error), "leave the descriptors alone, return the outputs")
         except (OSError, EOFError):
@@ -86,6 +96,22 @@ class CandidateProcess:
 
     def close(self) -> None:
         self.nursery.kill(self.process)
+
+    def _receive_answer(self, end: float) -> bytes:
+        """Its answer. Raises _TooManyThreadsError too: their number is nothing that the kernel limits for root."""
+        if self.threads == 1:
+            return self.process.channel.receive(_LARGEST_ANSWER, end)
+        while not self.process.channel.wait_message(_WATCH_S) and time.monotonic() < end:
+            self._refuse_threads()
+        answer = self.process.channel.receive(_LARGEST_ANSWER, end)
+        self._refuse_threads()
+        return answer
+
+    def _refuse_threads(self) -> None:
+        most = _FREE_THREADS + _TEAMS * self.threads
+        if count_threads(self.process.pid) > most:
+            self.nursery.kill(self.process)
+            raise _TooManyThreadsError(f"more than {most} threads")
 
     def _read_answer(self, trial: str, answer: bytes) -> Buffer | Diagnostic:
         if answer.startswith(ERROR):
@@ -124,7 +150,8 @@ def start_process(launcher: Launcher, task: Task, source: str, build: Build | No
     if answer != READY:
         launcher.nursery.kill(process)
         raise NotStartedError(task.target, "", _read_words(answer.removeprefix(BROKEN)))
-    return CandidateProcess(launcher.nursery, process, launcher.limits, time.monotonic() + launcher.limits.candidate)
+    end = time.monotonic() + launcher.limits.candidate
+    return CandidateProcess(launcher.nursery, process, launcher.limits, end, threads)
 
 
 def is_timeout(finding: Diagnostic) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opsmith.agents.reply import ReadReply, read_reply
-from opsmith.errors import TargetError, TaskError, UsageError
+from opsmith.errors import OptionError, TargetError, TaskError, UsageError
 from opsmith.judging.pool import Pool
 from opsmith.judging.verifier import leave_unjudged, with_dropped
 from opsmith.records import Boundary, Diagnostic, Outcome, Task, Verdict
@@ -41,7 +41,7 @@ class FileVerdict:
 
 
 def judge_files(paths: Sequence[Path], source: ProgramSource, pool: Pool) -> Iterator[FileVerdict]:
-    """One verdict per file, in order; the work is done in parallel."""
+    """One verdict per file, in order; the work is done in parallel. Raises OptionError."""
     waiting = [(name, *_submit_file(path, source, pool)) for name, path in zip(name_files(paths), paths, strict=True)]
     for name, task, future, reply in waiting:
         verdict = with_dropped(future.result(), reply)
@@ -60,6 +60,8 @@ def _submit_file(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task | 
         return _submit_program(path, source, pool)
     except TaskError as error:
         return None, _wrap_verdict(_bad_file(str(error), error.diagnostics)), ReadReply(None)
+    except OptionError:
+        raise
     except (TargetError, UsageError) as error:  # its code fails, or it is not there
         finding = Diagnostic("TARGET", f"{path}: its target", str(error), "a target that can be asked")
         return None, _wrap_verdict(_leave_unread(Boundary.TARGET, finding)), ReadReply(None)

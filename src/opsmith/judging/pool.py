@@ -35,7 +35,7 @@ from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
 from opsmith.targets import Build, Built, Commanded, Executed, Loaded, Target, get_target, is_own
-from opsmith.targets.protocols import Audited
+from opsmith.targets.protocols import Audited, Equipped
 
 Found = TypeVar("Found")
 
@@ -49,7 +49,7 @@ WITHOUT_TORCH = Services(
     "opsmith.judging.preload:find_language",
     {"candidate": _KINDS["candidate"]},
 )
-_SHARED = ""  # the owner of the workers that serve all bundled tasks
+_SHARED = ""  # the owner of the workers that serve all bundled tasks in built-in languages
 
 
 class Pool:
@@ -84,6 +84,7 @@ class Pool:
         """Raises UsageError if one of the tasks may not be judged on this system; starts nothing."""
         for task in tasks:
             self._refuse_unconfined(task, self._sandbox.missing)
+            _refuse_unequipped(task)
 
     def submit(self, task: Task, source: str) -> Future[Verdict]:
         """The verdict to come. Its future raises VerifierError only when no worker can be started at all.
@@ -319,7 +320,8 @@ class Pool:
         """Whose worker serves the task, and one of those. A digest owns the workers of a task that is not bundled."""
         missing = self._sandbox.missing or self._nursery.missing
         self._refuse_unconfined(task, missing)
-        owner = _SHARED if is_bundled(task) else task.digest
+        _refuse_unequipped(task)
+        owner = _name_owner(task)
         worker = None if fresh else self._idle.take_worker(owner, task.digest)
         language = "" if is_own(task.target) else task.target
         return owner, worker or self._nursery.fork_worker(replace(self._sandbox, isolate=not missing), language)
@@ -373,6 +375,24 @@ class _Idle:
 
 class _WorkerLostError(Exception):
     """A worker died, was too slow or answered nonsense; the text says which."""
+
+
+def _refuse_unequipped(task: Task) -> None:
+    """Raises UsageError where this machine lacks what the task's target needs; a worker reports unknown targets."""
+    try:
+        target = get_target(task.target)
+    except OpsmithError:
+        return
+    if isinstance(target, Equipped) and (lack := target.explain_lack()):
+        raise UsageError(f"task {task.id}: {lack}")
+
+
+def _name_owner(task: Task) -> str:
+    """Tasks of one owner share workers. What a target that is not built in needs is read before a worker is confined,
+    so that it shares with no other one."""
+    if not is_bundled(task):
+        return task.digest
+    return task.target if is_own(task.target) else _SHARED
 
 
 def _find_executing(task: Task) -> Target | None:

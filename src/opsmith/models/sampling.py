@@ -6,6 +6,7 @@ A reply depends on nothing but the request: what is kept between requests are pu
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sys
@@ -17,14 +18,14 @@ import yaml
 
 from opsmith.agents.prompt import PromptParts, compose_prompt, format_yaml_block, read_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.errors import OpsmithError, ProviderError, TargetError
+from opsmith.errors import OpsmithError, ProviderError, TargetError, TaskError
 from opsmith.models import Message
 from opsmith.models.noise import spoil_reply
 from opsmith.records import Task, content_hash
 from opsmith.targets import Policy, Target, get_target
 from opsmith.targets.capabilities import make_sampler
 from opsmith.targets.faults import find_fault
-from opsmith.targets.protocols import PROPOSER, Bare, Sampled
+from opsmith.targets.protocols import PROPOSER, Adapting, Bare, Sampled
 
 NO_TASK = "I sample programs for the task under `task:` of a YAML message, and this message holds none."
 
@@ -82,6 +83,11 @@ class PromptSampler:
         return read_prompt([Message("user", content)], self._target)
 
     def _read_task(self, text: str) -> Task:
+        """The task that a prompt shows; as it is shown, where that is no file's text: a problem of others."""
+        if isinstance(self._target, Adapting):
+            with contextlib.suppress(TaskError):
+                return self._target.read_task(text, "prompt")
+            return Task("prompt", self._target.name, text)
         return self._target.read_task(text, "prompt")
 
 

@@ -24,7 +24,7 @@ from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, OutputTensors
 from opsmith.problems.reach import count_reach
 from opsmith.problems.reference import compute_expected, run_unchecked
-from opsmith.problems.tolerance import Limit
+from opsmith.problems.tolerance import Limit, find_largest
 
 
 @dataclass
@@ -54,8 +54,13 @@ class NativeDraw(Draw):
     def _measure_rounding(self, number: int, tensor: int, type_: ArrayType) -> Rounding:
         working = choose_working_dtype(self.problem, type_)
         place = sum(len(output.types) for output in self.problem.outputs[:number]) + tensor
-        rounded, moved = self._run_rounded(working)
-        return Rounding(working, cast(Tensor, rounded[place]), cast(Tensor, moved[place]), self._reach[place])
+        rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
+        return Rounding(working, rounded, moved, self._reach[place], self._scale)
+
+    @cached_property
+    def _scale(self) -> float:
+        floats = [tensor for tensor in self.wide.input_data.values() if tensor.is_floating_point()]
+        return max((find_largest(tensor) for tensor in floats), default=0.0)
 
     @cached_property
     def _reach(self) -> list[int]:

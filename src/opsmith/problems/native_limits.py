@@ -8,6 +8,8 @@ the one to sum in: the problem's `accumulation`, else that of the output, fp32 f
                   an output element depends on: the error of a sum in any order grows like that.
     fp16, bf16    summed in their own type: the same with their eps and without FACTOR, which would allow 6 % and 50 %.
 
+Where all expected values are 0, however they are rounded, a right program may still leave what two roundings of its
+inputs differ by: 2 eps max|x|.
 Where the output's type is not the working one, 2 ulps of it at each entry are added: the last rounding.
 """
 
@@ -40,6 +42,7 @@ class Rounding:
     rounded: Tensor  # the reference in the working dtype
     moved: Tensor  # in float64, on inputs that are one rounding error away
     reach: int  # input elements that an output element depends on
+    scale: float = 0.0  # the largest magnitude among the inputs' floats
 
 
 def choose_working_dtype(problem: Problem, type_: ArrayType) -> str:
@@ -73,7 +76,8 @@ def _bound_error(expected: Tensor, rounding: Rounding) -> float:
     eps, largest = torch.finfo(dtype_of(rounding.working)).eps, find_largest(expected)
     factor = 1 if rounding.working in NARROW_FLOATS else FACTOR
     distances = (measure_distance(rounding.rounded, expected), measure_distance(rounding.moved, expected))
-    return max(factor * max(*distances, 2 * eps * largest), math.sqrt(rounding.reach) * eps * largest)
+    bound = max(factor * max(*distances, 2 * eps * largest), math.sqrt(rounding.reach) * eps * largest)
+    return bound or 2 * eps * rounding.scale
 
 
 def measure_ulps(values: Tensor, dtype: torch.dtype) -> Tensor:

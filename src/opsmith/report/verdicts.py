@@ -19,10 +19,12 @@ def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
         "stage": verdict.stage.name,
         "charged_to": verdict.charged_to.value,
         "errors": to_json(verdict.errors),
+        "warnings": list(verdict.public_warnings),
         "message": verdict.message,
         "max_abs_error": error if error is not None and math.isfinite(error) else None,
         "trials": verdict.trials,
         "seconds": round(verdict.judging_seconds, 6),
+        **({"build": verdict.build} if verdict.build else {}),
     }
 
 

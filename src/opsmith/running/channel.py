@@ -7,6 +7,7 @@ an error. `read_frame` and `write_frame` are the process's end, which blocks.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 import time
@@ -35,6 +36,10 @@ class Channel:
         if length > largest:
             raise ValueError(f"a message of {length} bytes; expected at most {largest}")
         return self._read_bytes(length, deadline)
+
+    def wait_message(self, seconds: float) -> bool:
+        """Whether something comes within that time: a message, or the end."""
+        return bool(select.select([self._socket], [], [], seconds)[0])
 
     def close(self) -> None:
         self._socket.close()

@@ -4,6 +4,7 @@
 that none of its descendants can leave. Commands that may start processes are run in turn until one fails; the one
 command of an order that may not replaces this process. On its own descriptor, which no command inherits, it answers one
 JSON text: the exit codes and the processor time, that it is replaced, or why it could not be confined or replaced.
+Every order waits for what this module imports, so that it imports little.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ import resource
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from opsmith.running import landlock, seccomp
 
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-@dataclass(frozen=True)
-class ProcessOrder:
+class ProcessOrder(NamedTuple):
     """What one process does, with which limits."""
 
     commands: Sequence[Sequence[str]]  # each an absolute program and its arguments
@@ -34,6 +33,7 @@ class ProcessOrder:
     report: int  # the descriptor that is answered on
     has_processes: bool = True  # may they start others?
     executes_folder: bool = False  # may they execute what lies in the folder?
+    makes_folders: bool = False  # may they make folders in it?
     ports: Sequence[int] = ()  # of TCP, which may be connected to: a licence server's
 
 
@@ -56,15 +56,15 @@ def _confine_commands(order: ProcessOrder) -> None:
         _set_limit(getattr(resource, name), amount)
     seccomp.die_with_parent()
     seccomp.give_up_privileges()
-    landlock.restrict_commands(map(Path, order.readable), Path(order.folder), order.executes_folder, order.ports)
+    landlock.restrict_commands(order.readable, order.folder, order.executes_folder, order.makes_folders, order.ports)
     seccomp.install_commands_filter(order.has_processes, bool(order.ports))
 
 
 def _set_limit(limit: int, amount: int) -> None:
     """A soft limit, and a hard one just above it, so that a process is told (SIGXCPU) before it is killed."""
     hard = resource.getrlimit(limit)[1]
-    most = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
-    resource.setrlimit(limit, (min(amount, most), most))
+    ceiling = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
+    resource.setrlimit(limit, (min(amount, ceiling), ceiling))
 
 
 def _run_in_turn(order: ProcessOrder) -> list[int]:

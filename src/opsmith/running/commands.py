@@ -25,11 +25,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opsmith.running import landlock, sandbox
 from opsmith.running.command_process import ProcessOrder
+from opsmith.running.watch import count_threads, measure_resident
 
 _PACKAGES = str(Path(__file__).parents[2])  # where the child imports us from
 _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")  # what Python itself may need to start
@@ -47,6 +48,7 @@ class CommandLimits:
     seconds: float = 60.0  # of the clock, all commands together
     memory: int | None = 1 << 30  # bytes of addresses, each process; None: not limited (a sanitizer maps terabytes)
     resident: int | None = None  # bytes of memory in use, which we watch; only where no process may be started
+    threads: int = 256  # which we watch where memory in use is watched
     file_bytes: int = 32 << 20  # each file that is written
     printed_bytes: int = 1 << 18  # on the standard output
     message_bytes: int = 1 << 18  # on the standard error
@@ -66,6 +68,7 @@ class CommandOrder:
     stdin: str = ""  # one of the files; "": nothing can be read there
     has_processes: bool = True  # may be started; False: one command, and threads are all that it may start
     executes_folder: bool = False  # programs in the folder may be executed; files of the order are made executable
+    makes_folders: bool = False  # in the folder
     ports: Sequence[int] = ()  # of TCP: a licence server's, to which connections may be made
 
     def __post_init__(self) -> None:
@@ -186,6 +189,7 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
         report,
         order.has_processes,
         order.executes_folder,
+        order.makes_folders,
         list(order.ports),
     )
 
@@ -194,7 +198,7 @@ def _start_process(order: CommandOrder, request: ProcessOrder, folder: Path, rep
     variables = {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
     with open(folder / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
         return subprocess.Popen(
-            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(asdict(request))],
+            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(request._asdict())],
             env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
             cwd=folder,
             pass_fds=[report],
@@ -234,8 +238,8 @@ def _select_streams(process: subprocess.Popen[bytes]) -> Iterator[selectors.Base
 
 
 def _choose_wait(limits: CommandLimits, deadline: float) -> float:
-    left = max(deadline - time.monotonic(), 0)
-    return left if limits.resident is None else min(left, _WATCH_S)
+    seconds = max(deadline - time.monotonic(), 0)
+    return seconds if limits.resident is None else min(seconds, _WATCH_S)
 
 
 def _read_streams(
@@ -257,15 +261,11 @@ def _find_excess(process: subprocess.Popen[bytes], streams: _Streams, limits: Co
     if len(streams.messages) > limits.message_bytes:
         del streams.messages[limits.message_bytes :]
         return f"{limits.message_bytes} bytes of messages"
-    if limits.resident is not None and _measure_resident(process.pid) > limits.resident:
+    if limits.resident is not None and measure_resident(process.pid) > limits.resident:
         return f"{limits.resident} bytes of memory"
+    if limits.resident is not None and count_threads(process.pid) > limits.threads:
+        return f"{limits.threads} threads"
     return ""
-
-
-def _measure_resident(pid: int) -> int:
-    with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
 
 
 def _end_process(process: subprocess.Popen[bytes], streams: _Streams) -> tuple[int, float]:

@@ -9,7 +9,7 @@ same toolchain compiles a right program.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
@@ -45,11 +45,12 @@ DEFAULT_LIMITS = CompileLimits()
 
 @dataclass(frozen=True)
 class CompileOrder:
-    """Files by name, the driver's arguments of each command in turn, and the name of the file that they make."""
+    """Files by name, the driver's arguments of each command in turn, and the names of the files that they make."""
 
     files: Mapping[str, bytes]
     commands: Sequence[Sequence[str]]
     output: str
+    further: Sequence[str] = ()  # outputs beside that one
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Artefact:
 
     data: bytes
     messages: str = ""  # warnings and remarks, as printed
+    further: Mapping[str, bytes] = field(default_factory=dict)  # by name: the other outputs
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def _require_sound(toolchain: Toolchain, limits: CompileLimits) -> None:
 def _compile_files(toolchain: Toolchain, order: CompileOrder, limits: CompileLimits) -> CompileResult:
     commands = [[str(toolchain.driver), *arguments] for arguments in order.commands]
     result = run_commands(
-        CommandOrder(order.files, commands, [order.output], toolchain.environment, toolchain.readable),
+        CommandOrder(order.files, commands, [order.output, *order.further], toolchain.environment, toolchain.readable),
         limits.of_commands,
     )
     if isinstance(result, CommandFailure):
@@ -128,10 +130,10 @@ def _read_result(order: CompileOrder, limits: CompileLimits, result: CommandResu
         return CompileFailure(f"the compiler had not ended after {limits.seconds:g} s; is the machine too busy?")
     if not result.is_ended_well:
         return _judge_failure(limits, result)
-    data = result.files.get(order.output)
-    if data is None:
+    if result.files.keys() != {order.output, *order.further}:
         return CompileFailure("the compiler left no plain file")
-    return Artefact(data, result.messages)
+    further = {name: result.files[name] for name in order.further}
+    return Artefact(result.files[order.output], result.messages, further)
 
 
 def _judge_failure(limits: CompileLimits, result: CommandResult) -> CompileResult:

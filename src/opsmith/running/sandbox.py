@@ -61,7 +61,7 @@ def confine_worker(sandbox: Sandbox, own: Iterable[Path]) -> None:
 def confine_candidate(sandbox: Sandbox, runtime: Iterable[Path], threads: int = 1) -> None:
     """Confine this process for a candidate, which may read `runtime` and nothing else. Raises OSError.
 
-    `threads`: above 1 it may start some; how many is not limited but by its memory.
+    `threads`: above 1 it may start some; how many is the parent's to watch.
     """
     _limit_resources(sandbox)
     _confine_process(runtime, strict=True, threads=threads > 1)

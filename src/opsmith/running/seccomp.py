@@ -11,7 +11,6 @@ import ctypes
 import errno
 import os
 import signal
-import socket
 import struct
 import sys
 from collections.abc import Iterable
@@ -34,6 +33,7 @@ _PR_SET_PDEATHSIG, _PR_GET_SECCOMP, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _MODE
 _F_SETOWN, _F_SETSIG, _F_SETOWN_EX = 8, 10, 15  # signals to others when a descriptor gets ready
 _FIOSETOWN, _SIOCSPGRP, _TIOCSTI, _TIOCLINUX = 0x8901, 0x8902, 0x5412, 0x541C
 _O_TRUNC = os.O_TRUNC
+_AF_INET, _AF_INET6, _IPPROTO_TCP = 2, 10, 6  # Linux's; the module that knows them is slow to import
 _MSG_FASTOPEN = 0x20000000
 _STREAMS = [1 | extra for extra in (0, 0o4000, 0o2000000, 0o2004000)]  # SOCK_STREAM, NONBLOCK, CLOEXEC
 
@@ -121,9 +121,9 @@ def _deny_unless(allowed: frozenset[str], has_sockets: bool) -> list[Code]:
 
 def _deny_but_tcp() -> list[Code]:
     """Sockets of other families and kinds reach places that Landlock does not ask about."""
-    families = [_load_argument(0), (_EQUAL, 2, 0, socket.AF_INET), (_EQUAL, 1, 0, socket.AF_INET6), _answer_call(_DENY)]
+    families = [_load_argument(0), (_EQUAL, 2, 0, _AF_INET), (_EQUAL, 1, 0, _AF_INET6), _answer_call(_DENY)]
     kinds = [line for kind in _STREAMS for line in ((_EQUAL, 0, 1, kind), _answer_call(_ALLOW))]
-    protocols = [_load_argument(2), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, socket.IPPROTO_TCP), _answer_call(_DENY)]
+    protocols = [_load_argument(2), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, _IPPROTO_TCP), _answer_call(_DENY)]
     return [*families, *protocols, _load_argument(1), *kinds, _answer_call(_DENY)]
 
 
@@ -158,6 +158,8 @@ def _by_arguments(pid: int, strict: bool) -> list[Code]:
     only_self = [_load_argument(0), (_EQUAL, 0, 1, pid), _answer_call(_ALLOW), _answer_call(_DENY)]
     threads = [
         _load_argument(0),
+        (_ANY_BIT, 0, 1, _CLONE_NAMESPACES),
+        _answer_call(_DENY),
         (_ANY_BIT, 0, 1, _CLONE_THREAD),
         _answer_call(_DENY if strict else _ALLOW),
         _answer_call(_DENY),

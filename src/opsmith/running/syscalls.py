@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """What system calls look like on one kind of processor."""
 
     column: int  # of the tables below

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from opsmith.errors import OpsmithError, TaskError, UsageError
+from opsmith.errors import OpsmithError, OptionError, TaskError, UsageError
 from opsmith.outside import read_text
 from opsmith.problems.files.reading import is_problem_file
 from opsmith.records import Task
@@ -148,9 +148,12 @@ def _translate_bundled(path: Path, own: Task, target: str) -> Task | None:
 def _configure_task(task: Task, options: Mapping[str, Any]) -> Task:
     target = get_target(task.target)
     if not isinstance(target, Configured):
-        raise UsageError(f"options {', '.join(options)}: target {task.target!r} has none")
-    with charged_to_target(task.target, "configure_task"):
-        return of_kind(target.configure_task(task, options), Task)
+        raise OptionError(f"options {', '.join(options)}: target {task.target!r} has none")
+    try:
+        with charged_to_target(task.target, "configure_task"):
+            return of_kind(target.configure_task(task, options), Task)
+    except UsageError as error:
+        raise OptionError(str(error)) from error
 
 
 def _add_plain(task: Task, path: Path) -> Task:

@@ -33,3 +33,8 @@ def _veil_finding(error: Diagnostic) -> Diagnostic:
     expected = "the operator at every size; the sizes that the task states were right"
     remedy = "no loop, list or number may depend on a size unless the operator does"
     return replace(error, where=NOT_SHOWN, given=given, expected=expected, remedy=remedy)
+
+
+def veil_lines(errors: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings without lines: a program that runs as itself may choose by size where it fails."""
+    return tuple(dict.fromkeys(replace(error, line=None, column=None, text="") for error in errors))

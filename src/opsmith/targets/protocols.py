@@ -11,7 +11,7 @@ Methods that execute code of a task's author (`list_trials`, `run_programs`, `ru
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -167,6 +167,15 @@ class HidesSizes(Protocol):
 
 
 @runtime_checkable
+class Equipped(Protocol):
+    """It needs something of the machine that judges, beside Python: a compiler, an optional package."""
+
+    def explain_lack(self) -> str:
+        """What is missing here, in one sentence that says what to try; "": nothing. Asked before each verdict."""
+        ...
+
+
+@runtime_checkable
 class Preloaded(Protocol):
     """A built-in target that has something to import before workers are forked, once for all of them."""
 
@@ -244,12 +253,14 @@ class Explained(Protocol):
 
 @runtime_checkable
 class Diagnosing(Protocol):
-    """It can say more of a program that failed while it ran: what a sanitizer sees, with the line."""
+    """It can say more of a program that failed when it ran: what a sanitizer sees, with the line."""
+
+    explained_kinds: Collection[str]  # of a first finding that it looks into: RUN, and kinds of its own
 
     def explain_failure(
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
     ) -> tuple[Diagnostic, ...]:
-        """In our own process, by several threads at once: findings that are added to the one at RUN; none: nothing is
+        """In our own process, by several threads at once: findings that are added to this one; none: nothing is
         known. It runs no code but in processes that are confined.
 
         `inputs`: of the trial that failed, which a worker of the task's author has given.
@@ -398,6 +409,11 @@ class Portable(Protocol):
         `Task.digest` names a task: a problem as one language is asked for it.
         """
         ...
+
+
+@runtime_checkable
+class Stating(Portable, Protocol):
+    """Tasks state their problem as a record: what languages of arrays are asked for."""
 
     def find_problem(self, task: Task) -> Problem:
         """What `task` asks for in any language."""

@@ -50,7 +50,9 @@ class HostileProgram:
         return (header["only"] or "") if header is not None else ""
 
     def judge(self, pool: Pool, folder: Path) -> Verdict:
-        return pool.verify(load_c_task("kernels/row_sum", False), self.source.replace("@CANARY@", str(folder)))
+        return pool.verify(
+            load_c_task("kernels/row_sum", "2 threads" in self.marks), self.source.replace("@CANARY@", str(folder))
+        )
 
 
 PROGRAMS = [HostileProgram(path.stem, path.read_text("utf-8")) for path in sorted((FIXTURES / "hostile").glob("*.c"))]
@@ -62,7 +64,8 @@ def pool() -> Iterator[Pool]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPSMITH_API_KEY", SECRET)
         with Pool(1, trial_deadline=2.0, sandbox=SMALL) as shared:
-            assert shared.verify(load_c_task("kernels/row_sum", False), RIGHT).passed
+            for has_threads in (False, True):
+                assert shared.verify(load_c_task("kernels/row_sum", has_threads), RIGHT).passed
             yield shared
 
 

@@ -18,6 +18,7 @@ from opsmith.export.library import export_library
 from opsmith.judging.pool import Pool
 from opsmith.records import Task
 from opsmith.suites import load_tasks
+from opsmith.targets import get_target
 from opsmith.targets.native.flags import find_isa
 
 SUITES = Path(opsmith.__file__).parent / "suites"
@@ -27,6 +28,38 @@ STEP = ("index_0", "etoe_3")
 
 pytestmark = needs_compiler
 
+TALLY = """
+problem: tally
+dims: {int: 6, kernel: 4, T: 5}
+inputs:
+  - {name: self, dtype: int8, shape: [int, 2*kernel], data: "randint(-9, 10)"}
+  - {name: c, dtype: fp32, shape: [], data: normal}
+scalars: {float: 2.5, by: 3}
+outputs:
+  - {name: y, dtype: fp32, shape: [T]}
+  - {name: is_any, dtype: bool, shape: []}
+reference: |
+  # the first T places of the sum of every column, scaled */ \\
+  def tally(self, c, float, by):
+      sums = torch.zeros(T, dtype=c.dtype)
+      columns = self.sum(0)[:T]
+      sums[:columns.shape[0]] = columns.to(c.dtype) * float + c * by
+      return sums, (self > 8).any()
+shapes: {odd: {int: 3, kernel: 7, T: 2}}
+"""
+TALLY_C = """
+#include <stdint.h>
+void kernel(const int8_t *restrict self, const float *restrict c, float *restrict y, uint8_t *restrict is_any,
+            int64_t int_, int64_t kernel_, int64_t T, double float_, int64_t by) {
+  *is_any = 0;
+  for (int64_t i = 0; i < int_ * 2 * kernel_; i++) *is_any |= self[i] > 8;
+  for (int64_t t = 0; t < T; t++) {
+    int64_t sum = 0;
+    for (int64_t m = 0; m < int_ && t < 2 * kernel_; m++) sum += self[m * 2 * kernel_ + t];
+    y[t] = t < 2 * kernel_ ? (float)((double)sum * float_ + (double)*c * (double)by) : 0.0f;
+  }
+}
+"""
 CALLER = r"""
 #include <stdio.h>
 #include "c_ops.h"
@@ -43,6 +76,13 @@ x = torch.tensor([[1.0, 5, 2], [7, -1, 7]])
 print([part.tolist() for part in c_ops.row_max_argmax(x)], torch.ops.c_ops.row_max_argmax(x.t().contiguous().t())[1].tolist())
 before = torch.get_num_threads()
 print(c_ops.row_sum(torch.ones(3, 1000)).tolist(), torch.get_num_threads() == before)
+ones = torch.ones(3, 4, dtype=torch.int8)
+y, is_any = c_ops.tally(ones, torch.tensor(1.0, requires_grad=True), float=2.0, T=6)
+print(y.tolist(), is_any, is_any.shape)
+try:
+    y.sum().backward()
+except (RuntimeError, NotImplementedError) as error:
+    print("autograd" in str(error))
 for wrong in (x.double(), x[0], x.to("meta").to(torch.int8)):
     try:
         c_ops.row_max_argmax(wrong)
@@ -58,12 +98,13 @@ class Installed:
 
 
 def list_solved() -> list[tuple[Task, Said]]:
-    """Nine operators: bf16, fp16, int8, int64, numbers, two outputs, two threads, parameters, rows of zeros and ones."""
+    """Ten operators: bf16, fp16, int8, int64, two outputs, two threads, parameters, numbers and names of all kinds."""
     tasks = load_tasks([str(SUITES / "kernels" / f"{name}.yaml") for name in KERNELS] + list(STEP), "c")
     plain = {path.stem: path for suite in ("kernels", "step26") for path in (SUITES / suite / "plain").glob("*.c")}
     (threaded,) = load_tasks([str(SUITES / "kernels" / "row_sum.yaml")], "c", {"threads": "2"})
     sources = [(task, plain[task.id]) for task in tasks] + [(threaded, THREADS / "row_sum.c")]
-    return [(task, Said(path.read_text(), True)) for task, path in sources]
+    tally = get_target("c").read_task(TALLY, "tally")
+    return [*((task, Said(path.read_text(), True)) for task, path in sources), (tally, Said(TALLY_C, True))]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +130,7 @@ def installed(tmp_path_factory) -> Installed:
 def test_a_library_says_what_its_programs_were_judged_with(installed: Installed) -> None:
     manifest = json.loads((installed.folder / "manifest.json").read_text())
     builds = {record["function"]: record["verdict_now"]["build"] for record in manifest["operators"]}
-    assert set(builds) == {*KERNELS, *STEP, "row_sum"}
+    assert set(builds) == {*KERNELS, *STEP, "row_sum", "tally"}
     assert all(f"-march={find_isa().name} -O3" in build for build in builds.values())
     assert [name for name, build in builds.items() if "-fopenmp " in build] == ["row_sum"]
     assert re.search(r"Judged as compiled by gcc [\d.]+", (installed.folder / "README.md").read_text())
@@ -108,6 +149,8 @@ def test_operators_are_called_by_name_and_through_torch(installed: Installed, tm
     assert result.stdout.splitlines() == [
         "[[5.0, 7.0], [1, 0]] [1, 0]",
         "[1000.0, 1000.0, 1000.0] True",
+        "[9.0, 9.0, 9.0, 9.0, 0.0, 0.0] tensor(False) torch.Size([])",
+        "True",
         "row_max_argmax: x: given torch.float64; expected torch.float32",
         "row_max_argmax: x: given shape (3,); expected 2 axes, (M, N), each at least 1",
         "row_max_argmax: x: given torch.int8; expected torch.float32",
@@ -136,7 +179,7 @@ def test_only_operators_are_seen_outside_of_their_files(installed: Installed) ->
     library = installed.packages / "c_ops" / "libc_ops.so"
     lines = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
     names = {line.split()[-1] for line in lines.stdout.splitlines()}
-    assert names == {f"c_ops_{name}" for name in (*KERNELS, *STEP, "row_sum", "isa")}
+    assert names == {f"c_ops_{name}" for name in (*KERNELS, *STEP, "row_sum", "tally", "isa")}
 
 
 def test_without_a_compiler_or_the_right_processor_it_says_so(installed: Installed, tmp_path: Path) -> None:

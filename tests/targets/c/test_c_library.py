@@ -113,6 +113,18 @@ def test_two_shapes_that_disagree_are_refused_with_where_the_size_came_from() ->
         norm([tensor.to("meta") for tensor in inputs], (1e-5,))
 
 
+def test_sizes_at_which_an_output_has_no_whole_axis_are_refused() -> None:
+    text = (
+        RMS_NORM.replace("y, dtype: bf16, shape: [M, N]", "y, dtype: bf16, shape: [M, N/2]")
+        .replace("N: 129", "N: 128")
+        .replace("N: 511", "N: 512")
+    )
+    halved = NativeOperator(SharedObject("opsmith_library_tests", Path("absent.so")), "halved", read_text(text))
+    inputs = [torch.zeros(shape, dtype=torch.bfloat16, device="meta") for shape in ((3, 5), (5,))]
+    with pytest.raises(OperatorError, match="halved: given sizes at which N/2 is not an integer: N = 5; expected"):
+        halved(inputs, (1e-5,))
+
+
 def test_a_size_that_code_may_rely_on_is_the_only_one() -> None:
     (task,) = load_tasks(["expert_0"], "c")
     library = SharedObject("opsmith_library_tests", Path("absent.so"))
@@ -184,7 +196,7 @@ def test_names_and_texts_of_others_are_never_code(tmp_path: Path) -> None:
     assert "\u202e" not in header
     assert "int64_t int_" in header
     assert files[f"{name}/csrc/evil.c"] == SOURCE
-    assert not any(line.endswith("\\") and not line.startswith("//") for line in header.split("\n"))
+    assert not any(line.rstrip().endswith("\\") for line in header.split("\n"))
 
 
 def test_a_package_needs_torch_alone_and_is_the_same_each_time() -> None:

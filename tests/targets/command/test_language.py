@@ -14,6 +14,7 @@ from opsmith.targets import get_target
 from opsmith.targets.command.diagnostics import explain_compile
 from opsmith.targets.command.language import Language, read_language
 from opsmith.targets.command.orders import MissingProgramError, find_programs, name_arrays, order_run, read_arrays
+from opsmith.targets.protocols import Versioned
 
 PROBLEM = """\
 problem: shift
@@ -95,6 +96,17 @@ def test_what_decides_a_verdict_changes_the_version_and_the_prompt_does_not(tmp_
     ]
     assert versions[0] == versions[1]
     assert len(set(versions)) == 3
+
+
+def test_another_simulator_is_another_toolchain(tmp_path: Path) -> None:
+    """Verdicts of equal toolchains are equal: its files count, wherever they are imported."""
+    write_project(tmp_path / "my-chip", kind=COMMAND)
+    target = get_target(str(tmp_path / "my-chip" / "language.toml"))
+    assert isinstance(target, Versioned)
+    texts = [target.describe_toolchain(), target.describe_toolchain()]
+    (tmp_path / "my-chip" / "tools" / "isa.py").write_text("LANES = 32\n")
+    texts.append(target.describe_toolchain())
+    assert texts[0] == texts[1] != texts[2]
 
 
 def test_the_words_of_a_run(tmp_path: Path) -> None:
@@ -190,3 +202,10 @@ def test_no_other_file_may_name_it(tmp_path: Path) -> None:
     settings.write_text('model = "embedded"\ntarget = "my-chip/language.toml"\n')
     with pytest.raises(TaskError, match=r"run\.toml:2: target: given"):
         read_config(settings)
+
+
+def test_patterns_are_not_tried_on_endless_lines() -> None:
+    """Of cubic cost on one line of a quarter of a megabyte: years."""
+    result = CommandResult({}, b"", "a" * (1 << 18) + "\n2: wrong\n", (1,))
+    findings = explain_compile(r"^(a*)(a*)(?P<line>\d): (?P<message>\w+)$", result, "one\ntwo\n", "mini")
+    assert [finding.line for finding in findings] == [2]

@@ -8,13 +8,13 @@ from opsmith.problems.digest import hash_problem
 from opsmith.suites import adapt_task, find_bundled, find_files, load_tasks, read_task_file, task_files
 from opsmith.targets import get_target
 from opsmith.targets.native.task import read_native_task
-from opsmith.targets.protocols import Adapting, Configured, Portable, Suffixed
+from opsmith.targets.protocols import Adapting, Configured, Stating, Suffixed
 
 C = get_target("c")
 
 
 def test_c_takes_problems_of_others_with_options():
-    assert isinstance(C, Portable)
+    assert isinstance(C, Stating)
     assert isinstance(C, Adapting)
     assert isinstance(C, Configured)
     assert isinstance(C, Suffixed)
@@ -25,7 +25,7 @@ def test_every_problem_of_a_suite_has_a_task_a_shown_text_and_a_plain_program_in
     tasks = load_tasks([suite], "c")
     for task, own in zip(tasks, map(read_task_file, task_files(suite)), strict=True):
         origin = get_target(own.target)
-        assert isinstance(origin, Portable)
+        assert isinstance(origin, Stating)
         assert (task.id, task.group, task.target) == (own.id, own.group, "c")
         assert C.problem_digest(task) == origin.problem_digest(own)
         assert "void kernel(" in task.shown

@@ -11,11 +11,12 @@ from targets.native.programs import PLAIN_SOFTMAX, needs_compiler, request_build
 
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic
-from opsmith.running.compiler import Artefact
+from opsmith.running.compiler import Artefact, CompileFailure
 from opsmith.targets.native import build
-from opsmith.targets.native.build import BuildRefusal, build_library
+from opsmith.targets.native.build import BuildRefusal, build_library, build_variants
 from opsmith.targets.native.cache import BuildCache
 from opsmith.targets.native.flags import BuildFlags, Isa, choose_isa, read_features
+from opsmith.targets.native.variants import choose_variants
 
 HEAD = "void kernel(const float *restrict x, float *restrict y, int64_t M, int64_t N) {\n"
 V3 = ["abm", "avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe", "cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"]
@@ -56,6 +57,7 @@ def refuse(source: str, *flags: str) -> tuple[Diagnostic, ...]:
         (HEAD + "  x[0] = 1;\n}", 2, "inputs are const"),
         (HEAD + "  y[0] = expf(x[0]);\n}", 2, "include the header that declares expf"),
         (HEAD + "  y[0] = sum_all(x[0]);\n}", 2, "implicit declaration of function 'sum_all'"),
+        ("void _init(void) {}\n" + HEAD + "}", 1, "a second definition of _init"),
         ("float far(float);\n" + HEAD + "  y[0] = far(x[0]);\n}", 1, "which no library that is linked defines"),
         (
             "void kernel(float *x) {}",
@@ -191,3 +193,20 @@ def test_the_key_says_all_that_a_build_depends_on() -> None:
     assert "-ffast-math" not in flags.link_flags
     assert "-fopenmp" in flags.link_flags
     assert len({flags.key, BuildFlags(Isa("x86-64")).key, BuildFlags(Isa("x86-64-v3")).key}) == 3
+
+
+@needs_compiler
+def test_flags_that_the_compiler_does_not_have_are_not_the_programs_fault() -> None:
+    result = build_variants(request_build(PLAIN_SOFTMAX, "softmax", "-fnonsense"), choose_variants(1))
+    assert isinstance(result, CompileFailure)
+    assert "unrecognized command-line option '-fnonsense'" in result.reason
+
+
+@needs_compiler
+def test_all_variants_come_from_the_cache_once_they_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = BuildCache(tmp_path)
+    first = build_variants(request_build(PLAIN_SOFTMAX), choose_variants(2), cache)
+    assert isinstance(first, dict)
+    assert list(first) == ["pattern", "zero", "delayed"]
+    monkeypatch.setattr(build, "run_compiler", None)
+    assert build_variants(request_build(PLAIN_SOFTMAX), choose_variants(2), cache) == first

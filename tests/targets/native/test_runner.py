@@ -5,14 +5,13 @@ from __future__ import annotations
 import faulthandler
 import os
 import struct
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from targets.native.programs import needs_compiler, request_build
 
-from opsmith.running.compiler import Artefact
-from opsmith.targets.native.build import build_library
+from opsmith.targets.native.build import build_variants
 from opsmith.targets.native.layout import (
     PASSES,
     Damage,
@@ -41,19 +40,17 @@ void kernel(const float *restrict x, float *restrict y, int64_t M, int64_t N) {
 COPY = HEAD + "  for (int64_t i = 0; i < M * N; i++) y[i] = x[i];\n"
 
 
-def build_variants(source: str, folder: Path) -> dict[str, Path]:
-    paths = {}
-    for variant in choose_variants(1):
-        result = build_library(replace(request_build(source), variant=variant))
-        assert isinstance(result, Artefact), result
-        paths[variant.name] = folder / f"{variant.name}.so"
-        paths[variant.name].write_bytes(result.data)
-    return paths
+def write_variants(source: str, folder: Path) -> dict[str, Path]:
+    libraries = build_variants(request_build(source), choose_variants(1))
+    assert isinstance(libraries, Mapping), libraries
+    for name, data in libraries.items():
+        (folder / f"{name}.so").write_bytes(data)
+    return {name: folder / f"{name}.so" for name in libraries}
 
 
 def run_forked(source: str, folder: Path) -> bytes | int:
     """The answer, or the status of a process that gave none."""
-    paths, (ours, theirs) = build_variants(source, folder), os.pipe()
+    paths, (ours, theirs) = write_variants(source, folder), os.pipe()
     pid = os.fork()
     if pid == 0:
         faulthandler.disable()
@@ -163,3 +160,21 @@ OUTPUTS = write_outputs([FIRST, SECOND] * len(PASSES))
 def test_an_answer_that_is_none_is_told_apart(answer: bytes) -> None:
     with pytest.raises(LayoutError):
         read_outputs(LAYOUT, answer)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[" * 4000,
+        b'{"threads": 1, "draws": [[[-9], [], []]]}',
+        b'{"threads": 1, "draws": [[[1e9], [], []]]}',
+        b'{"threads": 1, "draws": [[[999999999999], [], []]]}',
+        b'{"threads": 1, "draws": 7}',
+        b"",
+    ],
+)
+def test_inputs_that_a_tasks_author_forged_are_refused(header: bytes) -> None:
+    """They are read in our own process too, to explain a failure."""
+    for length in (len(header), 1 << 40, -5):
+        with pytest.raises((ValueError, TypeError, KeyError, RecursionError)):
+            read_inputs(memoryview(struct.pack("<q", length) + header + bytes(100)))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from importlib.util import find_spec
 
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
-from opsmith.targets.c.canonical import write_canonical
+from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.prompt import write_prompt
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
 from opsmith.targets.native.adaptation import NativeTasks
+from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
 from opsmith.targets.protocols import PROPOSER
@@ -25,6 +28,9 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
     name = "c"
     verifier = VERIFIER
     suffix = ".c"
+
+    def explain_lack(self) -> str:
+        return _explain_lack()
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt(find_isa()) if role == PROPOSER else None
@@ -42,6 +48,13 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
         from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
 
         return audit_problem(self.find_problem(task))
+
+
+@cache
+def _explain_lack() -> str:
+    if find_spec("tree_sitter") is None or find_spec("tree_sitter_c") is None:
+        return NO_PARSER
+    return explain_lack_of_compiler()
 
 
 C = CTarget()

@@ -16,27 +16,27 @@ from typing import TYPE_CHECKING, Any
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
-from opsmith.targets.command.diagnostics import explain_compile, quote_messages
+from opsmith.targets.command.diagnostics import cut_messages, explain_compile, quote_messages
 from opsmith.targets.command.language import Language, read_language
 from opsmith.targets.command.orders import (
     MissingProgramError,
     RunArrays,
-    find_programs,
     hash_tools,
     name_arrays,
     order_compile,
     order_run,
     read_arrays,
 )
-from opsmith.targets.hidden import HiddenTrials
+from opsmith.targets.command.variation import VariedPrograms, read_programs
 from opsmith.targets.native.adaptation import NativeTasks
+from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.layout import read_inputs
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.programs import Build
 from opsmith.targets.protocols import PROPOSER
 from opsmith.targets.runs import CommandRun, RunOutputs
-from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
+from opsmith.targets.trial import Checked, Trial, TrialResult
 
 if TYPE_CHECKING:
     from opsmith.targets.native.trials import NativeTrialData
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 1 << 16
 
 
-class CommandTarget(NativeTasks):
-    """Fits `Target`, `Built`, `Commanded`, `Executed`, `HidesSizes`, `Referenced`, `Portable` and `Adapting`."""
+class CommandTarget(NativeTasks, DrawnTrials):
+    """Fits `Target`, `Built`, `Commanded`, `Executed`, `HidesSizes`, `Versioned`, `Portable`, `Adapting`, `Sampled`."""
 
     stages = ("PARSE", "COMPILE")
 
@@ -73,13 +73,18 @@ class CommandTarget(NativeTasks):
         errors = tuple(self._list_form_errors(source))
         return Checked(Stage("PARSE"), errors=errors) if errors else Checked(Stage.RUN, self._drop_comments(source))
 
+    def make_sampler(self) -> VariedPrograms:
+        if not self.language.tables.programs:
+            raise UsageError(f"model 'embedded': {self.name} names no folder of `programs`; try another model")
+        return read_programs(self.language.folder / self.language.tables.programs, self.suffix)
+
     def _list_form_errors(self, source: str) -> list[Diagnostic]:
-        most = self.language.tables.limits.source_kib << 10
+        limit = self.language.tables.limits.source_kib << 10
         size, longest = len(source.encode(errors="replace")), max(map(len, source.splitlines()), default=0)
         if not source.strip():
             return [Diagnostic("PARSE", "program", "nothing", f"a program of {self.language.tables.name}")]
-        if size > most:
-            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {most}")]
+        if size > limit:
+            return [Diagnostic("PARSE", "program", f"{size} bytes", f"at most {limit}")]
         if longest > _LONGEST_LINE:
             return [Diagnostic("PARSE", "program", f"a line of {longest} characters", f"at most {_LONGEST_LINE}")]
         return [Diagnostic("PARSE", "program", "a NUL character", "text")] if "\0" in source else []
@@ -96,11 +101,17 @@ class CommandTarget(NativeTasks):
 
     # -- builds and runs, in our own process
 
+    def describe_toolchain(self) -> str:
+        """What the programs of its commands are."""
+        try:
+            return f"tools {hash_tools(self.language)[:16]}"
+        except (MissingProgramError, OSError) as error:
+            return f"no tools: {error}"
+
     def build_program(self, task: Task, source: str) -> Build:
         tables = self.language.tables
         try:
-            programs = find_programs(self.language)
-            toolchain = f"{self.language.version}; tools {hash_tools(self.language, programs)[:16]}"
+            toolchain = f"{self.language.version}; tools {hash_tools(self.language)[:16]}"
             files = {tables.source: source.encode(errors="replace")}
             if tables.compile is None:
                 return Build(files, toolchain=toolchain)
@@ -150,10 +161,9 @@ class CommandTarget(NativeTasks):
         return RunOutputs(b"".join(pieces), self._read_cycles(result))
 
     def _read_cycles(self, result: CommandResult) -> int | None:
-        pattern = self.language.tables.run.cycles
-        matches = list(
-            re.finditer(pattern, f"{result.printed.decode(errors='replace')}\n{result.messages}", re.MULTILINE)
-        )
+        pattern, is_printed = self.language.tables.run.cycles, self.language.tables.run.arrays != "stdio"
+        printed = result.printed.decode(errors="replace") if is_printed else ""
+        matches = list(re.finditer(pattern, cut_messages(f"{printed}\n{result.messages}"), re.MULTILINE))
         if not pattern or not matches or not matches[-1].re.groups:
             return None
         text = matches[-1]["cycles"] if "cycles" in matches[-1].re.groupindex else matches[-1][1]
@@ -161,33 +171,11 @@ class CommandTarget(NativeTasks):
 
     # -- data, in a task's worker
 
-    def list_trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return make_trials(task.text).trials
-
-    def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return HiddenTrials(make_trials(task.text).draw_hidden(program))
-
-    def encode_inputs(self, trial: Trial) -> bytes:
-        encoded: bytes = trial.data.encoded_inputs
-        return encoded
-
     def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
         from opsmith.targets.native.comparison import judge_pass  # noqa: PLC0415 - imports torch
 
         data: NativeTrialData = trial.data
         return judge_pass(trial.name, data, bytes(outputs))
-
-    def run_programs(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
-        """Never called: programs are executed."""
-        raise NotImplementedError(f"target {self.name}: its programs are executed")
-
-    def run_reference(self, trial: Trial) -> object:
-        reference: object = trial.data.run_reference()
-        return reference
 
 
 def load_language(name: str) -> CommandTarget:

@@ -11,6 +11,7 @@ from opsmith.running.commands import CommandResult
 KIND = "COMPILE"
 MOST = 5  # findings of one program
 LONGEST = 300  # characters of one message
+LONGEST_LINE, MOST_LINES = 1000, 1000  # of messages that patterns are tried on
 _LINES = 6  # of messages that no pattern knows
 
 
@@ -19,9 +20,17 @@ def explain_compile(pattern: str, result: CommandResult, source: str, language: 
     if result.limit:
         remedy = "write it more simply"
         return (Diagnostic(KIND, "compiler", f"a program that takes more than {result.limit}", "less of it", remedy),)
-    messages = result.messages + "\n" + result.printed.decode(errors="replace")
+    messages = cut_messages(result.messages + "\n" + result.printed.decode(errors="replace"))
     findings = list(_read_findings(pattern, messages, source.splitlines(), language)) if pattern else []
     return tuple(dict.fromkeys(findings))[:MOST] or (_explain_words(messages, language),)
+
+
+def cut_messages(messages: str) -> str:
+    """What patterns are tried on: a program may have its compiler print lines on which they take for ever."""
+    lines = messages.split("\n")
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES // 2], *lines[-MOST_LINES // 2 :]]
+    return "\n".join(line[:LONGEST_LINE] for line in lines)
 
 
 def _read_findings(pattern: str, messages: str, lines: Sequence[str], language: str) -> Iterator[Diagnostic]:
@@ -52,7 +61,7 @@ def _explain_words(messages: str, language: str) -> Diagnostic:
 
 def quote_messages(messages: str) -> str:
     """The last lines of what was said, as one text; "": nothing was."""
-    lines = [line for line in messages.splitlines() if line.strip()]
+    lines = [line[:LONGEST_LINE] for line in messages.splitlines() if line.strip()]
     return _clean_text(" / ".join(lines[-_LINES:]))
 
 

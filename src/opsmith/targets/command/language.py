@@ -21,6 +21,7 @@ from opsmith.records import content_hash
 
 PLACES = ("here", "python", "source", "inputs", "outputs", "sizes", "scalars")  # what texts in braces stand for
 LISTS = frozenset(PLACES[3:])  # several words each; with `=`, as in {sizes=}, each with its name: M=48
+MOST_ERRORS = 5  # that are told at once
 PLACEHOLDER = re.compile(r"\{([a-z]+)(=?)\}")
 
 
@@ -61,6 +62,7 @@ class CompileTable(_Table):
 
     commands: Annotated[list[Command], Field(min_length=1)]
     outputs: Annotated[list[FileName], Field(min_length=1)]  # the files that runs are given beside the program
+    processes: bool = True  # may its commands start others, as drivers of compilers do?
     diagnostics: Pattern = ""  # groups `message`, and where there are such: line, column, file, expected, remedy
 
 
@@ -68,6 +70,7 @@ class RunTable(_Table):
     """How a built program is run once, on one set of inputs."""
 
     command: Command
+    processes: bool = False  # may it start others? They are not counted, and each may use all that one may
     arrays: Literal["raw", "npy", "stdio"] = "raw"  # files of bytes, files of numpy's, or standard input and output
     cycles: Pattern = ""  # its group `cycles`, or its first one, is a whole number on the output or the messages
 
@@ -77,7 +80,6 @@ class ToolchainTable(_Table):
 
     readable: list[str] = []  # files and folders that may be read and executed, beside the system's libraries
     environment: Mapping[str, Words] = {}  # all variables that they see
-    processes: bool = True  # may they start others?
     licence_ports: list[Annotated[int, Field(ge=1, le=65535)]] = []  # of TCP: a licence server's
 
 
@@ -99,6 +101,7 @@ class LanguageTables(_Table):
     comment: Annotated[str, Field(min_length=1, max_length=4)] = "#"
     source: FileName  # what a program's file is called
     prompt: str  # what a model is told of the language: the text, or the name of a .md or .txt file
+    programs: str = ""  # a folder of programs, which the embedded model varies; "": it cannot be asked
     compile: CompileTable | None = None
     run: RunTable
     toolchain: ToolchainTable = ToolchainTable()
@@ -115,8 +118,10 @@ class Language:
 
     @property
     def digest(self) -> str:
-        """Of all that decides a verdict: everything in the file but the prompt."""
-        return content_hash("language", json.dumps(self.tables.model_dump(exclude={"prompt"}), sort_keys=True))
+        """Of all that decides a verdict: everything in the file but what models are told."""
+        return content_hash(
+            "language", json.dumps(self.tables.model_dump(exclude={"prompt", "programs"}), sort_keys=True)
+        )
 
     @property
     def version(self) -> str:
@@ -134,7 +139,9 @@ def read_language(path: Path) -> Language:
     try:
         tables = LanguageTables(**data)
     except ValidationError as error:
-        raise TaskError("\n".join(_list_errors(path, text, error))) from error
+        findings = list(_list_errors(path, text, error))
+        further = [f"and {len(findings) - MOST_ERRORS} more"] if findings[MOST_ERRORS:] else []
+        raise TaskError("\n".join([*findings[:MOST_ERRORS], *further])) from error
     language = Language(tables, path.resolve().parent, _read_prompt(path, tables.prompt))
     for readable in language.readable:
         if not readable.exists():

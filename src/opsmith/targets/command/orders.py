@@ -13,8 +13,10 @@ import shutil
 import struct
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from opsmith.problems.problem import ArrayType, Problem
@@ -24,6 +26,7 @@ from opsmith.targets.native.signature import list_dims, make_signature
 
 _SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/urandom")
 _MIB = 1 << 20
+MOST_TOOLS = 1000  # files of a folder that are looked into
 _NPY_KINDS = {
     "fp16": "<f2",
     "fp32": "<f4",
@@ -79,7 +82,8 @@ def order_compile(language: Language, source: str) -> tuple[CommandOrder, Comman
     assert tables.compile is not None
     commands = [_write_words(language, command, {}) for command in tables.compile.commands]
     files = {tables.source: source.encode("utf-8", "replace")}
-    order = _make_order(language, files, commands, tables.compile.outputs)
+    has_processes = tables.compile.processes or len(commands) > 1
+    order = _make_order(language, files, commands, tables.compile.outputs, has_processes)
     return order, _make_limits(language, tables.limits.compile_seconds)
 
 
@@ -104,7 +108,8 @@ def order_run(
     }
     command = _write_words(language, language.tables.run.command, words)
     limits = _make_limits(language, float("inf"))
-    return _make_order(language, files, [command], output_files, stdin), limits
+    has_processes = language.tables.run.processes
+    return _make_order(language, files, [command], output_files, has_processes, stdin), limits
 
 
 def _name_files(language: Language, arrays: RunArrays) -> tuple[list[str], list[str]]:
@@ -120,6 +125,7 @@ def _make_order(
     files: Mapping[str, bytes | memoryview],
     commands: Sequence[Sequence[str]],
     outputs: Sequence[str],
+    has_processes: bool,
     stdin: str = "",
 ) -> CommandOrder:
     toolchain = language.tables.toolchain
@@ -131,8 +137,9 @@ def _make_order(
         {"LC_ALL": "C", "PATH": os.defpath, **environment},
         [*map(Path, _SYSTEM), *language.readable, *_list_program_paths(commands)],
         stdin,
-        has_processes=toolchain.processes or len(commands) > 1,
+        has_processes=has_processes,
         executes_folder=True,
+        makes_folders=True,
         ports=toolchain.licence_ports,
     )
 
@@ -224,17 +231,33 @@ def _list_commands(language: Language) -> list[list[str]]:
     return [*(tables.compile.commands if tables.compile else []), tables.run.command]
 
 
-def hash_tools(language: Language, programs: Iterable[str]) -> str:
-    """Of the bytes of all files that commands name by path, and of Python's version where it runs them."""
-    digest = hashlib.sha256()
+def hash_tools(language: Language) -> str:
+    """Of the bytes of what decides what programs do: the programs of the commands, the files that their words name, and
+    what lies beside the language file and may be read. Raises MissingProgramError and OSError."""
     arguments = [_fill_text(language, word, {}) for command in _list_commands(language) for word in command[1:]]
-    for text in sorted({*programs, *arguments}):
-        path = language.folder / text
-        if text == _find_python():
+    named = [language.folder / text for text in (*find_programs(language), *arguments) if "/" in text]
+    digest = hashlib.sha256()
+    for path in sorted({*named, *_list_own_files(language)}):
+        if str(path) == _find_python():
             digest.update(sys.version.encode())
-        elif "/" in text and path.is_file():
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        elif path.is_file():
+            status = path.stat()
+            digest.update(_hash_file(path, status.st_mtime_ns, status.st_size))
     return digest.hexdigest()
+
+
+def _list_own_files(language: Language) -> Iterator[Path]:
+    """Files of the toolchain that lie below the language file's folder."""
+    for readable in language.readable:
+        if readable.is_relative_to(language.folder):
+            files = (path for path in readable.rglob("*") if "__pycache__" not in path.parts)
+            yield from islice([readable, *files], MOST_TOOLS)
+
+
+@lru_cache(maxsize=4 * MOST_TOOLS)
+def _hash_file(path: Path, changed: int, size: int) -> bytes:
+    """Read again where it was changed."""
+    return hashlib.sha256(path.read_bytes()).digest()
 
 
 # -- arrays

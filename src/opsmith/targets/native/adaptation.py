@@ -24,11 +24,11 @@ from opsmith.targets.native.task import (
     write_native_task,
 )
 from opsmith.targets.problem import NAME as PROBLEM_FILE
-from opsmith.targets.protocols import Portable
+from opsmith.targets.protocols import Stating
 
 
 class NativeTasks:
-    """The part of a compiled language that makes tasks: `Portable`, `Adapting`, `Configured`, `Explained`."""
+    """The part of a compiled language that makes tasks: `Stating`, `Adapting`, `Configured`, `Explained`."""
 
     name: str
 
@@ -48,7 +48,7 @@ class NativeTasks:
     def adapt_task(self, task: Task) -> Task:
         """The problem of another target's task as a task of this language. Raises TaskError."""
         origin = get_target(task.target)
-        if not isinstance(origin, Portable):
+        if not isinstance(origin, Stating):
             expected = f"a task of a target that states problems; {task.target} tells none"
             raise TaskError(f"{task.path or task.id}: given a task of target {task.target!r}; expected {expected}")
         text = write_native_task(task.text, "" if task.target == PROBLEM_FILE else task.target)

@@ -18,11 +18,12 @@ from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
 from opsmith.targets.native.flags import is_reordering
-from opsmith.targets.native.layout import PASSES, Damage, LayoutError, choose_passes, read_outputs
+from opsmith.targets.native.layout import Damage, LayoutError, choose_passes, read_outputs
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.trial import TrialResult
 
-_HUGE = 1e29  # no output of a sound problem is so large; canaries and first values of memory are
+_HUGE = {"fp16": 3e4, "int32": 2**30, "int64": 2**30}  # hardly an output; canaries and first values of memory are
+_HUGE_FLOAT = 1e29
 
 Results = list[list[Tensor]]  # per output and tensor, draws as first axis
 
@@ -112,13 +113,13 @@ def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong
     for number in range(1, len(passes)):
         is_bound = has_order and kinds[number].variant == kinds[0].variant
         if passes[number] != passes[0] and (is_bound or is_wrong):
-            finding = _describe_disagreement(data, passes[0], passes[number], kinds[number].variant)
+            finding = _describe_disagreement(data, passes[0], passes[number])
             if finding is not None:
                 yield finding
                 return
 
 
-def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes, variant: str) -> Diagnostic | None:
+def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes) -> Diagnostic | None:
     """Where two passes differ first, and what may be behind it."""
     results = (_read_results(data, first), _read_results(data, second))
     for output, *rows in zip(data.problem.outputs, *results, strict=True):
@@ -128,23 +129,30 @@ def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes, v
                 place = differing.nonzero()[0].tolist()
                 values = [tensor[tuple(place)].item() for tensor in (one, two)]
                 where = f"output {output.name} ({type_.label}) at index {place[1:]}, {data.label(place[0])}"
-                return _explain_disagreement(data, where, values, variant)
+                is_odd = any(_is_odd(value, type_) for value in values)
+                return _explain_disagreement(data, where, values, is_odd)
     return None
 
 
-def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], variant: str) -> Diagnostic:
-    given = f"{values[0]:.9g} in one run, {values[1]:.9g} in another, for the same inputs"
+def _is_odd(value: float, type_: ArrayType) -> bool:
+    """Whether it looks like memory that nobody wrote to."""
+    return not math.isfinite(value) or abs(value) > _HUGE.get(type_.dtype, _HUGE_FLOAT)
+
+
+def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], is_odd: bool) -> Diagnostic:
+    first, second = (f"{value:.9g}" if isinstance(value, float) else str(value) for value in values)
+    given = f"{first} in one run, {second} in another, for the same inputs"
     if data.options.threads > 1:
         expected = "the same result whichever thread comes first"
         remedy = "look for what threads share: sums without a reduction clause, buffers, loop variables"
         return Diagnostic("RACE", where, given, expected, remedy)
     expected = "outputs that depend on inputs alone"
-    is_odd = any(not math.isfinite(value) or abs(value) > _HUGE for value in values)
-    if is_odd or variant != PASSES[0].variant:
+    if is_odd:
         remedy = "look for values that are read before they are written, entries of outputs that are never written, "
         remedy += "and reads before or behind an array"
         return Diagnostic("MEMORY", where, given, expected, remedy)
-    remedy = "look for static variables that keep values from call to call, and for reads before or behind an array"
+    remedy = "look for static variables that keep values from call to call, for what is read before it is written, and "
+    remedy += "for reads before or behind an array"
     return Diagnostic("STATE", where, given, expected, remedy)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opsmith.records import Diagnostic, printable
@@ -23,6 +23,8 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")
 _TEMPORARY = re.compile(r"\b(?:cc|opsmith-compile-)[\w-]{6,12}\.(o|s)\b")
 _UNDEFINED = re.compile(r"undefined reference to [`']([^'`]+)'")
 _CRASH = re.compile(r"internal compiler error")
+_FAR = re.compile(r"relocation truncated to fit|failed to convert GOTPCREL relocation")
+_TWICE = re.compile(r"multiple definition of [`']([^'`]+)'")
 _ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is expected, what to try
     (
         r"implicit declaration of function '(.+?)'",
@@ -151,11 +153,19 @@ def _choose_advice(message: str, prototype: str) -> tuple[str, str]:
 
 def _read_link_errors(messages: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
     for name in dict.fromkeys(_UNDEFINED.findall(messages)):
-        number = _find_line(name, lines)
-        text = "" if number is None else printable(lines[number - 1].strip()[:LONGEST])
         given = f"a use of {_clean_text(name)}, which no library that is linked defines"
         expected, remedy = "a function of libc or libm, or one of the program", f"define {_clean_text(name)}"
-        yield Diagnostic(KIND, "linker", given, expected, remedy, number, None, text)
+        yield _name_line(Diagnostic(KIND, "linker", given, expected, remedy), name, lines)
+    for name in dict.fromkeys(_TWICE.findall(messages)):
+        given, expected = f"a second definition of {_clean_text(name)}", "names of the program's own"
+        yield _name_line(Diagnostic(KIND, "linker", given, expected, "take another name"), name, lines)
+
+
+def _name_line(finding: Diagnostic, name: str, lines: Sequence[str]) -> Diagnostic:
+    """The finding at the first line that mentions a name."""
+    number = _find_line(name, lines)
+    text = "" if number is None else printable(lines[number - 1].strip()[:LONGEST])
+    return replace(finding, line=number, text=text)
 
 
 def _find_line(name: str, lines: Sequence[str]) -> int | None:
@@ -169,6 +179,9 @@ def _explain_remainder(messages: str) -> Diagnostic:
     if _CRASH.search(messages):
         remedy = "write it more simply: less nesting, shorter expressions"
         return Diagnostic(KIND, "compiler", "a program on which it broke down", "one that it can compile", remedy)
+    if _FAR.search(messages):
+        given, expected = "static arrays of 2 GiB or more", "less: all of them are part of the program"
+        return Diagnostic(KIND, "linker", given, expected, "take large arrays from malloc, or do without")
     plain = [line for line in messages.splitlines() if line.strip() and not line.startswith("[")]
     given = _clean_text(plain[0]) if plain else "a program that it refused without a word"
     return Diagnostic(KIND, "compiler", given, "C that the compiler takes")

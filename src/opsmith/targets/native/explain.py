@@ -18,10 +18,12 @@ from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder
 from opsmith.running.compiler import Artefact, CompileOrder, run_compiler
 from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.build import HEADER, SOURCE
-from opsmith.targets.native.flags import BuildFlags
+from opsmith.targets.native.flags import BuildFlags, Isa
+from opsmith.targets.native.layout import read_inputs
 from opsmith.targets.native.sanitized import DRIVER, PROGRAM, CallData, write_calls, write_commands, write_driver
 from opsmith.targets.native.sanitizer_report import ArrayLabel, ReportReader
 from opsmith.targets.native.signature import make_signature
+from opsmith.targets.native.task import read_native_task
 
 LIMITS = CommandLimits(
     cpu_seconds=5, seconds=15.0, memory=None, resident=2 << 30, file_bytes=0, printed_bytes=1 << 12, open_files=32
@@ -38,7 +40,16 @@ class FailedProgram:
     source: str
     flags: BuildFlags
     calls: Sequence[CallData]
-    where: str  # the trial, as findings name it
+    threads: int = 1
+
+
+def read_program(task_text: str, source: str, isa: Isa, inputs: bytes | memoryview) -> FailedProgram:
+    """The program of a task's text on a trial's inputs. Raises ValueError or the like for inputs that are none."""
+    problem, options = read_native_task(task_text)
+    layout, arrays = read_inputs(memoryview(inputs))
+    calls = [CallData(views, draw.outputs, draw.numbers) for draw, views in zip(layout.draws, arrays, strict=True)]
+    flags = BuildFlags(isa, options.flags, options.threads > 1)
+    return FailedProgram(problem, source, flags, calls, options.threads)
 
 
 def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tuple[Diagnostic, ...]:
@@ -49,6 +60,7 @@ def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tu
     order = CommandOrder(
         {PROGRAM: program, _CALLS: write_calls(failed.calls)},
         [[f"./{PROGRAM}"]],
+        environment={"OMP_NUM_THREADS": str(failed.threads)},
         readable=toolchain.readable,
         stdin=_CALLS,
         has_processes=False,
@@ -57,7 +69,7 @@ def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tu
     result = run_commands(order, limits)
     if isinstance(result, CommandFailure):
         return ()
-    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)), failed.where)
+    reader = ReportReader(failed.source, SOURCE, tuple(_label_arrays(failed.problem)))
     return reader.read_report(result.messages)
 
 
@@ -76,14 +88,14 @@ def _build_program(failed: FailedProgram) -> bytes | None:
 def _label_arrays(problem: Problem) -> Iterator[ArrayLabel]:
     """Inputs, then outputs, as the signature has them."""
     for tensor in problem.tensors:
-        yield _label_array(f"input {tensor.name}", tensor.type)
+        yield _label_array(f"input {tensor.name}", tensor.type, True)
     for output in problem.outputs:
         for number, type_ in enumerate(output.types):
             name = output.name if len(output.types) == 1 else f"{output.name}_{number}"
-            yield _label_array(f"output {name}", type_)
+            yield _label_array(f"output {name}", type_, False)
 
 
-def _label_array(words: str, type_: ArrayType) -> ArrayLabel:
+def _label_array(words: str, type_: ArrayType, is_input: bool) -> ArrayLabel:
     factors = [str(dim) for dim in type_.shape]
     formula = " * ".join(f"({factor})" if "/" in factor and len(factors) > 1 else factor for factor in factors)
-    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype])
+    return ArrayLabel(words, formula, BYTES_BY_DTYPE[type_.dtype], is_input)

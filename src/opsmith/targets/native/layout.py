@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 ALIGNMENT = 64  # of every array that a program is given
 
+_LONGEST_HEADER = 1 << 20  # bytes
 _LENGTH = struct.Struct("<q")
 _HEAD = struct.Struct("<8s5q")  # mark; pass, draw, output, side and distance of damage, or -1
 _MARK = b"outputs\n"
@@ -40,7 +41,7 @@ PATTERN, ZERO, DELAYED = "pattern", "zero", "delayed"  # variants of a build: `v
 PASSES = (
     Pass(PATTERN, canary=0x7B, heap=0x7B, poison=0xFF),
     Pass(PATTERN, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True),
-    Pass(ZERO, canary=0x7B, heap=0x00, poison=0xFF),
+    Pass(ZERO, canary=0x7B, heap=0x00, poison=0xFF, is_reversed=True),
 )
 THREADED_PASSES = (*PASSES, Pass(DELAYED, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True))
 
@@ -108,8 +109,13 @@ def _write_header(layout: TrialLayout) -> bytes:
 
 
 def read_inputs(data: memoryview) -> tuple[TrialLayout, list[list[memoryview]]]:
-    """The inverse of `write_inputs`: the arrays of each draw, as views of the data."""
+    """The inverse of `write_inputs`: the arrays of each draw, as views of the data.
+
+    Raises LayoutError, or what reading junk raises: the bytes come from a process of the task's author.
+    """
     (length,) = _LENGTH.unpack_from(data)
+    if not 0 <= length <= _LONGEST_HEADER:
+        raise LayoutError(f"a header of {length} bytes in place of at most {_LONGEST_HEADER}")
     place = _LENGTH.size + length
     header = json.loads(bytes(data[_LENGTH.size : place]))
     draws = tuple(DrawLayout(*map(tuple, draw)) for draw in header["draws"])
@@ -118,6 +124,8 @@ def read_inputs(data: memoryview) -> tuple[TrialLayout, list[list[memoryview]]]:
         views = []
         for size in draw.inputs:
             place += -place % ALIGNMENT
+            if size < 0 or place + size > len(data):
+                raise LayoutError(f"an array of {size} bytes at {place}, of {len(data)} in all")
             views.append(data[place : place + size])
             place += size
         arrays.append(views)

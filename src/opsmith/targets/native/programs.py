@@ -8,38 +8,39 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Stage, Task
-from opsmith.running.compiler import Artefact, CompileFailure
+from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import find_toolchain
-from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.native.build import BuildRefusal, BuildRequest, BuildResult, build_library
+from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
+from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.driver import DRIVER, PROGRAM, write_driver
+from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
-from opsmith.targets.native.task import read_native_task
+from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.native.variants import BARE, Variant, choose_variants
 from opsmith.targets.programs import Build
-from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
+from opsmith.targets.trial import Checked, Trial, TrialResult
 
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
-class NativePrograms(ABC):
-    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Preloaded`, `Referenced` and most of `Target`."""
+class NativePrograms(DrawnTrials, ABC):
+    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`; most of `Target`."""
 
     name: str
     verifier: str
     comment = "//"
     stages = ("PARSE", "COMPILE")
+    explained_kinds = frozenset({"RUN", "MEMORY", "STATE"})
 
     @abstractmethod
     def check_source(self, source: str) -> tuple[Diagnostic, ...]:
@@ -60,26 +61,28 @@ class NativePrograms(ABC):
         return f"{toolchain.version} {find_isa().name}" if toolchain is not None else "no compiler"
 
     def build_program(self, task: Task, source: str) -> Build:
-        requests = self._list_requests(task, source)
-        threads = read_native_task(task.text)[1].threads
-        return _collect_builds(requests, _build_all([*requests.values()]), threads)
+        options = read_native_task(task.text)[1]
+        return self._build_variants(task, source, options, choose_variants(options.threads))
 
     def build_timed(self, task: Task, source: str) -> Build:
-        program = self._request_build(task, source, BARE)
-        signature = program.signature
-        driver = BuildRequest(program.problem, self.name, signature, write_driver(signature), BuildFlags(find_isa()))
-        requests = {PROGRAM: program, DRIVER: driver}
-        return _collect_builds(requests, _build_all([*requests.values()]), read_native_task(task.text)[1].threads)
-
-    def _list_requests(self, task: Task, source: str) -> dict[str, BuildRequest]:
-        """A build of each variant."""
-        variants = choose_variants(read_native_task(task.text)[1].threads)
-        return {variant.name: self._request_build(task, source, variant) for variant in variants}
-
-    def _request_build(self, task: Task, source: str, variant: Variant) -> BuildRequest:
         problem, options = read_native_task(task.text)
+        program = self._build_variants(task, source, options, [BARE])
+        driver = self._build_variants(task, write_driver(make_signature(problem)), NativeOptions(), [BARE])
+        if not program.artefacts or not driver.artefacts:
+            return program if not program.artefacts else driver
+        artefacts = {PROGRAM: program.artefacts[BARE.name], DRIVER: driver.artefacts[BARE.name]}
+        return replace(program, artefacts=artefacts)
+
+    def _build_variants(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
+        problem = read_native_task(task.text)[0]
         flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
-        return BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags, variant)
+        request = BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags)
+        result = build_variants(request, variants, open_cache())
+        if isinstance(result, BuildRefusal):
+            return Build({}, result.errors)
+        if isinstance(result, CompileFailure):
+            return Build({}, failure=result.reason)
+        return Build(result, toolchain=describe_toolchain(flags), threads=options.threads)
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are
@@ -87,60 +90,24 @@ class NativePrograms(ABC):
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(artefacts, inputs)
 
-    def list_trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return make_trials(task.text).trials
-
-    def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return HiddenTrials(make_trials(task.text).draw_hidden(program))
-
-    def encode_inputs(self, trial: Trial) -> bytes:
-        encoded: bytes = trial.data.encoded_inputs
-        return encoded
+    def explain_failure(
+        self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
+    ) -> tuple[Diagnostic, ...]:
+        return explain_failure(read_program(task.text, source, find_isa(), inputs))
 
     def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
         from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch
 
         return judge_outputs(trial.name, trial.data, outputs)
 
-    def run_programs(self, programs: Sequence[Any], trial: Trial) -> Sequence[TrialResult | TaskFault]:
-        """Never called: programs are executed."""
-        raise NotImplementedError(f"target {self.name}: its programs are executed")
-
-    def run_reference(self, trial: Trial) -> object:
-        reference: object = trial.data.run_reference()
-        return reference
-
     def preload_modules(self) -> None:
         import_module("opsmith.targets.native.comparison")
 
 
-# -- builds
-
-
-def _build_all(requests: Sequence[BuildRequest]) -> list[BuildResult]:
-    """At once: a first verdict waits for them all."""
-    cache_ = open_cache()
-    with ThreadPoolExecutor(len(requests)) as pool:
-        return list(pool.map(lambda request: build_library(request, cache_), requests))
-
-
-def _collect_builds(requests: Mapping[str, BuildRequest], results: Sequence[BuildResult], threads: int) -> Build:
-    """One build of all: its artefacts by name, or the first refusal or failure. The first request is the program's."""
-    for result in results:
-        if isinstance(result, BuildRefusal):
-            return Build({}, result.errors)
-    for result in results:
-        if isinstance(result, CompileFailure):
-            return Build({}, failure=result.reason)
-    pairs = zip(requests, results, strict=True)
-    artefacts = {name: result.data for name, result in pairs if isinstance(result, Artefact)}
-    flags, toolchain = next(iter(requests.values())).flags, find_toolchain()
-    version = toolchain.version if toolchain is not None else ""
-    return Build(artefacts, toolchain=f"{version}: {flags.key}", threads=threads)
+def describe_toolchain(flags: BuildFlags) -> str:
+    """Compiler, instruction set and flags, without what only shows mistakes."""
+    toolchain = find_toolchain()
+    return f"{toolchain.version if toolchain is not None else ''}: {flags.key}"
 
 
 @cache

@@ -85,11 +85,12 @@ class _Library:
         self._function.restype = None
         self._heap_fill = ctypes.c_int.in_dll(self._library, HEAP_FILL)
         self._allow_delays = getattr(self._library, ALLOW_DELAYS, None)
+        self._set_threads = getattr(self._library, "omp_set_num_threads", None)  # absent: it starts no threads
 
     def prepare(self, heap: int, threads: int) -> None:
         self._heap_fill.value = heap
-        if threads > 1:
-            self._library.omp_set_num_threads(threads)
+        if threads > 1 and self._set_threads is not None:
+            self._set_threads(threads)
 
     def call_function(self, arguments: Sequence[object]) -> None:
         if self._allow_delays is not None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.native.sanitized import REACH
 
-KIND = "RUN"
+KIND, WHERE = "RUN", "run with sanitizers"
 MOST = 3  # findings of one run
 LONGEST = 200  # characters of a sanitizer's own words, and of a line of the source
 _NULL_PAGES = 1 << 16  # addresses below are offsets from a null pointer
@@ -99,6 +99,7 @@ class ArrayLabel:
     words: str  # input x
     formula: str  # M * N: how many entries it has; "": one
     entry_bytes: int
+    is_input: bool
 
     def describe_bound(self, size: int) -> str:
         """Where an index must lie, for an array of `size` bytes."""
@@ -127,7 +128,6 @@ class ReportReader:
     source: str
     file: str  # the name that the compiler knew it by
     labels: Sequence[ArrayLabel]  # of the function's arrays, in order
-    where: str  # the place that findings name: the trial
 
     def read_report(self, messages: str) -> tuple[Diagnostic, ...]:
         """The findings of a run, that of memory first."""
@@ -197,9 +197,9 @@ class ReportReader:
     def _make_finding(self, line: int | None, column: int | None, given: str, expected: str, remedy: str) -> Diagnostic:
         lines = self.source.split("\n")
         if line is None or not 1 <= line <= len(lines):
-            return Diagnostic(KIND, self.where, given, expected, remedy)
+            return Diagnostic(KIND, WHERE, given, expected, remedy)
         text = printable(lines[line - 1].strip()[:LONGEST])
-        return Diagnostic(KIND, self.where, given, expected, remedy, line, column, text)
+        return Diagnostic(KIND, WHERE, given, expected, remedy, line, column, text)
 
 
 def _is_array_access(words: str) -> bool:
@@ -228,6 +228,9 @@ def _describe_offset(access: _Access, label: ArrayLabel, offset: int, size: int)
         return given, label.describe_bound(size), _END
     if access.width is not None and offset + access.width > size:
         return f"{access.words} across the end of {label.words}", label.describe_bound(size), _END
+    if not label.is_input:
+        given = f"{access.words} in {label.words} when the call is over"
+        return given, "nothing that goes on after the function has returned", "wait for threads before it returns"
     given = f"{access.words} in {label.words}, which is not to be written"
     return given, "inputs that stay as they are", "write to outputs and to arrays of the program"
 

@@ -19,7 +19,7 @@ from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.lookup import get_target
 from opsmith.targets.native.flags import DEFAULT_FLAGS, check_flags
-from opsmith.targets.protocols import Portable
+from opsmith.targets.protocols import Stating
 
 MOST_THREADS = 64
 
@@ -88,7 +88,7 @@ def read_native_task(text: str) -> tuple[Problem, NativeOptions]:
     if not origin:
         return read_problem(body).problem, options
     target = get_target(origin)
-    if not isinstance(target, Portable):
+    if not isinstance(target, Stating):
         raise TaskError(f"origin: given {origin!r}; expected a target whose tasks state problems, such as step")
     problem = target.find_problem(Task("", origin, body))
     return replace(problem, interface=()), options  # what that language adds binds no other

@@ -13,18 +13,22 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.bindings import Bindings
-from opsmith.problems.data import ShapeSet
+from opsmith.problems.data import PlannedTrial, ShapeSet
 from opsmith.problems.draws import TrialData, name_precision
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.problems.faults import make_fault
 from opsmith.problems.native import NativeData, NativeDraw
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
-from opsmith.targets.native.layout import DrawLayout, TrialLayout, write_inputs
+from opsmith.running.arena import CAPACITY
+from opsmith.targets.native.layout import DrawLayout, TrialLayout, choose_passes, write_inputs
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.trial import Trial
 
 TASKS_IN_MEMORY = 16
+_MOST_NUMBERS = CAPACITY // 64  # of a trial, each of 8 bytes and written by every pass
+_MARGIN = 1 << 16  # bytes beside arrays: headers and alignment
 
 
 @dataclass
@@ -39,9 +43,15 @@ class NativeTrialData(TrialData[NativeDraw]):
 
     @cached_property
     def layout(self) -> TrialLayout:
-        """Raises TaskFault."""
+        """Raises TaskFault, also where arrays are larger than what a process can be given."""
         draws = tuple(_make_layout(self.problem, bindings) for bindings in self.bindings)
-        return TrialLayout(draws, self.options.threads)
+        layout = TrialLayout(draws, self.options.threads)
+        passes = len(choose_passes(layout.threads))
+        size = max(sum(sum(draw.inputs) for draw in draws), layout.outputs_size * passes) + _MARGIN
+        if size > CAPACITY:
+            expected = f"at most {CAPACITY} for all inputs, and for outputs of {passes} calls"
+            raise make_fault("TASK", self.label(0), f"arrays of {size} bytes", expected, "smaller sizes in `shapes`")
+        return layout
 
     @cached_property
     def encoded_inputs(self) -> bytes:
@@ -100,9 +110,17 @@ class NativeTrials:
 
     def __post_init__(self) -> None:
         self.trials = [
-            self._make_trial(planned.name.removesuffix(f" {name_precision(False)}"), planned.draws, planned.shape_set)
+            self._make_trial(planned.name.removesuffix(f" {name_precision(False)}"), draws, planned.shape_set)
             for planned in self.data.plan_trials()
+            for draws in self._split_draws(planned)
         ]
+
+    def _split_draws(self, planned: PlannedTrial[NativeDraw]) -> Iterator[Sequence[NativeDraw]]:
+        """As many draws at once as a process can be given."""
+        sizes = {**self.data.problem.base_sizes, **planned.shape_set.overrides}
+        count = max(1, _MOST_NUMBERS // self.data.problem.count_numbers(sizes))
+        for start in range(0, len(planned.draws), count):
+            yield planned.draws[start : start + count]
 
     def _make_trial(
         self, name: str, draws: Sequence[NativeDraw], shape_set: ShapeSet[NativeDraw] | None = None

@@ -15,12 +15,12 @@ from opsmith.targets.native.layout import DELAYED, PATTERN, ZERO
 
 @dataclass(frozen=True)
 class Variant:
-    """What a build adds to its flags, and to the header that precedes the program."""
+    """What a build adds to its flags, and a text in C that is linked with the program."""
 
     name: str = ""  # "": the program as it is
     compile_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
-    prelude: str = ""
+    surroundings: str = ""
 
 
 _HEAP = """
@@ -30,7 +30,7 @@ extern void *__real_malloc(__SIZE_TYPE__);
 extern void *__real_realloc(void *, __SIZE_TYPE__);
 extern void *__real_aligned_alloc(__SIZE_TYPE__, __SIZE_TYPE__);
 extern int __real_posix_memalign(void **, __SIZE_TYPE__, __SIZE_TYPE__);
-#define OPSMITH_OWN __attribute__((visibility("hidden"), noinline, no_sanitize_thread))
+#define OPSMITH_OWN __attribute__((visibility("hidden"), noinline))
 OPSMITH_OWN void opsmith_fill(char *memory, __SIZE_TYPE__ used) {
   if (memory) __builtin_memset(memory + used, opsmith_heap_fill, malloc_usable_size(memory) - used);
 }
@@ -67,7 +67,7 @@ OPSMITH_OWN void opsmith_delay(void) {
   state = state * 1664525u + 1013904223u + (unsigned)(__UINTPTR_TYPE__)&state;
   if (state >> 29 == 0 && __atomic_fetch_add(&opsmith_delays, 1, __ATOMIC_RELAXED) < 24) usleep(60);
 }
-__attribute__((visibility("default"), no_sanitize_thread)) void opsmith_allow_delays(void) { opsmith_delays = 0; }
+__attribute__((visibility("default"))) void opsmith_allow_delays(void) { opsmith_delays = 0; }
 OPSMITH_OWN void __tsan_init(void) {}
 OPSMITH_OWN void __tsan_func_entry(void *caller) { (void)caller; }
 OPSMITH_OWN void __tsan_func_exit(void) {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from opsmith.targets.native.flags import BuildFlags
 
-PRIVATE = "-fwhole-program"  # only the operator itself is seen outside of its file
+PRIVATE = ("-fwhole-program", "-Wno-attributes")  # only the operator itself is seen outside of its file
 _SETUP = '''
 """Builds the operators with gcc, each with the flags that it was judged with. Made by `opsmith export`.
 
@@ -115,7 +115,7 @@ clean:
 
 def write_setup(package: str, flags: Mapping[str, BuildFlags]) -> str:
     """`setup.py`; `flags` of each operator by name."""
-    units = {name: [*own.compile_flags, PRIVATE] for name, own in flags.items()}
+    units = {name: [*own.compile_flags, *PRIVATE] for name, own in flags.items()}
     return _SETUP.format(
         package=json.dumps(package), units=json.dumps(units, indent=4), link=json.dumps(_join_links(flags))
     )
@@ -134,7 +134,7 @@ def write_makefile(package: str, flags: Mapping[str, BuildFlags]) -> str:
 def _write_flags(flags: BuildFlags) -> str:
     march = flags.isa.flag
     words = [f"-march=$(or $(ISA),{flags.isa.name})" if flag == march else flag for flag in flags.compile_flags]
-    return " ".join([*words, PRIVATE])
+    return " ".join([*words, *PRIVATE])
 
 
 def _join_links(flags: Mapping[str, BuildFlags]) -> Sequence[str]:

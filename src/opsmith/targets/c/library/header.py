@@ -60,8 +60,14 @@ def write_isa_unit(package: str) -> str:
 
 def _write_operator(package: str, entry: OperatorEntry) -> str:
     signature = make_signature(entry.problem)
-    comment = "".join(f"// {printable(line)}".rstrip() + "\n" for line in _describe_operator(entry, signature))
+    comment = "".join(map(_write_comment, _describe_operator(entry, signature)))
     return f"\n{comment}//\n{_write_prototype(signature, f'{package}_{entry.name}')}\n"
+
+
+def _write_comment(line: str) -> str:
+    """A backslash at its end would make the next line one of the comment."""
+    text = f"// {printable(line)}".rstrip()
+    return f"{text} //\n" if text.endswith("\\") else f"{text}\n"
 
 
 def _write_prototype(signature: Signature, name: str) -> str:

@@ -148,6 +148,7 @@ def write_programs(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
         place = f"csrc/{entry.name}.c, {name}_{entry.name} in lib{name}.so"
         files[f"{name}/operators/{entry.name}.py"] = write_module(entry, name, LANGUAGE, place)
     files["setup.py"], files["Makefile"] = write_setup(name, flags), write_makefile(name, flags)
+    files["MANIFEST.in"] = "include Makefile manifest.json\n"
     files["tests/test_operators.py"] = _write_tests(name, entries)
     return files
 
@@ -198,9 +199,9 @@ torch.ops.{name}.{first.name}    # the same, registered with torch.library
 
 An operator takes torch tensors on the CPU: inputs in order or by name, parameters (weights), numbers and sizes that no
 shape determines by name. Shapes and types are checked; `OperatorError` says what would fit. What stands in the inputs
-is not checked: an index beyond its table makes a program read what is not there. Inputs that are not contiguous are
-copied; nothing works in place, and results share no memory with inputs. Fake kernels give shapes to `torch.compile`;
-nothing is differentiated.
+is not checked: an index beyond its table makes a program read what is not there; at sizes where the reference itself
+fails, results mean nothing. Inputs that are not contiguous are copied; nothing works in place, and results share no
+memory with inputs. Fake kernels give shapes to `torch.compile`; nothing is differentiated.
 
 For programs in C: `make`, `{name}/include/{name}.h` and `lib{name}.so`. Pointers there are taken as they are.
 """

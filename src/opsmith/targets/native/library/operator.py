@@ -4,7 +4,8 @@ The inputs' shapes give the sizes; everything is checked before the program sees
 types only; nothing is differentiated; the results share no memory with the inputs, which are never written. Inputs that
 are strided, or lie where no program was tried, are copied. A fake kernel gives shapes and types to `torch.compile`.
 
-What stands in the inputs is not checked: an index beyond its table makes the program read what is not there.
+What stands in the inputs is not checked: an index beyond its table makes the program read what is not there. Nor is
+whether the reference works at the sizes: where it fails, results mean nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class CheckedCall:
     tensors: Sequence[Tensor]
     scalars: Sequence[Number]
     sizes: Mapping[str, int]
+    shapes: Sequence[tuple[int, ...]]  # of the results
 
 
 class NativeOperator:
@@ -84,9 +86,7 @@ class NativeOperator:
     def _run_program(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
         call = self._check_call(arguments)
         tensors = [_align_tensor(tensor) for tensor in call.tensors]
-        results = [
-            torch.empty(type_.shape_at(call.sizes), dtype=dtype_of(type_.dtype), device="cpu") for type_ in self.types
-        ]
+        results = self._make_results(call, torch.device("cpu"))
         pointers = [tensor.data_ptr() for tensor in (*tensors, *results)]
         dims = [call.sizes[name] for name in self._dims]
         self._call_function([*pointers, *dims, *call.scalars])
@@ -94,11 +94,12 @@ class NativeOperator:
 
     def _make_fakes(self, *arguments: Any) -> Tensor | tuple[Tensor, ...]:
         call = self._check_call(arguments)
-        device = call.tensors[0].device if call.tensors else torch.device("cpu")
-        fakes = [
-            torch.empty(type_.shape_at(call.sizes), dtype=dtype_of(type_.dtype), device=device) for type_ in self.types
-        ]
+        fakes = self._make_results(call, call.tensors[0].device if call.tensors else torch.device("cpu"))
         return fakes[0] if len(fakes) == 1 else tuple(fakes)
+
+    def _make_results(self, call: CheckedCall, device: torch.device) -> list[Tensor]:
+        pairs = zip(self.types, call.shapes, strict=True)
+        return [torch.empty(shape, dtype=dtype_of(type_.dtype), device=device) for type_, shape in pairs]
 
     def _call_function(self, arguments: Sequence[Number]) -> None:
         if self.threads == 1:
@@ -140,18 +141,12 @@ class NativeOperator:
         specs = list(zip(self.problem.tensors, tensors, strict=True))
         for spec, tensor in specs:
             self._check_form(spec.name, spec.type, tensor)
-        sizes = dict(zip(self.plan.free, numbers[scalars:], strict=True))
-        for name, size in sizes.items():
-            if size < 1:
-                raise OperatorError(f"{self.name}: {name}: given {size}; expected a size of at least 1")
-        sizes = self._solve_sizes({spec.name: tensor for spec, tensor in specs}, sizes)
-        for name in self.fixed:
-            if sizes[name] != self.problem.base_sizes[name]:
-                expected = f"{self.problem.base_sizes[name]}, the only size that it was judged at"
-                raise OperatorError(f"{self.name}: {name}: given {sizes[name]}; expected {expected}")
+        free = dict(zip(self.plan.free, numbers[scalars:], strict=True))
+        sizes = self._solve_sizes({spec.name: tensor for spec, tensor in specs}, free)
+        self._check_sizes(sizes)
         for spec, tensor in specs:
             self._check_shape(spec.name, spec.type, tensor, sizes)
-        return CheckedCall(tensors, numbers[:scalars], sizes)
+        return CheckedCall(tensors, numbers[:scalars], sizes, [self._find_shape(type_, sizes) for type_ in self.types])
 
     def _check_form(self, name: str, type_: ArrayType, tensor: Tensor) -> None:
         dtype = dtype_of(type_.dtype)
@@ -174,11 +169,23 @@ class NativeOperator:
             sizes[rule.symbol] = size
         return sizes
 
-    def _check_shape(self, name: str, type_: ArrayType, tensor: Tensor, sizes: Mapping[str, int]) -> None:
+    def _check_sizes(self, sizes: Mapping[str, int]) -> None:
+        for name in self.plan.free:
+            if sizes[name] < 1:
+                raise OperatorError(f"{self.name}: {name}: given {sizes[name]}; expected a size of at least 1")
+        for name in self.fixed:
+            if sizes[name] != self.problem.base_sizes[name]:
+                expected = f"{self.problem.base_sizes[name]}, the only size that it was judged at"
+                raise OperatorError(f"{self.name}: {name}: given {sizes[name]}; expected {expected}")
+
+    def _find_shape(self, type_: ArrayType, sizes: Mapping[str, int]) -> tuple[int, ...]:
         try:
-            expected = type_.shape_at(sizes)
+            return type_.shape_at(sizes)
         except DimError as error:
-            raise OperatorError(f"{self.name}: {name}: given shape {tuple(tensor.shape)}; {error}") from None
+            raise OperatorError(f"{self.name}: given sizes at which {error}; expected whole axes") from None
+
+    def _check_shape(self, name: str, type_: ArrayType, tensor: Tensor, sizes: Mapping[str, int]) -> None:
+        expected = self._find_shape(type_, sizes)
         if any(length != size for length, size in zip(tensor.shape, expected, strict=True)):
             shape = f"{_write_shape(type_.shape)} = {expected}"
             origins = "".join(self._describe_origins({symbol for dim in type_.shape for symbol in dim.symbols}, sizes))
@@ -195,11 +202,7 @@ class NativeOperator:
 def _align_tensor(tensor: Tensor) -> Tensor:
     """The same numbers as a program expects them: contiguous, from an address as it was judged at."""
     contiguous = tensor.contiguous()
-    return (
-        contiguous
-        if contiguous.data_ptr() % ALIGNMENT == 0
-        else contiguous.clone(memory_format=torch.contiguous_format)
-    )
+    return contiguous if contiguous.data_ptr() % ALIGNMENT == 0 else contiguous.clone()
 
 
 def _write_shape(shape: Sequence[Dim]) -> str:
