@@ -34,7 +34,7 @@ from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Candidate, Task, Verdict, content_hash
 from opsmith.targets import Build, Target, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
-from opsmith.targets.protocols import Portable, Timed
+from opsmith.targets.protocols import Stating, Timed
 
 PROTOCOL = "pairs/1"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
@@ -76,7 +76,7 @@ class SpeedRequest:
     @property
     def problem(self) -> Problem:
         target = get_target(self.task.target)
-        assert isinstance(target, Portable)
+        assert isinstance(target, Stating)
         return target.find_problem(self.task)
 
 
@@ -110,9 +110,9 @@ def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> 
             yield _measure_shape(room, worker, request, builds, name)
 
 
-def _require_timed(task: Task) -> tuple[Timed, Portable]:
+def _require_timed(task: Task) -> tuple[Timed, Stating]:
     target: Target = get_target(task.target)
-    if not isinstance(target, Timed) or not isinstance(target, Portable):
+    if not isinstance(target, Timed) or not isinstance(target, Stating):
         raise UsageError(
             f"task {task.id}: programs of target {task.target} cannot be timed here; try, for its problem: --target c"
         )
