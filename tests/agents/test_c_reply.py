@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from clocks import lasts_at_most
 
 from opsmith.agents.reply import read_reply
 from opsmith.api import load_task
@@ -31,3 +32,20 @@ def test_a_reply_of_each_shape_is_read(name):
         program = shape.get("source", TABLE["program"])
         assert list_words(reply.source or "", is_shifted) == list_words(program, is_shifted)
         assert reply.dropped == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void kernel(" * 20_000,
+        "```c\n" + "/*" * 60_000 + "kernel\n```",
+        '"' * 100_000 + "kernel",
+        "#define kernel kernel\n" * 10_000,
+        "impl: |\n" + "  void kernel(int a) { }\n\n" * 5_000 + "x",
+        "{" * 100_000 + "kernel" + "}" * 100_000,
+        "void kernel(\\\n" * 10_000,
+    ],
+)
+def test_hostile_texts_are_read_in_bounded_time(text):
+    with lasts_at_most(10.0):
+        read_reply(C, TASK, text)

@@ -96,6 +96,10 @@ def test_tasks_lists_both_suites(opsmith):
     assert sum(row["suite"] == "step26" for row in listed) == 26
     assert {"task": "bmm_0", "group": "bmm", "suite": "step26", "target": "step"}.items() <= listed[3].items()
     assert "bmm_0" in opsmith("tasks").out
+    problems = json.loads(opsmith("tasks", "kernels", "--json").out)
+    assert {row["target"] for row in problems} == {"problem"}
+    (softmax,) = json.loads(opsmith("tasks", "softmax", "--target", "c", "--option", "threads=2", "--json").out)
+    assert (softmax["target"], softmax["suite"]) == ("c", "kernels")
 
 
 def test_models_says_which_keys_are_set_and_shows_none(opsmith, monkeypatch):

@@ -42,6 +42,13 @@ def test_one_json_line_per_task_and_the_worst_outcome_counts(opsmith, tasks):
     assert (passed["stage"], passed["trials"], passed["max_abs_error"], passed["errors"]) == ("MATCH", 2, 0.0, [])
 
 
+def test_a_problem_that_is_asked_for_in_no_language_is_no_candidates_fault(opsmith):
+    done = opsmith("verify", "kernels/softmax", "--json")
+    assert done.code == 2
+    assert [(line["outcome"], line["charged_to"]) for line in done.lines] == [("unjudged", "task")]
+    assert "try: --target c" in done.lines[0]["message"]
+
+
 def test_files_of_one_name_in_several_folders_are_told_apart_by_their_paths(opsmith, tasks):
     (tasks / "wrong").mkdir()
     wrong = (tasks / "sum_0.yaml").read_text().replace("x y +", "x y -")

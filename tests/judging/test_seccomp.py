@@ -77,6 +77,7 @@ def asked(name, *arguments, strict=False, truncation=False):
         (("kill", PID + (1 << 32), 9), ALLOWED),  # an int: the kernel drops the upper half as well
         (("tgkill", PID + 1, PID, 9), REFUSED),
         (("clone", 0x10000), ALLOWED),
+        (("clone", 0x10000 | 0x40000000), REFUSED),  # with a network of its own
         (("clone", 17), REFUSED),
         (("clone3",), MISSING),
         (("prlimit64", 0, 9, 0, 1 << 40), ALLOWED),
@@ -101,6 +102,14 @@ def test_a_candidate_gets_no_thread_and_nothing_that_is_not_computing():
     assert asked("mmap", strict=True) == ALLOWED
     program = seccomp._write_filter(PID, True, False)
     assert followed(program, syscalls.LANDLOCK_CREATE_RULESET) == REFUSED
+
+
+def test_a_candidate_with_threads_gets_threads_and_nothing_else():
+    program = seccomp._write_filter(PID, True, False, threads=True)
+    assert followed(program, syscalls.ARGUMENTS["clone"], [0x10000]) == ALLOWED
+    for flags in (17, 0x4111, 0x10000 | 0x20000000):
+        assert followed(program, syscalls.ARGUMENTS["clone"], [flags]) == REFUSED
+    assert followed(program, syscalls.PROCESSES["execve"]) == REFUSED
 
 
 def test_an_old_landlock_leaves_truncation_to_the_filter():

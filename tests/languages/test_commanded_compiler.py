@@ -86,6 +86,7 @@ def test_a_right_program_passes(pool: Pool, task: Task) -> None:
         ("return 0;", "abort();", "RUN", "killed by signal"),
         ("return 0;", "fwrite(x, 1, 1, stdout); return 0;", "RUN", "193 bytes on the standard output in place of 192"),
         ("return 0;", 'return fopen("/etc/passwd", "r") ? 0 : 9;', "RUN", "status 9"),
+        ("return 0;", "extern int fork(void); return fork() < 0 ? 9 : 0;", "RUN", "status 9"),
         ("double sum = 0;", "double sum = 1;", "MATCH", "output y"),
         ("columns = atol(words[2])", "columns = 1000", "RUN", "status 2"),
     ],

@@ -30,6 +30,7 @@ def test_no_name_means_the_tasks_of_the_paper(suite):
 
 def test_a_name_is_an_id_a_suite_a_file_or_a_folder(suite):
     assert ids("bmm_1", "tuple_0") == ["bmm_1", "tuple_0"]
+    assert ids("step26/bmm_1", "step_extra/tuple_0") == ["bmm_1", "tuple_0"]
     assert ids("step_extra") == ["tuple_0"]
     assert ids(str(suite / "step26")) == ["attn_0", "bmm_0", "bmm_1"]
     assert ids(str(suite / "step_extra" / "tuple_0.yaml"), "tuple_0") == ["tuple_0"]
@@ -40,6 +41,8 @@ def test_an_unknown_id_lists_near_matches(suite):
         ids("bmn_1")
     with pytest.raises(UsageError, match="opsmith tasks"):
         ids("zzz")
+    with pytest.raises(UsageError, match="no such id"):
+        ids("step_extra/bmm_1")
     with pytest.raises(UsageError, match="no such file"):
         ids("zzz.yaml")
     (suite / "empty").mkdir()

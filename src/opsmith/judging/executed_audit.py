@@ -19,6 +19,7 @@ from opsmith.judging.execution import Execution, NotStartedError
 from opsmith.records import Boundary, Diagnostic, Stage, Task, Verdict
 from opsmith.running.arena import Buffer
 from opsmith.targets.audit import Finding, Judge, State, audit_program
+from opsmith.targets.capabilities import name_program_place
 
 _OPAQUE = "in bytes that are no JSON, .npy or .npz: opsmith cannot read them"
 _OWN_AUDIT = "one of these encodings, or an `audit` of the target's own"
@@ -46,7 +47,8 @@ def _audit_program(worker: _AuditWorker, task: Task, source: str, processes: Pro
     names = worker.ask_names()
     inputs = [worker.ask_inputs(index) for index in range(len(names))]
     yield Finding("data", State.FINE, f"{len(names)} trials")
-    program, verdict = audit_program(task, source or None, processes.judge)
+    place = name_program_place(task)
+    program, verdict = audit_program(task, source or None, processes.judge, place)
     yield program
     if verdict is None or not verdict.passed:
         reason = "answers, reference, tolerance and inputs: all need an `impl` that passes"
@@ -94,9 +96,7 @@ class _AuditWorker:
         return [str(name) for name in self._ask_worker("data", "trials")["trials"]]
 
     def ask_inputs(self, trial: int) -> bytes:
-        """Those of a trial; b"" where nothing is tried."""
-        blobs = self._ask_worker("data", "inputs", trial=trial)["blobs"]
-        return bytes(blobs[0]) if blobs else b""
+        return bytes(self._ask_worker("data", "inputs", trial=trial)["blobs"][0])
 
     def accepts_outputs(self, check: str, trial: int, outputs: Buffer) -> bool:
         answer = self._ask_worker(check, "compare", [outputs], trial=trial)

@@ -158,6 +158,8 @@ def _by_arguments(pid: int, strict: bool) -> list[Code]:
     only_self = [_load_argument(0), (_EQUAL, 0, 1, pid), _answer_call(_ALLOW), _answer_call(_DENY)]
     threads = [
         _load_argument(0),
+        (_ANY_BIT, 0, 1, _CLONE_NAMESPACES),
+        _answer_call(_DENY),
         (_ANY_BIT, 0, 1, _CLONE_THREAD),
         _answer_call(_DENY if strict else _ALLOW),
         _answer_call(_DENY),

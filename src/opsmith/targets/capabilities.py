@@ -7,6 +7,7 @@ from typing import Any
 
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.records import Task
+from opsmith.targets.audit import IMPL
 from opsmith.targets.lookup import get_target
 from opsmith.targets.protocols import (
     PROPOSER,
@@ -19,6 +20,7 @@ from opsmith.targets.protocols import (
     Sampler,
     Scripted,
     Succeeding,
+    Suffixed,
     Target,
     Versioned,
 )
@@ -85,6 +87,12 @@ def earlier_verifiers(target: Target) -> Sequence[str]:
 
 def _describe_toolchain(target: Target) -> str:
     return f" ({target.describe_toolchain()})" if isinstance(target, Versioned) else ""
+
+
+def name_program_place(task: Task) -> str:
+    """Where a task file's own program lies: under `impl`, or in a file beside it."""
+    target = get_target(task.target)
+    return f"`plain/{task.id}{target.suffix}`" if isinstance(target, Suffixed) else IMPL
 
 
 def estimate_cost(target: Target, task: Task, source: str) -> Mapping[str, Any]:

@@ -68,11 +68,11 @@ def list_programs() -> Iterator[FixtureProgram]:
 
 def write_row(program: FixtureProgram, verdict: Verdict) -> str:
     """What a model is told is in the last column, a line for each finding; what only people are told is left out."""
-    told = "<br>".join(str(error).replace("|", "\\|") for error in verdict.errors)
+    findings = "<br>".join(str(error).replace("|", "\\|") for error in verdict.errors)
     hidden = any(warning.startswith(FOR_PEOPLE) for warning in verdict.warnings)
     size = "hidden" if hidden else "stated"
     stage = verdict.stage.name if not verdict.passed else f"passed {verdict.trials} trials"
-    return f"| {program.name} | {program.kind} | {stage} | {size if verdict.errors else ''} | {told} |"
+    return f"| {program.name} | {program.kind} | {stage} | {size if verdict.errors else ''} | {findings} |"
 
 
 def print_table() -> None:

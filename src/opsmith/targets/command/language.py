@@ -62,6 +62,7 @@ class CompileTable(_Table):
 
     commands: Annotated[list[Command], Field(min_length=1)]
     outputs: Annotated[list[FileName], Field(min_length=1)]  # the files that runs are given beside the program
+    processes: bool = True  # may its commands start others, as drivers of compilers do?
     diagnostics: Pattern = ""  # groups `message`, and where there are such: line, column, file, expected, remedy
 
 
@@ -69,6 +70,7 @@ class RunTable(_Table):
     """How a built program is run once, on one set of inputs."""
 
     command: Command
+    processes: bool = False  # may it start others? They are not counted, and each may use all that one may
     arrays: Literal["raw", "npy", "stdio"] = "raw"  # files of bytes, files of numpy's, or standard input and output
     cycles: Pattern = ""  # its group `cycles`, or its first one, is a whole number on the output or the messages
 
@@ -78,7 +80,6 @@ class ToolchainTable(_Table):
 
     readable: list[str] = []  # files and folders that may be read and executed, beside the system's libraries
     environment: Mapping[str, Words] = {}  # all variables that they see
-    processes: bool = True  # may they start others?
     licence_ports: list[Annotated[int, Field(ge=1, le=65535)]] = []  # of TCP: a licence server's
 
 

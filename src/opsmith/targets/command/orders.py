@@ -82,7 +82,8 @@ def order_compile(language: Language, source: str) -> tuple[CommandOrder, Comman
     assert tables.compile is not None
     commands = [_write_words(language, command, {}) for command in tables.compile.commands]
     files = {tables.source: source.encode("utf-8", "replace")}
-    order = _make_order(language, files, commands, tables.compile.outputs)
+    has_processes = tables.compile.processes or len(commands) > 1
+    order = _make_order(language, files, commands, tables.compile.outputs, has_processes)
     return order, _make_limits(language, tables.limits.compile_seconds)
 
 
@@ -107,7 +108,8 @@ def order_run(
     }
     command = _write_words(language, language.tables.run.command, words)
     limits = _make_limits(language, float("inf"))
-    return _make_order(language, files, [command], output_files, stdin), limits
+    has_processes = language.tables.run.processes
+    return _make_order(language, files, [command], output_files, has_processes, stdin), limits
 
 
 def _name_files(language: Language, arrays: RunArrays) -> tuple[list[str], list[str]]:
@@ -123,6 +125,7 @@ def _make_order(
     files: Mapping[str, bytes | memoryview],
     commands: Sequence[Sequence[str]],
     outputs: Sequence[str],
+    has_processes: bool,
     stdin: str = "",
 ) -> CommandOrder:
     toolchain = language.tables.toolchain
@@ -134,7 +137,7 @@ def _make_order(
         {"LC_ALL": "C", "PATH": os.defpath, **environment},
         [*map(Path, _SYSTEM), *language.readable, *_list_program_paths(commands)],
         stdin,
-        has_processes=toolchain.processes or len(commands) > 1,
+        has_processes=has_processes,
         executes_folder=True,
         makes_folders=True,
         ports=toolchain.licence_ports,

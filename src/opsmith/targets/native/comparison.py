@@ -18,7 +18,7 @@ from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
 from opsmith.targets.native.flags import is_reordering
-from opsmith.targets.native.layout import PASSES, Damage, LayoutError, choose_passes, read_outputs
+from opsmith.targets.native.layout import Damage, LayoutError, choose_passes, read_outputs
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.trial import TrialResult
 
@@ -113,13 +113,13 @@ def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong
     for number in range(1, len(passes)):
         is_bound = has_order and kinds[number].variant == kinds[0].variant
         if passes[number] != passes[0] and (is_bound or is_wrong):
-            finding = _describe_disagreement(data, passes[0], passes[number], kinds[number].variant)
+            finding = _describe_disagreement(data, passes[0], passes[number])
             if finding is not None:
                 yield finding
                 return
 
 
-def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes, variant: str) -> Diagnostic | None:
+def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes) -> Diagnostic | None:
     """Where two passes differ first, and what may be behind it."""
     results = (_read_results(data, first), _read_results(data, second))
     for output, *rows in zip(data.problem.outputs, *results, strict=True):
@@ -129,7 +129,7 @@ def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes, v
                 place = differing.nonzero()[0].tolist()
                 values = [tensor[tuple(place)].item() for tensor in (one, two)]
                 where = f"output {output.name} ({type_.label}) at index {place[1:]}, {data.label(place[0])}"
-                is_odd = any(_is_odd(value, type_) for value in values) or variant != PASSES[0].variant
+                is_odd = any(_is_odd(value, type_) for value in values)
                 return _explain_disagreement(data, where, values, is_odd)
     return None
 
@@ -140,7 +140,8 @@ def _is_odd(value: float, type_: ArrayType) -> bool:
 
 
 def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], is_odd: bool) -> Diagnostic:
-    given = f"{values[0]:.9g} in one run, {values[1]:.9g} in another, for the same inputs"
+    first, second = (f"{value:.9g}" if isinstance(value, float) else str(value) for value in values)
+    given = f"{first} in one run, {second} in another, for the same inputs"
     if data.options.threads > 1:
         expected = "the same result whichever thread comes first"
         remedy = "look for what threads share: sums without a reduction clause, buffers, loop variables"
@@ -150,7 +151,8 @@ def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[fl
         remedy = "look for values that are read before they are written, entries of outputs that are never written, "
         remedy += "and reads before or behind an array"
         return Diagnostic("MEMORY", where, given, expected, remedy)
-    remedy = "look for static variables that keep values from call to call, and for reads before or behind an array"
+    remedy = "look for static variables that keep values from call to call, for what is read before it is written, and "
+    remedy += "for reads before or behind an array"
     return Diagnostic("STATE", where, given, expected, remedy)
 
 

@@ -41,7 +41,7 @@ PATTERN, ZERO, DELAYED = "pattern", "zero", "delayed"  # variants of a build: `v
 PASSES = (
     Pass(PATTERN, canary=0x7B, heap=0x7B, poison=0xFF),
     Pass(PATTERN, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True),
-    Pass(ZERO, canary=0x7B, heap=0x00, poison=0xFF),
+    Pass(ZERO, canary=0x7B, heap=0x00, poison=0xFF, is_reversed=True),
 )
 THREADED_PASSES = (*PASSES, Pass(DELAYED, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True))
 
