@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages chaos check docs bridges audit fingerprint clean
+.PHONY: run test languages chaos check docs site bridges audit fingerprint clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -32,7 +32,11 @@ check: .venv/.installed
 	$(BIN)/mypy
 	$(BIN)/python .ci/structure.py
 
-docs: .venv/.installed
+# The site, and every command on its pages, run in order as a reader would: minutes.
+docs: site
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) tests/docs
+
+site: .venv/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Bridges to other systems are tested with the real packages, each in an environment of its own, since their pins

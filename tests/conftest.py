@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parent / "golden"
 
+pytest_plugins = ["warm_pools"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files under tests/golden")

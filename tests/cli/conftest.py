@@ -1,18 +1,14 @@
 """The command line in this process, on tasks of the tiny target."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import opsmith.api  # before `warm` patches the pool: these modules keep the real one
-import opsmith.executors.local
 from opsmith.cli.app import build_app
-from opsmith.judging.pool import Pool
 
 SUM = "target: tiny_target:TINY\ninputs: {x: [1, 2], y: [3, 5]}\nwant: [4, 7]\n"
 SQUARE = "target: tiny_target:TINY\ninputs: {x: [2, 3]}\nwant: [4, 9]\n"
@@ -43,18 +39,6 @@ def opsmith(capsys, monkeypatch, tmp_path) -> Callable[..., Done]:
         return Done(int(ended.value.code or 0), printed.out, printed.err)
 
     return call
-
-
-@pytest.fixture(scope="session")
-def shared_pool() -> Iterator[Pool]:
-    with Pool(2) as pool:
-        yield pool
-
-
-@pytest.fixture
-def warm(monkeypatch, shared_pool) -> None:
-    """Commands find workers that run already: starting them is most of a command's time."""
-    monkeypatch.setattr("opsmith.judging.pool.Pool", lambda *_, **__: nullcontext(shared_pool))
 
 
 @pytest.fixture

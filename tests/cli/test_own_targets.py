@@ -15,6 +15,8 @@ from opsmith.store import Store
 from opsmith.suites import read_task_file
 from opsmith.targets import TARGETS, get_target
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 SUM = "target: tiny_target:TINY\ninputs: {x: [1, 2], y: [3, 5]}\nwant: [4, 7]\n"
 PYTHON = SUM.replace(":TINY", ":TINY_PYTHON") + 'impl: "def solve(x, y): return x + y"\n'
 RUN = ("run", "--samples", "8", "--max-rounds", "1", "--no-report", "--json")
@@ -121,6 +123,7 @@ def test_what_cannot_be_imported_is_told_with_the_place_where_it_lies(opsmith, t
     assert "x y +" in opsmith("codegen", file).out
 
 
+@pytest.mark.cold
 def test_an_installed_target_is_found_by_its_entry_point(opsmith, tmp_path, monkeypatch):
     installed = tmp_path / "site" / "calculators-1.0.dist-info"
     installed.mkdir(parents=True)
@@ -169,6 +172,7 @@ def test_seconds_are_positive_and_finite(opsmith, tasks, option, value):
         assert f"{option}: given" in done.err
 
 
+@pytest.mark.cold
 def test_an_endless_candidate_costs_what_it_is_given(opsmith, tmp_path):
     (tmp_path / "endless_0.yaml").write_text(
         PYTHON.replace("return x + y", "return solve(x, y) if x < 0 else [0 for _ in iter(int, 1)]")
@@ -182,6 +186,7 @@ def test_an_endless_candidate_costs_what_it_is_given(opsmith, tmp_path):
     assert "--candidate-seconds sets the limit" in done.out
 
 
+@pytest.mark.cold
 def test_a_run_is_judged_again_with_its_own_seconds(opsmith, tmp_path):
     (tmp_path / "slow_0.yaml").write_text(PYTHON)
     slow = "import time\ndef solve(x, y):\n    time.sleep(1)\n    return x + y\n"

@@ -9,6 +9,8 @@ from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 from opsmith.learn.loop import improve
 from opsmith.store import Store
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 
 @pytest.fixture
 def runs(opsmith) -> list[str]:

@@ -5,6 +5,8 @@ import json
 import pytest
 from models.servers import OpenAIServer, refused
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 pytest.importorskip("openai", reason="the providers extra is not installed")
 
 ANSWERS = {"[1, 2]": "x y +", "[2, 3]": "x x *"}  # by the first input's values

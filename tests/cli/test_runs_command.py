@@ -15,6 +15,8 @@ from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 from opsmith.learn.loop import improve
 from opsmith.store import Store
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 SMALL = SETTINGS.replace(samples=2, max_rounds=1)
 
 

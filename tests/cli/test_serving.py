@@ -9,6 +9,8 @@ from tiny_target import tiny_task
 from opsmith.store import Store, rows
 from opsmith.store.rows import RunInfo
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 RUN = RunInfo("tiny-s0-0123", "0123", "tiny", False, "tiny", 0, {}, {})
 
 

@@ -19,6 +19,8 @@ from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.guard import Access
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 pytest.importorskip("openai", reason="the providers extra is not installed")
 
 EXPERIMENT = """\

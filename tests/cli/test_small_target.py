@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import small_target
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 TASKS = {
     "sum_0": ("{x: [1, 2, 5], y: [3, 5, 7]}", "[4, 7, 12]", "x + y"),
     "square_0": ("{x: [2, 3, 5], y: [2, 3, 5]}", "[4, 9, 25]", "x * y"),

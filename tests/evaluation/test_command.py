@@ -12,6 +12,8 @@ from opsmith.models import table
 from opsmith.models.price import price_reply
 from opsmith.records import Usage
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 MODEL = "openai/gpt-4o-2024-11-20"
 TWO_ARMS = f"""\
 title = "Two | arms <b>"

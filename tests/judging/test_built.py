@@ -40,6 +40,7 @@ def test_the_verdict_says_what_built_the_program(pool):
     verdict = pool.verify(TASK, RIGHT)
     assert (verdict.message, verdict.build) == ("passed: 2 trials", "gcc -O1")
     assert verdict_from_json(json.loads(dumps(verdict))) == verdict
+    assert '"build"' not in dumps(replace(verdict, build=""))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from opsmith.report.markdown import write_markdown
 from opsmith.store import Store
 from opsmith.suites import load_tasks
 
+pytestmark = pytest.mark.usefixtures("warm_runs")
+
 PYTHON = "tiny_target:TINY_PYTHON"
 ANSWERS = {None: "x y +", PYTHON: "def solve(x, y): return x + y"}
 SETTINGS = Settings(samples=2, temperatures=(1.0,), max_rounds=1, agents="single")

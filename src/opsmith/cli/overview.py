@@ -37,6 +37,7 @@ COMMANDS = {  # module of this package -> its commands
         "new-task": "Draft a task file from a PyTorch function.",
     },
     "describing": {"devices": "Describe this machine; measure what it can do at most."},
+    "timing": {"measure": "Time a right program beside a partner."},
     "measuring": {"bench": "Measure verdicts, runs, pages and stores."},
 }
 OVERVIEW = """\

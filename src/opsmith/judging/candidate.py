@@ -53,7 +53,7 @@ def _load_program(request: dict[str, Any], artefacts: Sequence[int]) -> tuple[Ex
     """What executes it, and what it may read."""
     target = get_target(request["target"])
     if isinstance(target, Loaded):
-        _die_of_signals()
+        die_of_signals()
         paths = {name: Path(f"/proc/self/fd/{fd}") for name, fd in zip(request["artefacts"], artefacts, strict=True)}
         return partial(target.execute_artefacts, paths), list(target.runtime_paths())
     assert isinstance(target, Hosted)
@@ -64,7 +64,7 @@ def _execute_source(target: Hosted, source: str, inputs: memoryview) -> bytes:
     return target.execute_program(source, bytes(inputs))
 
 
-def _die_of_signals() -> None:
+def die_of_signals() -> None:
     """What Python ignores or turns into exceptions ends a process of machine code, as it does elsewhere."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)

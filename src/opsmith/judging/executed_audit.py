@@ -96,9 +96,7 @@ class _AuditWorker:
         return [str(name) for name in self._ask_worker("data", "trials")["trials"]]
 
     def ask_inputs(self, trial: int) -> bytes:
-        """Those of a trial; b"" where nothing is tried."""
-        blobs = self._ask_worker("data", "inputs", trial=trial)["blobs"]
-        return bytes(blobs[0]) if blobs else b""
+        return bytes(self._ask_worker("data", "inputs", trial=trial)["blobs"][0])
 
     def accepts_outputs(self, check: str, trial: int, outputs: Buffer) -> bool:
         answer = self._ask_worker(check, "compare", [outputs], trial=trial)

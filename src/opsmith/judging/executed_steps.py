@@ -17,7 +17,16 @@ from opsmith.judging.lazy_answers import lazy_answers, mixed_inputs, moved_answe
 from opsmith.judging.verifier import charge_error, check_program, leave_unjudged, trials_of
 from opsmith.records import Boundary, Diagnostic, Stage, Task, to_json
 from opsmith.running.arena import CAPACITY
-from opsmith.targets import Executed, Target, TaskFault, Trial, TrialResult, get_target, is_lack_of_memory
+from opsmith.targets import (
+    Executed,
+    Target,
+    TaskFault,
+    Trial,
+    TrialResult,
+    get_target,
+    is_lack_of_memory,
+    list_runnable,
+)
 from opsmith.targets.faults import of_kind
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.protocols import HidesSizes
@@ -45,7 +54,7 @@ class ExecutedSteps:
             "proceed": or_unjudged("encode_inputs", self._proceed),
             "repeat": or_unjudged("encode_inputs", self._repeat_inputs),
             "trials": or_unjudged("list_trials", _name_trials),
-            "inputs": or_unjudged("encode_inputs", self._encode_inputs),
+            "inputs": or_unjudged("encode_inputs", _encode_inputs),
             "compare": or_unjudged("compare_outputs", _compare_outputs),
             "mislead": or_unjudged("compare_outputs", _try_lazy_answers),
             "mix": or_unjudged("encode_inputs", _mix_inputs),
@@ -78,10 +87,6 @@ class ExecutedSteps:
     def _repeat_inputs(self, task: Task, request: Request) -> Answer:
         """Those of the trial that was given last."""
         return {"blobs": [self._find_run().encode_last()]}
-
-    def _encode_inputs(self, task: Task, request: Request) -> Answer:
-        number = request["trial"]
-        return {"blobs": [self._inputs.encode_trial(task, number, get_executed(task).list_trials(task)[number])]}
 
     def _find_run(self) -> _TrialRun:
         if self._run is None:
@@ -253,19 +258,27 @@ def _is_nobodys_fault(error: Exception) -> bool:
 # -- audits of task files
 
 
+def _list_audited(task: Task) -> list[Trial]:
+    """The trials that candidates are tried at. Raises TaskFault, and RuntimeError where there are none."""
+    return list_runnable(trials_of(get_executed(task), task))
+
+
 def _name_trials(task: Task, request: Request) -> Answer:
-    return {"trials": [trial.name for trial in trials_of(get_executed(task), task)]}
+    return {"trials": [trial.name for trial in _list_audited(task)]}
+
+
+def _encode_inputs(task: Task, request: Request) -> Answer:
+    return {"blobs": [_encode_checked(get_executed(task), _list_audited(task)[request["trial"]])]}
 
 
 def _compare_outputs(task: Task, request: Request) -> Answer:
-    target = get_executed(task)
-    return dict(to_json(compare_checked(target, target.list_trials(task)[request["trial"]], request["blobs"][0])))
+    trial = _list_audited(task)[request["trial"]]
+    return dict(to_json(compare_checked(get_executed(task), trial, request["blobs"][0])))
 
 
 def _try_lazy_answers(task: Task, request: Request) -> Answer:
     """Whether answers to a trial pass that are not computed; those that do not fit there do not."""
-    target, trials = get_executed(task), trials_of(get_executed(task), task)
-    trial = trials[request["trial"]]
+    target, trial = get_executed(task), _list_audited(task)[request["trial"]]
     right, first, neighbour = request["blobs"]
     answers = dict(lazy_answers(right, first, neighbour, target.encode_inputs(trial)))
     passes: dict[str, bool | None] = {name: _accepts_outputs(target, trial, answer) for name, answer in answers.items()}
@@ -283,7 +296,7 @@ def _accepts_outputs(target: Executed, trial: Trial, outputs: bytes | None) -> b
 def _mix_inputs(task: Task, request: Request) -> Answer:
     """By name of an input the mixture, or that there is none: blobs lie in the order of the names that have one."""
     target = get_executed(task)
-    drawn = [target.encode_inputs(trial) for trial in trials_of(target, task)]
+    drawn = [target.encode_inputs(trial) for trial in _list_audited(task)]
     mixed = mixed_inputs(drawn[request["trial"]], drawn)
     blobs = [data for data in mixed.values() if data is not None]
     return {"mixed": {name: data is not None for name, data in mixed.items()}, "blobs": blobs}

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from opsmith.errors import OpsmithError
@@ -31,13 +32,13 @@ from opsmith.targets.faults import error_of, find_fault
 Answer = Callable[[Task, dict[str, Any]], dict[str, Any]]
 
 
-def serve_requests(fds: Sequence[int], sandbox: Sandbox) -> None:
-    """Answer requests until the parent hangs up. `fds`: the socket and the arena."""
+def serve_requests(fds: Sequence[int], sandbox: Sandbox, further: Mapping[str, Answer] = MappingProxyType({})) -> None:
+    """Answer requests until the parent hangs up. `fds`: the socket and the arena. `further`: answers of others."""
     fd, arena = fds[0], Arena(fds[1])
     frame = read_frame(fd)
     if frame is not None:
         confine_worker(sandbox, _read_by_target(json.loads(frame)))
-    desk = _Desk(arena, fd)
+    desk = _Desk(arena, fd, further)
     while frame is not None:
         write_frame(fd, json.dumps(desk.answer_request(json.loads(frame))).encode())
         frame = read_frame(fd)
@@ -46,11 +47,11 @@ def serve_requests(fds: Sequence[int], sandbox: Sandbox) -> None:
 class _Desk:
     """One worker's requests. A task is sent once, with the first request that needs it."""
 
-    def __init__(self, arena: Arena, fd: int) -> None:
+    def __init__(self, arena: Arena, fd: int, further: Mapping[str, Answer]) -> None:
         self._arena = arena
         self._judge = partial(_judged_outside, fd)
         self._tasks: dict[str, Task] = {}
-        self._steps = ExecutedSteps().answers
+        self._steps = {**ExecutedSteps().answers, **further}
 
     def answer_request(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["task"]:

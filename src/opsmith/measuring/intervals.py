@@ -31,6 +31,10 @@ class Interval:
         """The same in another unit; `factor` is exact."""
         return Interval(self.value * factor, self.low * factor, self.high * factor)
 
+    def widen_by(self, share: float) -> Interval:
+        """The same, less certain by a share of itself on either side."""
+        return Interval(self.value, self.low / (1 + share), self.high * (1 + share))
+
     def invert(self) -> Interval:
         """The reciprocal: of a time a rate, of a ratio the other side's."""
         return Interval(1 / self.value, 1 / self.high, 1 / self.low)

@@ -17,6 +17,7 @@ from opsmith.records import content_hash
 
 TURN_NS = 4e6  # how long a turn should take
 MOST_SLOTS = 4096  # of one side
+LEAST_CHECKS = 4  # outputs of each process that are compared, however long it takes
 
 
 class Side(StrEnum):
@@ -31,14 +32,15 @@ class PairProtocol:
     processes: int
     pairs: int  # in each process
     warm_ups: int = 2  # pairs before the first one that counts
-    checks: int = 2  # outputs of each turn of the program that are compared
+    checks: int = 2  # outputs of each turn of the program that may be compared
+    checking_seconds: float = 0.5  # for comparing, in each process: LEAST_CHECKS outputs at least
 
     def __post_init__(self) -> None:
         if min(self.processes, self.pairs, self.checks) < 1 or self.warm_ups < 0:
             raise ValueError(f"{self}: expected at least one process, pair and check")
 
 
-SCREEN = PairProtocol(processes=1, pairs=20)
+SCREEN = PairProtocol(processes=1, pairs=20, checking_seconds=0.1)
 FULL = PairProtocol(processes=5, pairs=20)  # intervals of five processes are half as wide as those of three
 
 

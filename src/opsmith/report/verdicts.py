@@ -9,7 +9,8 @@ from opsmith.records import Verdict, printable, to_json
 
 
 def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
-    """The fields of `opsmith verify --json`; an error that is not finite is null, which the message explains."""
+    """The fields of `opsmith verify --json`; `warnings` and `build` where there are any; an error that is not finite is
+    null, which the message explains."""
     error = verdict.max_abs_error
     return {
         "task": task,
@@ -19,7 +20,7 @@ def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:
         "stage": verdict.stage.name,
         "charged_to": verdict.charged_to.value,
         "errors": to_json(verdict.errors),
-        "warnings": list(verdict.public_warnings),
+        **({"warnings": list(verdict.public_warnings)} if verdict.public_warnings else {}),
         "message": verdict.message,
         "max_abs_error": error if error is not None and math.isfinite(error) else None,
         "trials": verdict.trials,

@@ -132,6 +132,15 @@ class Loaded(Protocol):
 
 
 @runtime_checkable
+class Timed(Protocol):
+    """Programs can be timed on this machine: called in a loop of ours, on arrays in shared memory."""
+
+    def build_timed(self, task: Task, source: str) -> Build:
+        """In our own process: a right program as its user would build it, and the loop (`targets.native.driver`)."""
+        ...
+
+
+@runtime_checkable
 class Commanded(Protocol):
     """The artefacts of a build are run by commands, as a simulator runs them: each run is a confined process of its
     own."""

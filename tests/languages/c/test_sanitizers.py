@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from targets.native.programs import needs_compiler
 from targets.native.test_explain import fail
 
-from opsmith.targets.native.explain import explain_failure
+from opsmith.targets.native.explain import LIMITS, explain_failure
 
 CASES = {
     "reading behind": ("for (int64_t i = 0; i <= M * N; i++) y[i % 5] = x[i];", "reads 4 bytes, right behind the end of input x"),
@@ -50,3 +52,17 @@ def test_an_access_is_told_with_its_line(case: str) -> None:
 def test_the_words_are_the_same_on_every_run() -> None:
     failed = fail("y[0] = x[M * N + 1000] + table[M + 9];")
     assert explain_failure(failed) == explain_failure(failed)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (;;) memset(malloc(1 << 26), 1, 1 << 26);",
+        "for (volatile int on = 1; on;) y[0] = 1;",
+        "exit(0);",
+    ],
+)
+def test_a_program_that_takes_all_it_can_is_stopped_and_not_explained(body: str) -> None:
+    tight = replace(LIMITS, cpu_seconds=2, seconds=20.0, resident=512 << 20)
+    assert explain_failure(fail(body), tight) == ()

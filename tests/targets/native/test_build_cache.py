@@ -39,7 +39,7 @@ def test_a_file_that_was_cut_off_is_missing(content: bytes, tmp_path: Path) -> N
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
-    cache = BuildCache(tmp_path, largest=3 * 132)
+    cache = BuildCache(tmp_path, largest=3 * 132, interval=1)
     keys = [replace(KEY, source=str(number)) for number in range(4)]
     for age, key in enumerate(keys[:3]):
         cache.store(key, bytes(100))
@@ -70,7 +70,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     """They overwrite and drop each other's files, and whatever is read is whole."""
     code = (
         "import sys\nfrom pathlib import Path\nfrom opsmith.targets.native.cache import BuildCache, BuildKey\n"
-        "cache = BuildCache(Path(sys.argv[1]), largest=20000)\n"
+        "cache = BuildCache(Path(sys.argv[1]), largest=20000, interval=1)\n"
         "for number in range(150):\n"
         "    key = BuildKey('p', 'c', str(number % 10), '-O3', 'gcc')\n"
         "    cache.store(key, str(number % 10).encode() * 4000)\n"

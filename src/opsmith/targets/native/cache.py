@@ -40,10 +40,12 @@ class BuildKey:
 class BuildCache:
     """Artefacts in a folder. A disk that fails is a cache that misses."""
 
-    def __init__(self, folder: Path, largest: int = 256 << 20) -> None:
-        """`largest`: bytes of all files together."""
+    def __init__(self, folder: Path, largest: int = 256 << 20, interval: int = 64) -> None:
+        """`largest`: bytes of all files together, which are counted at the first store and after each `interval`."""
         self._folder = folder
         self._largest = largest
+        self._interval = interval
+        self._stores = 0
 
     def fetch(self, key: BuildKey) -> bytes | None:
         """The artefact of a key; None: it is not there."""
@@ -62,7 +64,9 @@ class BuildCache:
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._write_file(self._find_place(key), hashlib.sha256(data).digest() + data)
-            self._drop_oldest()
+            if self._stores % self._interval == 0:
+                self._drop_oldest()
+            self._stores += 1
 
     def _find_place(self, key: BuildKey) -> Path:
         return self._folder / key.digest

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -19,12 +20,13 @@ from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
 from opsmith.targets.native.draw_judging import DrawnTrials
+from opsmith.targets.native.driver import DRIVER, PROGRAM, write_driver
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
-from opsmith.targets.native.task import read_native_task
-from opsmith.targets.native.variants import choose_variants
+from opsmith.targets.native.task import NativeOptions, read_native_task
+from opsmith.targets.native.variants import BARE, Variant, choose_variants
 from opsmith.targets.programs import Build
 from opsmith.targets.trial import Checked, Trial, TrialResult
 
@@ -59,10 +61,23 @@ class NativePrograms(DrawnTrials, ABC):
         return f"{toolchain.version} {find_isa().name}" if toolchain is not None else "no compiler"
 
     def build_program(self, task: Task, source: str) -> Build:
+        options = read_native_task(task.text)[1]
+        return self._build_variants(task, source, options, choose_variants(options.threads))
+
+    def build_timed(self, task: Task, source: str) -> Build:
         problem, options = read_native_task(task.text)
+        program = self._build_variants(task, source, options, [BARE])
+        driver = self._build_variants(task, write_driver(make_signature(problem)), NativeOptions(), [BARE])
+        if not program.artefacts or not driver.artefacts:
+            return program if not program.artefacts else driver
+        artefacts = {PROGRAM: program.artefacts[BARE.name], DRIVER: driver.artefacts[BARE.name]}
+        return replace(program, artefacts=artefacts)
+
+    def _build_variants(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
+        problem = read_native_task(task.text)[0]
         flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
         request = BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags)
-        result = build_variants(request, choose_variants(options.threads), open_cache())
+        result = build_variants(request, variants, open_cache())
         if isinstance(result, BuildRefusal):
             return Build({}, result.errors)
         if isinstance(result, CompileFailure):

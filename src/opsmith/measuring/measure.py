@@ -1,0 +1,239 @@
+"""Measurements of one program: judged first, built as its user would build it, timed beside its partner, and said.
+
+A program that is not right has no figure; nor has one that gave a wrong output while it was timed, nor one whose clock
+is contradicted by ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from opsmith.devices.describe import Device
+from opsmith.devices.peaks import Peaks
+from opsmith.errors import UsageError
+from opsmith.measuring.claims import Claim, explain_refusal, judge_ratio
+from opsmith.measuring.intervals import Interval
+from opsmith.measuring.loop import (
+    DataWorker,
+    PairTimes,
+    TimedCase,
+    TimingRoom,
+    find_slot_count,
+    measure_apart,
+    measure_pairs,
+)
+from opsmith.measuring.pairs import compare_times, estimate_median
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, TimeUnit
+from opsmith.measuring.roofline import RooflineShare, bound_time, measure_share
+from opsmith.measuring.schedule import FULL, SCREEN, PairProtocol, Side
+from opsmith.measuring.slots import InputMixer
+from opsmith.measuring.timing import TimedArtefacts, TimingError
+from opsmith.problems.problem import Problem
+from opsmith.problems.shape_sets import choose_shape_sets
+from opsmith.records import Candidate, Task, Verdict, content_hash
+from opsmith.targets import Build, Target, get_target
+from opsmith.targets.native.driver import DRIVER, PROGRAM
+from opsmith.targets.protocols import Stating, Timed
+
+PROTOCOL = "pairs/1"  # raise it whenever figures of two versions cannot be compared
+PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
+TRUSTED_ERROR = 0.03  # of the clock outside: processes have luck of their own, and their turns a price of their own
+PLAIN = "plain"  # the problem's own program as a partner
+
+Verify = Callable[[Task, str], Verdict]
+
+
+@dataclass(frozen=True)
+class TimedProgram:
+    """A program to be timed, and what it is called as a partner."""
+
+    source: str
+    name: str
+
+
+@dataclass(frozen=True)
+class SpeedReport:
+    """A measurement, and what it comes to beside what the device allows."""
+
+    measurement: SpeedMeasurement
+    share: RooflineShare | None  # None: there is no time
+
+
+@dataclass(frozen=True)
+class SpeedRequest:
+    """What is measured. `partner` None: the program's time alone, beside itself."""
+
+    task: Task
+    program: TimedProgram
+    partner: TimedProgram | None
+    shape_sets: Mapping[str, Mapping[str, int]]
+    grade: MeasuringGrade
+    device: Device
+    peaks: Peaks | None
+    seed: int = 0
+
+    @property
+    def problem(self) -> Problem:
+        target = get_target(self.task.target)
+        assert isinstance(target, Stating)
+        return target.find_problem(self.task)
+
+
+def choose_timed_sets(task: Task, names: Sequence[str] = ()) -> dict[str, dict[str, int]]:
+    """The sizes that are timed: those that the problem says, or its largest stated ones; of these the named ones.
+
+    Raises UsageError for a name that there is not, and for a task whose programs cannot be timed.
+    """
+    problem = _require_timed(task)[1].find_problem(task)
+    stated = {name: dict(sizes) for name, sizes in choose_shape_sets(problem).items()}
+    timed = {name: dict(sizes) for name, sizes in problem.bench.items()} or dict([[*stated.items()][-1]])
+    choices = {**stated, **timed}
+    for name in names:
+        if name not in choices:
+            raise UsageError(f"shape set {name!r}: task {task.id} has none of that name; known: {', '.join(choices)}")
+    chosen = {name: choices[name] for name in names} if names else timed
+    return {name: {**problem.base_sizes, **sizes} for name, sizes in chosen.items()}
+
+
+def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> Iterator[SpeedReport]:
+    """One report for each shape set. Raises UsageError for a task whose programs cannot be timed, VerifierError."""
+    reason = _find_obstacle(verify, request)
+    builds = {} if reason else _build_sides(request)
+    reason = reason or next((build.failure for build in builds.values() if build.failure), "")
+    if reason:
+        for name in request.shape_sets:
+            yield SpeedReport(_withhold_figures(request, name, reason), None)
+        return
+    with room.asking_worker(request.task, request.task.target) as worker:
+        for name in request.shape_sets:
+            yield _measure_shape(room, worker, request, builds, name)
+
+
+def _require_timed(task: Task) -> tuple[Timed, Stating]:
+    target: Target = get_target(task.target)
+    if not isinstance(target, Timed) or not isinstance(target, Stating):
+        raise UsageError(
+            f"task {task.id}: programs of target {task.target} cannot be timed here; try, for its problem: --target c"
+        )
+    return target, target
+
+
+def _find_obstacle(verify: Verify, request: SpeedRequest) -> str:
+    """Why nothing is timed: a side is not right; "": both are."""
+    for program in (request.program, request.partner):
+        verdict = verify(request.task, program.source) if program is not None else None
+        if verdict is not None and not verdict.passed:
+            whose = "the program" if program is request.program else f"the partner {program.name}" if program else ""
+            return f"{whose} is not right: {verdict.message.splitlines()[0] if verdict.message else verdict.stage.name}"
+    return ""
+
+
+def _build_sides(request: SpeedRequest) -> dict[Side, Build]:
+    timed = _require_timed(request.task)[0]
+    sources = {
+        Side.PROGRAM: request.program.source,
+        Side.PARTNER: (request.partner or request.program).source,
+    }
+    return {side: timed.build_timed(request.task, source) for side, source in sources.items()}
+
+
+def _measure_shape(
+    room: TimingRoom, worker: DataWorker, request: SpeedRequest, builds: Mapping[Side, Build], name: str
+) -> SpeedReport:
+    flags = builds[Side.PROGRAM].toolchain
+    try:
+        case = _prepare_case(worker, request, builds, request.shape_sets[name])
+        measurement = _measure_case(room, request, case, name, flags)
+        return SpeedReport(measurement, _find_share(worker, request, measurement))
+    except TimingError as error:
+        return SpeedReport(_withhold_figures(request, name, str(error), flags), None)
+
+
+def _prepare_case(
+    worker: DataWorker, request: SpeedRequest, builds: Mapping[Side, Build], sizes: Mapping[str, int]
+) -> TimedCase:
+    layout, draws = worker.draw_inputs(request.problem, sizes)
+    programs = {side: build.artefacts[PROGRAM] for side, build in builds.items()}
+    build = builds[Side.PROGRAM]
+    artefacts = TimedArtefacts(request.task.target, build.artefacts[DRIVER], programs, layout, build.threads)
+    mixer = InputMixer(request.problem, layout, draws)
+    return TimedCase(
+        artefacts,
+        mixer,
+        lambda recipe, outputs: worker.check_outputs(sizes, layout, mixer.mix_inputs(recipe), outputs),
+    )
+
+
+def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name: str, flags: str) -> SpeedMeasurement:
+    protocol = PROTOCOLS[request.grade]
+    seed = int(content_hash("measure", request.program.source, name, str(request.seed))[:12], 16)
+    try:
+        slots = find_slot_count(room, case)
+    except ValueError as error:
+        raise TimingError(f"the arrays are too large to be timed: {error}") from None
+    processes = list(measure_pairs(room, case, protocol, slots, seed))
+    apart = list(measure_apart(room, case, protocol, slots, seed)) if _asks_trusted(request) else []
+    time = estimate_median([times.program for times in processes])
+    measurement = replace(
+        _withhold_figures(request, name, "not said yet", flags),
+        time=time,
+        reason="",
+        sought_partner="",
+        pairs=sum(len(times.program) for times in processes),
+        processes=len(processes),
+    )
+    if request.partner is None:
+        return measurement
+    return say_ratio(measurement, request.partner.name, estimate_ratio(processes), estimate_ratio(apart))
+
+
+def _asks_trusted(request: SpeedRequest) -> bool:
+    return request.grade is MeasuringGrade.FULL and request.partner is not None
+
+
+def estimate_ratio(processes: Sequence[PairTimes]) -> Interval | None:
+    """Partner's time by the program's; None: no process was asked."""
+    ratios = [compare_times(times.program, times.partner) for times in processes]
+    return estimate_median(ratios) if ratios else None
+
+
+def say_ratio(
+    measurement: SpeedMeasurement, partner: str, precise: Interval | None, trusted: Interval | None
+) -> SpeedMeasurement:
+    """The measurement with what may be said of its ratio; without any figure where the clocks contradict each other."""
+    if precise is None:
+        return measurement
+    if trusted is None:
+        return replace(measurement, ratio=SpeedRatio(partner, precise))
+    trusted = trusted.widen_by(TRUSTED_ERROR)
+    claim = judge_ratio(precise, trusted)
+    if claim is Claim.REFUSED:
+        reason = explain_refusal(precise, trusted)
+        return replace(measurement, time=None, ratio=None, sought_partner=partner, reason=reason)
+    return replace(measurement, ratio=SpeedRatio(partner, precise, trusted, claim))
+
+
+def _withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str = "") -> SpeedMeasurement:
+    target = _require_timed(request.task)[1]
+    return SpeedMeasurement(
+        program=Candidate(request.program.source).id,
+        problem=target.problem_digest(request.task),
+        shape_set=name,
+        sizes=request.shape_sets[name],
+        device=request.device.digest,
+        protocol=PROTOCOL,
+        flags=flags,
+        grade=request.grade,
+        unit=TimeUnit.NS,
+        time=None,
+        reason=reason,
+        sought_partner=request.partner.name if request.partner is not None else "",
+    )
+
+
+def _find_share(worker: DataWorker, request: SpeedRequest, measurement: SpeedMeasurement) -> RooflineShare | None:
+    if measurement.time is None:
+        return None
+    work = worker.count_work(measurement.sizes)
+    return measure_share(bound_time(request.problem, work, request.peaks), work, measurement.time)

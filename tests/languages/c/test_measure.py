@@ -1,0 +1,77 @@
+"""Measurements of programs in C: a right one has a figure beside its partner, a wrong one a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from targets.native.programs import needs_compiler
+
+from languages.c.fixture_programs import FIXTURES, load_c_task
+from opsmith.devices.describe import describe_device
+from opsmith.judging.pool import Pool
+from opsmith.measuring.loop import TimingRoom
+from opsmith.measuring.measure import PLAIN, SpeedReport, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
+from opsmith.measuring.record import MeasuringGrade
+
+pytestmark = needs_compiler
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(1, trial_deadline=5.0) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[TimingRoom]:
+    with TimingRoom() as shared:
+        yield shared
+
+
+def make_request(name: str, source: str | None = None) -> SpeedRequest:
+    task = load_c_task(f"kernels/{name}", False)
+    assert task.impl is not None
+    sets = choose_timed_sets(task, ["small"])
+    program, partner = TimedProgram(source or task.impl, "program"), TimedProgram(task.impl, PLAIN)
+    return SpeedRequest(task, program, partner, sets, MeasuringGrade.SCREEN, describe_device(), None)
+
+
+def measure_once(pool: Pool, room: TimingRoom, request: SpeedRequest) -> SpeedReport:
+    (report,) = measure_program(room, pool.verify, request)
+    return report
+
+
+def read_fixture(name: str) -> str:
+    return (FIXTURES / name).read_text("utf-8")
+
+
+def test_a_program_with_a_fifth_of_the_work_to_do_is_faster(pool: Pool, room: TimingRoom) -> None:
+    report = measure_once(pool, room, make_request("gemm_bias_relu", read_fixture("fast/gemm_bias_relu.c")))
+    measurement = report.measurement
+    assert measurement.reason == ""
+    assert measurement.ratio is not None
+    assert measurement.ratio.precise.value > 1.5
+    assert measurement.pairs == 20
+    assert report.share is not None
+    assert report.share.gflops is not None
+    assert "-march=" in measurement.flags
+
+
+def test_both_clocks_are_asked_for_a_claim(pool: Pool, room: TimingRoom) -> None:
+    request = make_request("gemm_bias_relu", read_fixture("fast/gemm_bias_relu.c"))
+    measurement = measure_once(pool, room, replace(request, grade=MeasuringGrade.FULL)).measurement
+    assert measurement.processes == 5
+    if measurement.ratio is None:
+        assert "the clock outside it" in measurement.reason
+    else:
+        assert measurement.ratio.trusted is not None
+        assert measurement.ratio.claim is not None
+
+
+def test_a_wrong_program_has_no_figure(pool: Pool, room: TimingRoom) -> None:
+    report = measure_once(pool, room, make_request("softmax", read_fixture("wrong/softmax__tail.c")))
+    assert report.measurement.time is None
+    assert report.measurement.reason.startswith("the program is not right: ")
+    assert report.share is None
