@@ -122,6 +122,34 @@ def bench_native(
         open_console().print(*tables)
 
 
+@bench.command(name="measure")
+def bench_measurements(
+    times: Annotated[int, typer.Option(min=1, help="Each is measured.")] = 20,
+    is_quiet: Annotated[bool, typer.Option("--quiet", help="Not beside busy processes as well.")] = False,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what is known: how right are measurements of speed here?
+
+    A program beside itself, and beside copies that do 5 %, 20 % and 100 % more; quiet, and beside two busy processes.
+    A row says how often the interval held the true ratio, and how far the worst figure lay from it.
+    """
+    from dataclasses import asdict
+
+    from opsmith.bench.speed import NEIGHBOURS, measure_accuracy
+    from opsmith.devices.lease import lease_device
+    from opsmith.report.tables import open_console, records_table
+
+    loads = (0,) if is_quiet else (0, NEIGHBOURS)
+    with show_progress("it is measured") as tell, lease_device("cpu", "opsmith bench measure", 120.0):
+        accuracies = measure_accuracy(times, loads, lambda: make_pool(1, trust_tasks, None, None), tell)
+        rows = [asdict(accuracy) for accuracy in accuracies]
+    if as_json:
+        print(json.dumps(rows))
+    else:
+        open_console().print(records_table(rows, "measurements of a known ratio"))
+
+
 @bench.command(name="ui")
 def bench_pages(
     samples: Annotated[int, typer.Option(min=1, help="In the store.")] = 100_000,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opsmith.judging.answers import check_diagnostic, check_findings, read_verdict
-from opsmith.judging.execution import Execution, NotStartedError, is_timeout
+from opsmith.judging.execution import Execution, NotStartedError, is_crash
 from opsmith.judging.verifier import charge_error, larger_error, leave_unjudged, veil_verdict
 from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.running.arena import Buffer
@@ -167,13 +167,13 @@ class _Judging:
         """The worker's next answer, or the refusal."""
         outputs = self.execution.ask_outputs(trial.name, inputs)
         if isinstance(outputs, Diagnostic):
-            return self._refuse_trial(trial, TrialResult(Stage.RUN, (outputs,)))
+            return self._refuse_trial(trial, TrialResult(Stage.RUN, (outputs,)), is_crash(outputs))
         answer = self.worker.ask_step("proceed", [outputs])
         if answer.get("result") is None:  # it counts as nobody's fault, or there is a verdict instead
             return answer
         result = _read_result(answer["result"])
         if result.errors or result.stage != Stage.MATCH:
-            return self._refuse_trial(trial, result)
+            return self._refuse_trial(trial, result, True)
         self._count_result(trial, result)
         return answer
 
@@ -182,9 +182,11 @@ class _Judging:
         self.largest = larger_error(self.largest, result.max_abs_error)
         self.notes.update(dict.fromkeys(result.notes))
 
-    def _refuse_trial(self, trial: _GivenTrial, result: TrialResult) -> Verdict:
+    def _refuse_trial(self, trial: _GivenTrial, result: TrialResult, is_explained: bool) -> Verdict:
+        """`is_explained`: not what the process did to itself: an end in good order, silence, junk."""
         self._count_result(trial, result)
-        errors = (*result.errors[:1], *self._explain_failure(result), *result.errors[1:])
+        explanation = self._explain_failure(result) if is_explained else ()
+        errors = (*result.errors[:1], *explanation, *result.errors[1:])
         verdict = self._make_verdict(result.stage, Outcome.REFUSED, errors)
         if not trial.is_hidden:
             return verdict
@@ -193,7 +195,7 @@ class _Judging:
 
     def _explain_failure(self, result: TrialResult) -> Sequence[Diagnostic]:
         """What the target can say of a failure beside what was seen. It never changes a verdict otherwise."""
-        if not isinstance(self.target, Diagnosing) or not result.errors or any(map(is_timeout, result.errors)):
+        if not isinstance(self.target, Diagnosing) or not result.errors:
             return ()
         if result.errors[0].kind not in self.target.explained_kinds:
             return ()

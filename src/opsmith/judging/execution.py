@@ -18,7 +18,7 @@ from opsmith.running.watch import count_threads
 from opsmith.targets import Build, is_own
 
 _LARGEST_ANSWER = len(BROKEN) + 4 * LONGEST_ERROR  # bytes: a character has at most four
-_TOO_LATE = "no outputs within"  # how findings on timeouts begin
+_CRASHED = "a process that was killed by"  # how findings on signals begin
 _WATCH_S = 0.02  # between two looks at the threads of a program that has some
 _FREE_THREADS, _TEAMS = 32, 8  # threads beyond, and of, what a build asks for: regions may be nested
 _START_S = 30.0  # for importing the target
@@ -130,7 +130,7 @@ class CandidateProcess:
         if end == self.end:
             seconds, what, option = (limits.candidate, "all trials", OPTIONS["candidate"])
         remedy = f"look for a loop or a wait; {option} sets the limit"
-        return _refuse_run(trial, f"{_TOO_LATE} {seconds:g} s for {what}", remedy)
+        return _refuse_run(trial, f"no outputs within {seconds:g} s for {what}", remedy)
 
 
 def start_process(launcher: Launcher, task: Task, source: str, build: Build | None) -> CandidateProcess:
@@ -150,13 +150,14 @@ def start_process(launcher: Launcher, task: Task, source: str, build: Build | No
     if answer != READY:
         launcher.nursery.kill(process)
         raise NotStartedError(task.target, "", _read_words(answer.removeprefix(BROKEN)))
+    process.is_confined = True
     end = time.monotonic() + launcher.limits.candidate
     return CandidateProcess(launcher.nursery, process, launcher.limits, end, threads)
 
 
-def is_timeout(finding: Diagnostic) -> bool:
-    """Whether it says that a limit of time was passed."""
-    return finding.given.startswith(_TOO_LATE)
+def is_crash(finding: Diagnostic) -> bool:
+    """Whether it says that a signal has ended the process."""
+    return finding.given.startswith(_CRASHED)
 
 
 def _read_words(error: bytes) -> str:

@@ -50,6 +50,7 @@ class Process:
     channel: Channel
     arena: Arena
     ended: str = ""  # how; "": it was not killed yet
+    is_confined: bool = False  # it has said so
 
     def release_shared(self) -> None:
         """Let go of what we share with it."""
@@ -132,7 +133,7 @@ class Nursery:
         if not process.ended:
             with self._lock:
                 status = self._send_request({"kill": process.pid}) if self._control else None
-            process.ended = _describe_end(status or 0)
+            process.ended = _describe_end(status or 0, process.is_confined)
             process.release_shared()
         return process.ended
 
@@ -213,12 +214,19 @@ class Nursery:
         self._control = self._process = None
 
 
-def _describe_end(status: int) -> str:
+def _describe_end(status: int, is_confined: bool) -> str:
     """A wait status in words."""
     code = os.waitstatus_to_exitcode(status)
-    if code == UNCONFINED:
+    if code == UNCONFINED and not is_confined:
         return "could not be confined"
-    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+    return f"was killed by {_name_signal(-code)}" if code < 0 else f"ended with status {code}"
+
+
+def _name_signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time one
+        return f"signal {number}"
 
 
 def _start_process(control: int, services: str) -> subprocess.Popen[bytes]:

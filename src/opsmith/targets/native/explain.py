@@ -26,7 +26,7 @@ from opsmith.targets.native.signature import make_signature
 from opsmith.targets.native.task import read_native_task
 
 LIMITS = CommandLimits(
-    cpu_seconds=5, seconds=15.0, memory=None, resident=2 << 30, file_bytes=0, printed_bytes=1 << 12, open_files=32
+    cpu_seconds=4, seconds=15.0, memory=None, resident=2 << 30, file_bytes=0, printed_bytes=1 << 12, open_files=32
 )  # it writes no files
 _LARGEST_ALLOCATION = 1024  # MiB, of the candidate's own: malloc gives NULL beyond
 _CALLS = "calls.bin"
