@@ -63,7 +63,7 @@ def test_every_dim_is_whole() -> None:
 
 def test_what_is_prepared_serves_all_programs_of_a_problem() -> None:
     prepared: list[Sizes] = []
-    pool = make_pool(read_example(RMS_NORM), prepared)
+    pool = make_pool(read_example(SOFTMAX), prepared)
     for number in range(200):
         assert len(list(pool.list_materials(f"program {number}"))) == len(pool.kinds)
     assert len(prepared) == MEMBERS * len(pool.kinds)
@@ -85,6 +85,12 @@ def test_sizes_at_which_the_reference_fails_are_drawn_again() -> None:
     assert all(draw.declared.sizes["M"] > 2 for draw in draws)
     assert all(draw.label.startswith("hidden sizes M = ") for draw in draws)
     assert [draw.overrides for draw in draws] == [draw.overrides for draw in data.draw_hidden("a program")]
+
+
+def test_every_bundled_problem_has_sizes_of_every_kind() -> None:
+    for task in load_tasks(["kernels", "step26"], "c"):
+        pool = make_pool(read_native_task(task.text)[0])
+        assert len(list(pool.list_materials("a program"))) == len(pool.kinds), task.id
 
 
 def test_a_symbol_that_only_global_sets_does_not_vary() -> None:

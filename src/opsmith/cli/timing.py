@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +104,7 @@ def _make_request(task: Task, impl: Path | None, against: str | None, shapes: st
         MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN,
         device,
         load_peaks(device.digest),
+        secrets.randbits(48),
     )
 
 
@@ -145,7 +147,7 @@ def _print_reports(
         print(json.dumps(_write_json(request, reports, changes), indent=1))
         return
     console = open_console()
-    console.print(f"{request.task.id}, {request.grade.value} grade, on {request.device.name}, one thread", markup=False)
+    console.print(f"{request.task.id}, {request.grade.value} grade, on {request.device.name}", markup=False)
     console.print(tabulate_speeds(reports), *([tabulate_changes(changes)] if changes else []))
     for line in (*list_notes(reports), *dict.fromkeys(report.measurement.flags for report in reports)):
         console.print(line, markup=False)

@@ -71,7 +71,7 @@ class SpeedRequest:
     grade: MeasuringGrade
     device: Device
     peaks: Peaks | None
-    seed: int = 0
+    seed: int = 0  # of the schedule; one that the program's author cannot know, where they are not trusted
 
     @property
     def problem(self) -> Problem:

@@ -25,12 +25,13 @@ MEMBERS = 8  # of each kind
 GROWTH = 1.3  # how far beyond the largest stated size, at least ...
 REACH = 2.0  # ... and at most
 MOST_NUMBERS = 2**22  # in all tensors of a draw
+MOST_SIMPLE_NUMBERS = 2**20  # ... of the kinds that are small in every symbol
 MOST_POINTS = 2**21  # of a loop nest over all symbols
-MOST_PREPARED = 2**23  # numbers of all members that stay prepared
+MOST_PREPARED = 2**22  # numbers of all members that stay prepared: some 100 bytes each
 ATTEMPTS = 24  # draws of one member before it is given up
 TINY, SMALL, MEDIUM = 3, 8, 67  # the largest sizes of such kinds
 
-_PRIMES = tuple(number for number in range(2, 132) if all(number % factor for factor in range(2, number)))
+_PRIMES = tuple(number for number in range(3, 132) if all(number % factor for factor in range(2, number)))
 
 
 class HiddenPool(Generic[Material]):
@@ -45,6 +46,7 @@ class HiddenPool(Generic[Material]):
         self._prepare = prepare
         self._sizes: dict[tuple[str, int], Sizes | None] = {}  # by kind and member; None: there is no such member
         self._prepared: dict[tuple[str, int], Material] = {}  # the last used at the end
+        self._numbers: dict[tuple[str, int], int] = {}  # in all tensors of those prepared
 
     def list_materials(self, text: str) -> Iterator[Material]:
         """Those of the members that belong to a text, the smallest kinds first: tiny, odd, prime, and for each symbol
@@ -62,6 +64,20 @@ class HiddenPool(Generic[Material]):
     def kinds(self) -> list[str]:
         return ["tiny", "odd", "prime", *(f"beyond {name}" for name in list_varying(self.problem))]
 
+    def _list_candidates(self, kind: str, number: int) -> Iterator[Sizes]:
+        """The attempts at one member that are affordable and no stated sizes."""
+        source = random.Random(_draw_number(f"{self._digest} {number}", kind))
+        most = MOST_SIMPLE_NUMBERS if kind in _SIMPLE else MOST_NUMBERS
+        for attempt in range(ATTEMPTS):
+            sizes = _draw_sizes(self.problem, kind, source, attempt)
+            if _is_affordable(self.problem, sizes, most) and not any(_is_equal(sizes, own) for own in self._stated):
+                yield sizes
+
+    @cached_property
+    def _stated(self) -> list[Sizes]:
+        """With every symbol."""
+        return [{**self.problem.base_sizes, **sizes} for sizes in _list_stated(self.problem)]
+
     @cached_property
     def _digest(self) -> str:
         return hash_problem(self.problem)
@@ -71,6 +87,7 @@ class HiddenPool(Generic[Material]):
         material = self._prepared.pop(member, None)
         if material is None:
             material = self._prepare_member(member)
+            self._numbers[member] = self._count_numbers(member)
         if material is not None:
             self._prepared[member] = material
             self._drop_surplus()
@@ -80,7 +97,7 @@ class HiddenPool(Generic[Material]):
         if member in self._sizes:
             sizes = self._sizes[member]
             return self._prepare(sizes) if sizes is not None else None
-        for candidate in _list_candidates(self.problem, member[0], f"{self._digest} {member[1]}"):
+        for candidate in self._list_candidates(*member):
             material = self._prepare(candidate)
             if material is not None:
                 self._sizes[member] = candidate
@@ -90,12 +107,9 @@ class HiddenPool(Generic[Material]):
 
     def _drop_surplus(self) -> None:
         """The one used last stays, whatever its size."""
-        numbers = {member: self._count_numbers(member) for member in self._prepared}
-        total = sum(numbers.values())
         for member in list(self._prepared)[:-1]:
-            if total <= MOST_PREPARED:
+            if sum(self._numbers[other] for other in self._prepared) <= MOST_PREPARED:
                 return
-            total -= numbers[member]
             del self._prepared[member]
 
     def _count_numbers(self, member: tuple[str, int]) -> int:
@@ -115,16 +129,6 @@ def list_varying(problem: Problem) -> list[str]:
     return [name for name in names if problem.reference or name in varied]
 
 
-def _list_candidates(problem: Problem, kind: str, text: str) -> Iterator[Sizes]:
-    """The attempts at one member that are affordable and no stated sizes."""
-    source = random.Random(_draw_number(text, kind))
-    stated = [{**problem.base_sizes, **sizes} for sizes in _list_stated(problem)]
-    for attempt in range(ATTEMPTS):
-        sizes = _draw_sizes(problem, kind, source, attempt)
-        if _is_affordable(problem, sizes) and not any(_is_equal(sizes, taken) for taken in stated):
-            yield sizes
-
-
 def _draw_number(text: str, kind: str) -> int:
     return int(content_hash("hidden sizes", text, kind)[:15], 16)
 
@@ -133,11 +137,11 @@ def _list_stated(problem: Problem) -> list[Sizes]:
     return [*choose_shape_sets(problem).values(), *problem.bench.values()]
 
 
-def _is_affordable(problem: Problem, sizes: Sizes) -> bool:
+def _is_affordable(problem: Problem, sizes: Sizes, most_numbers: int) -> bool:
     whole = {**problem.base_sizes, **sizes}
     if not has_whole_dims(problem, whole):
         return False
-    return problem.count_numbers(whole) <= MOST_NUMBERS and problem.count_points(whole) <= MOST_POINTS
+    return problem.count_numbers(whole) <= most_numbers and problem.count_points(whole) <= MOST_POINTS
 
 
 def _is_equal(sizes: Sizes, stated: Sizes) -> bool:
@@ -145,26 +149,32 @@ def _is_equal(sizes: Sizes, stated: Sizes) -> bool:
 
 
 def _draw_sizes(problem: Problem, kind: str, source: random.Random, attempt: int) -> Sizes:
-    """One attempt. The second half of them is of even numbers, for dims such as D/2."""
+    """One attempt. The second half of them is of even numbers, for dims such as D/2; within each half sizes shrink, for
+    problems of many dims."""
     if kind not in _SIMPLE:
         return _draw_beyond(problem, kind.removeprefix("beyond "), source, attempt)
-    scale = 1 if 2 * attempt < ATTEMPTS else 2
-    return {name: _SIMPLE[kind](source) * scale for name in list_varying(problem)}
+    half = ATTEMPTS // 2
+    scale, largest = 1 + attempt // half, max(TINY, MEDIUM * (half - attempt % half) // half)
+    return {name: _SIMPLE[kind](source, largest) * scale for name in list_varying(problem)}
 
 
-def _draw_tiny(source: random.Random) -> int:
-    return source.randint(1, TINY)
+def _draw_tiny(source: random.Random, largest: int) -> int:
+    return source.randint(1, min(TINY, largest))
 
 
-def _draw_odd(source: random.Random) -> int:
-    return 2 * source.randint(1, MEDIUM // 2) + 1
+def _draw_odd(source: random.Random, largest: int) -> int:
+    return 2 * source.randint(1, largest // 2) + 1
 
 
-def _draw_prime(source: random.Random) -> int:
-    return source.choice([prime for prime in _PRIMES if prime <= MEDIUM])
+def _draw_prime(source: random.Random, largest: int) -> int:
+    return source.choice([prime for prime in _PRIMES if prime <= largest])
 
 
-_SIMPLE: Mapping[str, Callable[[random.Random], int]] = {"tiny": _draw_tiny, "odd": _draw_odd, "prime": _draw_prime}
+_SIMPLE: Mapping[str, Callable[[random.Random, int], int]] = {
+    "tiny": _draw_tiny,
+    "odd": _draw_odd,
+    "prime": _draw_prime,
+}
 
 
 def _draw_beyond(problem: Problem, name: str, source: random.Random, attempt: int) -> Sizes:
