@@ -33,3 +33,8 @@ def test_an_unknown_name_is_refused() -> None:
 def test_options_of_a_target_are_stored_when_some_were_given() -> None:
     assert "target_options" not in plain_settings(Settings())
     assert plain_settings(Settings(target_options={"threads": 2}))["target_options"] == {"threads": 2}
+
+
+def test_equal_settings_are_one_in_a_set_whatever_the_order_of_their_options() -> None:
+    options = [{"threads": 2, "flags": ["-O2"]}, {"flags": ["-O2"], "threads": 2}, {"threads": 3}]
+    assert len({Settings(target_options=values) for values in options}) == 2

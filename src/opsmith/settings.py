@@ -103,6 +103,10 @@ class Settings(_Group):
     def __init__(self, **values: Any) -> None:  # so that type checkers take flat names too
         super().__init__(**values)
 
+    def __hash__(self) -> int:
+        others = (value for name, value in self if name != "target_options")
+        return hash((frozenset(self.target_options.items()), *others))
+
     @model_validator(mode="before")
     @classmethod
     def _gather_groups(cls, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("warm")
 
 FIELDS = {
     *("task", "candidate", "outcome", "passed", "stage", "charged_to", "errors", "message"),
-    *("warnings", "max_abs_error", "trials", "seconds"),
+    *("max_abs_error", "trials", "seconds"),
 }
 
 

@@ -32,6 +32,7 @@ ALLOWED = {  # (file, what): why it is no way in
     ("models/sdk.py", "import_module"): "names of ours",
     ("running/forks.py", "import_module"): "what our own process says that its forks serve",
     ("targets/step/__init__.py", "import_module"): "names of ours",
+    ("targets/native/programs.py", "import_module"): "a name of ours",
     ("targets/lookup.py", "import_module"): "`target: module:attribute`: what the user has installed, not the stdlib",
     ("scaffold/functions.py", "importlib.import_module"): "the module that the user names on the command line",
     ("scaffold/functions.py", "exec_module"): "the file that the user names on the command line",
