@@ -52,7 +52,7 @@ class SpeedQueries(Reading):
         table = schema.measurement
         columns = (table.c.task, table.c.sample, table.c.seconds, text.c.body)
         query = select(*columns).join(text, text.c.hash == table.c.body).where(table.c.run == run)
-        return [self._read_speed(*row) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
+        return [self._read_speed(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
 
     def read_profiles(self, run: str) -> list[Profile]:
         """Of a whole run, in the order in which they were made."""
