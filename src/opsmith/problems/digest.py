@@ -1,6 +1,6 @@
 """The digest of a problem: equal for tasks that ask for the same operator, whatever their target adds.
 
-The file's name, its `impl` and keys without meaning are no part of it.
+The file's name, its `impl`, where it was imported from and keys without meaning are no part of it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
     """
     symbols = {symbol for type_ in problem.types for dim in type_.shape for symbol in dim.symbols}
     symbols |= set(problem.sizes) if problem.reference else set()
+    symbols -= problem.derived.keys()
     return _drop_blanks(
         {
             "global": problem.global_code,
@@ -40,6 +41,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             "scalars": [list(pair) for pair in problem.scalars.items()],
             "accumulation": problem.accumulation,
             "bench": problem.bench,
+            "derived": [list(pair) for pair in problem.derived.items()],
         }
     )
 

@@ -76,7 +76,7 @@ class HiddenPool(Generic[Material]):
     @cached_property
     def _stated(self) -> list[Sizes]:
         """With every symbol."""
-        return [{**self.problem.base_sizes, **sizes} for sizes in _list_stated(self.problem)]
+        return [self.problem.complete_sizes(sizes) for sizes in _list_stated(self.problem)]
 
     @cached_property
     def _digest(self) -> str:
@@ -113,7 +113,7 @@ class HiddenPool(Generic[Material]):
             del self._prepared[member]
 
     def _count_numbers(self, member: tuple[str, int]) -> int:
-        return self.problem.count_numbers({**self.problem.base_sizes, **(self._sizes[member] or {})})
+        return self.problem.count_numbers(self.problem.complete_sizes(self._sizes[member] or {}))
 
 
 def write_sizes(sizes: Sizes) -> str:
@@ -124,7 +124,7 @@ def write_sizes(sizes: Sizes) -> str:
 def list_varying(problem: Problem) -> list[str]:
     """The symbols whose size may vary, in the order of the file: all that a problem file states; of a task file those
     with a built-in size, and those that one of its shape sets varies: code may rely on what `global` alone sets."""
-    names = [name for name in problem.base_sizes if name in problem.symbols]
+    names = [name for name in problem.base_sizes if name in problem.symbols and name not in problem.derived]
     varied = {*DEFAULT_SIZES, *(name for sizes in problem.shapes.values() for name in sizes)}
     return [name for name in names if problem.reference or name in varied]
 
@@ -138,9 +138,9 @@ def _list_stated(problem: Problem) -> list[Sizes]:
 
 
 def _is_affordable(problem: Problem, sizes: Sizes, most_numbers: int) -> bool:
-    whole = {**problem.base_sizes, **sizes}
-    if not has_whole_dims(problem, whole):
+    if not has_whole_dims(problem, sizes):
         return False
+    whole = problem.complete_sizes(sizes)
     return problem.count_numbers(whole) <= most_numbers and problem.count_points(whole) <= MOST_POINTS
 
 

@@ -39,7 +39,7 @@ def choose_shape_sets(problem: Problem) -> dict[str, dict[str, int]]:
         (own if problem.reference else {**SHAPE_SETS, **own}).items(), key=lambda pair: pair[0] == "large"
     ):
         sizes = {key: size for key, size in stated.items() if key in problem.symbols and size != base.get(key)}
-        if name not in problem.shapes and not has_whole_dims(problem, {**base, **sizes}):
+        if name not in problem.shapes and not has_whole_dims(problem, sizes):
             continue
         has_cases = any(case.shape == name for case in problem.cases)
         if name == "base" or has_cases or (sizes not in chosen.values() and sizes):
@@ -48,10 +48,11 @@ def choose_shape_sets(problem: Problem) -> dict[str, dict[str, int]]:
 
 
 def has_whole_dims(problem: Problem, sizes: Mapping[str, int]) -> bool:
-    """Whether every dim that the problem declares has a whole value."""
+    """Whether every dim that the problem declares has a whole value at these sizes, which win over the base."""
     try:
+        complete = problem.complete_sizes(sizes)
         for dim in problem.dims:
-            dim.value(sizes)
+            dim.value(complete)
     except DimError:
         return False
     return True

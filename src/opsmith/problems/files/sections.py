@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from opsmith.problems.dims import Dim, DimError
@@ -15,8 +15,10 @@ MAX_SHAPES = 32  # sets of one file, at each of which every dim is checked
 MAX_SIZE = 2**31 - 1  # of one axis
 
 
-def read_shapes(top: Entry, sizes: Mapping[str, int], key: str = "shapes") -> dict[str, dict[str, int]]:
-    """The shape sets under a key of the file: name -> symbol -> size."""
+def read_shapes(
+    top: Entry, sizes: Mapping[str, int], key: str = "shapes", derived: Collection[str] = ()
+) -> dict[str, dict[str, int]]:
+    """The shape sets under a key of the file: name -> symbol -> size. Those of `derived` cannot be chosen."""
     node = top.get(key)
     if node is None:
         return {}
@@ -27,16 +29,16 @@ def read_shapes(top: Entry, sizes: Mapping[str, int], key: str = "shapes") -> di
         )
         return {}
     sets = Entry(top.findings, top.names, node, key, names or ("a name for each set",))
-    return {name: _read_shape(sets, name, sizes) for name in names}
+    return {name: _read_shape(sets, name, {*sizes, *sets.names.symbols} - {*derived}) for name in names}
 
 
-def _read_shape(sets: Entry, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
+def _read_shape(sets: Entry, name: str, choices: Collection[str]) -> dict[str, int]:
     node = sets.need_value(name, "sizes, such as {M: 3}")
     if not re.fullmatch(r"[\w-]{1,40}", name, re.ASCII):
         sets.report_error(node, name[:40], repr(name[:40]), "a short name of letters, digits, _ and -")
     if node is None:
         return {}
-    symbols = tuple(sorted({*sizes, *sets.names.symbols}))
+    symbols = tuple(sorted(choices))
     chosen = Entry(Findings(""), sets.names, node, "", symbols)  # unknown symbols are errors, not warnings
     if not isinstance(node.value, dict):
         sets.report_error(node, name, describe_node(node), "sizes, such as {M: 3}")
