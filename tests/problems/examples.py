@@ -60,8 +60,7 @@ def read_example(text: str, *changes: tuple[str, str]) -> Problem:
 
 CONVOLUTION = """
 problem: convolution
-dims: {C: 3, O: 4, H: 9}
-derived: {H_out: (H + 2*1 - 3)//2 + 1}
+dims: {C: 3, O: 4, H: 9, H_out: 5}
 inputs:
   - {name: x, dtype: fp32, shape: [C, H], data: normal}
   - {name: weight, dtype: fp32, shape: [O, C, 3], data: "make_model().state_dict()['weight']"}
@@ -77,7 +76,8 @@ reference: |
   def convolution(x, weight, slope):
       y = torch.nn.functional.conv1d(x, weight, stride=2, padding=1)
       return torch.where(y > 0, y, y * slope)
-shapes: {odd: {C: 5, O: 7, H: 33}}
+constraints: [H_out == (H + 2*1 - 3)//2 + 1]
+shapes: {odd: {C: 5, O: 7, H: 33, H_out: 17}}
 source:
   format: kernelbench
   file: level1/1_Convolution.py

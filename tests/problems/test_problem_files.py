@@ -83,8 +83,8 @@ def test_a_mistake_is_told_with_its_line(before: str, after: str, line: int, wor
 def test_an_unknown_key_is_a_warning_with_what_it_may_have_meant() -> None:
     _, warnings = read_problem_with_warnings(SOFTMAX + "shape: {wide: {N: 99}}\n")
     assert warnings == (
-        "line 10, column 8: shape: unknown key without meaning; known: problem, group, dims, derived, inputs, scalars, "
-        "outputs, setup, reference, shapes, margins, cases, accumulation, bench, source; near matches: shapes",
+        "line 10, column 8: shape: unknown key without meaning; known: problem, group, dims, inputs, scalars, outputs, "
+        "setup, reference, constraints, shapes, margins, cases, accumulation, bench, source; near matches: shapes",
     )
 
 

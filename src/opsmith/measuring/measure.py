@@ -24,8 +24,15 @@ from opsmith.measuring.loop import (
     measure_pairs,
 )
 from opsmith.measuring.pairs import compare_times, estimate_median
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, TimeUnit
-from opsmith.measuring.roofline import RooflineShare, bound_time, measure_share
+from opsmith.measuring.record import (
+    MeasuringGrade,
+    RooflineShare,
+    SpeedMeasurement,
+    SpeedRatio,
+    SpeedReport,
+    TimeUnit,
+)
+from opsmith.measuring.roofline import bound_time, measure_share
 from opsmith.measuring.schedule import FULL, SCREEN, PairProtocol, Side
 from opsmith.measuring.slots import InputMixer
 from opsmith.measuring.timing import TimedArtefacts, TimingError
@@ -50,14 +57,6 @@ class TimedProgram:
 
     source: str
     name: str
-
-
-@dataclass(frozen=True)
-class SpeedReport:
-    """A measurement, and what it comes to beside what the device allows."""
-
-    measurement: SpeedMeasurement
-    share: RooflineShare | None  # None: there is no time
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def choose_timed_sets(task: Task, names: Sequence[str] = ()) -> dict[str, dict[s
         if name not in choices:
             raise UsageError(f"shape set {name!r}: task {task.id} has none of that name; known: {', '.join(choices)}")
     chosen = {name: choices[name] for name in names} if names else timed
-    return {name: problem.complete_sizes(sizes) for name, sizes in chosen.items()}
+    return {name: {**problem.base_sizes, **sizes} for name, sizes in chosen.items()}
 
 
 def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> Iterator[SpeedReport]:

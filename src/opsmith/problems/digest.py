@@ -25,7 +25,6 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
     """
     symbols = {symbol for type_ in problem.types for dim in type_.shape for symbol in dim.symbols}
     symbols |= set(problem.sizes) if problem.reference else set()
-    symbols -= problem.derived.keys()
     return _drop_blanks(
         {
             "global": problem.global_code,
@@ -41,7 +40,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             "scalars": [list(pair) for pair in problem.scalars.items()],
             "accumulation": problem.accumulation,
             "bench": problem.bench,
-            "derived": [list(pair) for pair in problem.derived.items()],
+            "constraints": list(problem.constraints),
         }
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from opsmith.problems.authored import make_namespace, run_statements
-from opsmith.problems.dims import DimError, make_symbol
+from opsmith.problems.dims import make_symbol
 from opsmith.problems.faults import make_fault
 from opsmith.problems.problem import Problem
 
@@ -32,7 +32,7 @@ def run_global(problem: Problem, overrides: Mapping[str, int]) -> tuple[dict[str
 
     `overrides` win over everything that `global` assigns, after each of its statements.
     """
-    sizes = _complete_sizes(problem, overrides)
+    sizes = {**problem.base_sizes, **overrides}
     symbols = {*sizes, *problem.symbols}
     ctx = SizeTable({make_symbol(name): size for name, size in sizes.items()})
     names = {"torch": torch, "ctx": ctx, **{name: make_symbol(name) for name in symbols}}
@@ -51,13 +51,6 @@ def run_global(problem: Problem, overrides: Mapping[str, int]) -> tuple[dict[str
     if problem.reference:
         namespace |= {**final, **problem.scalars}
     return final, namespace
-
-
-def _complete_sizes(problem: Problem, overrides: Mapping[str, int]) -> dict[str, int]:
-    try:
-        return problem.complete_sizes(overrides)
-    except DimError as error:
-        raise make_fault("TASK", "derived", str(error), "a whole number of at least 1") from None
 
 
 def _set_sizes(namespace: dict[str, Any], ctx: SizeTable, sizes: Mapping[str, int]) -> None:

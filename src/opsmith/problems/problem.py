@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from opsmith.problems.derived_sizes import derive_sizes
+from opsmith.problems.constraints import list_following
 from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
 from opsmith.problems.provenance import Provenance
@@ -104,7 +104,7 @@ class Problem:
     scalars: Mapping[str, int | float] = field(default_factory=dict)  # arguments of `reference` beside the inputs
     accumulation: str = ""  # the dtype to sum in where a tensor is narrower; "": fp32
     bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
-    derived: Mapping[str, str] = field(default_factory=dict)  # dim -> how its size follows from those of others
+    constraints: tuple[str, ...] = ()  # comparisons of dims that all sizes keep (`constraints`)
     source: Provenance | None = None  # of an imported problem
 
     @property
@@ -121,12 +121,7 @@ class Problem:
     @property
     def base_sizes(self) -> dict[str, int]:
         """The sizes that hold unless a shape set says otherwise."""
-        return self.complete_sizes({})
-
-    def complete_sizes(self, overrides: Mapping[str, int]) -> dict[str, int]:
-        """The size of every symbol where some differ from the base. Raises DimError where a derived one has none."""
-        stated = self.sizes if self.reference else {**DEFAULT_SIZES, **self.sizes}
-        return derive_sizes(self.derived, {**stated, **overrides})
+        return dict(self.sizes) if self.reference else {**DEFAULT_SIZES, **self.sizes}
 
     @property
     def dims(self) -> Iterator[Dim]:
@@ -136,7 +131,7 @@ class Problem:
     @cached_property
     def symbols(self) -> frozenset[str]:
         """Every symbol that occurs in a dim, and all that a problem with a `reference` states."""
-        stated = (*self.sizes, *self.derived) if self.reference else ()
+        stated = self.sizes if self.reference else ()
         return frozenset((*stated, *(name for dim in self.dims for name in dim.symbols)))
 
     def count_numbers(self, sizes: Mapping[str, int]) -> int:
@@ -144,8 +139,9 @@ class Problem:
         return sum(math.prod(type_.shape_at(sizes)) for type_ in self.types)
 
     def count_points(self, sizes: Mapping[str, int]) -> int:
-        """What a loop nest over all symbols would visit; a derived one is no loop beside those that it follows from."""
-        return math.prod(sizes[name] for name in self.symbols if name not in self.derived)
+        """What a loop nest over all symbols would visit; one that follows from others is no loop beside theirs."""
+        following = list_following(self.constraints)
+        return math.prod(sizes[name] for name in self.symbols if name not in following)
 
     @property
     def has_narrow_floats(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from opsmith.problems.constraints import satisfies_all
 from opsmith.problems.dims import DimError
 from opsmith.problems.problem import Problem
 
@@ -39,7 +40,7 @@ def choose_shape_sets(problem: Problem) -> dict[str, dict[str, int]]:
         (own if problem.reference else {**SHAPE_SETS, **own}).items(), key=lambda pair: pair[0] == "large"
     ):
         sizes = {key: size for key, size in stated.items() if key in problem.symbols and size != base.get(key)}
-        if name not in problem.shapes and not has_whole_dims(problem, sizes):
+        if name not in problem.shapes and not has_whole_dims(problem, {**base, **sizes}):
             continue
         has_cases = any(case.shape == name for case in problem.cases)
         if name == "base" or has_cases or (sizes not in chosen.values() and sizes):
@@ -48,14 +49,13 @@ def choose_shape_sets(problem: Problem) -> dict[str, dict[str, int]]:
 
 
 def has_whole_dims(problem: Problem, sizes: Mapping[str, int]) -> bool:
-    """Whether every dim that the problem declares has a whole value at these sizes, which win over the base."""
+    """Whether every dim that the problem declares has a whole value, and its constraints hold."""
     try:
-        complete = problem.complete_sizes(sizes)
         for dim in problem.dims:
-            dim.value(complete)
+            dim.value(sizes)
     except DimError:
         return False
-    return True
+    return satisfies_all(problem.constraints, sizes)
 
 
 def explain_shape_sets(problem: Problem, message: str) -> str:

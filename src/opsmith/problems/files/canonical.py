@@ -16,6 +16,7 @@ from opsmith.problems.files.writing import (
     write_number,
     write_scalar,
     write_shapes,
+    write_texts,
 )
 from opsmith.problems.problem import ArrayType, InputTensor
 
@@ -27,14 +28,13 @@ def write_problem(file: ProblemFile) -> str:
     problem = file.problem
     rows = [f"problem: {write_scalar(file.name)}", f"group: {write_scalar(file.group)}"]
     rows += [f"dims: {_write_mapping({name: str(size) for name, size in problem.sizes.items()})}"]
-    if problem.derived:
-        rows += [f"derived: {_write_mapping({name: write_scalar(text) for name, text in problem.derived.items()})}"]
     rows += ["inputs:", *_write_entries(_write_input(tensor) for tensor in problem.inputs)]
     if problem.scalars:
         rows += [f"scalars: {_write_mapping({name: write_number(value) for name, value in problem.scalars.items()})}"]
     rows += ["outputs:", *_write_entries(_write_tensor(output.name, output.types[0]) for output in problem.outputs)]
     rows += write_code("setup", problem.global_code)
     rows += write_code("reference", problem.reference)
+    rows += write_texts("constraints", problem.constraints)
     rows += write_shapes(problem.shapes)
     rows += write_codes("margins", problem.margins)
     rows += write_cases(problem.cases)

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from opsmith.problems.derived_sizes import derive_sizes, parse_size
 from opsmith.problems.dims import Dim, DimError, parse_dim
 from opsmith.problems.dtypes import DTYPES, NARROW_FLOATS
 from opsmith.problems.files.entries import Entry, FileNames, as_number, describe_node, is_name
 from opsmith.problems.files.nodes import Findings, Located, load_yaml
 from opsmith.problems.files.provenance import SOURCE_KEYS, read_provenance
-from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_shapes
+from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_constraints, read_shapes
 from opsmith.problems.files.texts import parse_code
 from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
 from opsmith.problems.provenance import Provenance
@@ -26,12 +25,12 @@ TOP_KEYS = (
     "problem",
     "group",
     "dims",
-    "derived",
     "inputs",
     "scalars",
     "outputs",
     "setup",
     "reference",
+    "constraints",
     "shapes",
     "margins",
     "cases",
@@ -108,12 +107,12 @@ def _read_file(top: Entry) -> ProblemFile:
     """The problem; it is meaningful only when nothing was found to be wrong."""
     name = top.read_name("problem") or ""
     sizes = _read_dims(top)
-    derived = _read_derived(top, sizes)
     inputs = tuple(tensor for entry in _list_entries(top, "inputs", INPUT_KEYS) if (tensor := _read_input(entry)))
     scalars = _read_scalars(top)
     outputs = tuple(output for entry in _list_entries(top, "outputs", OUTPUT_KEYS) if (output := _read_output(entry)))
-    shapes, bench = read_shapes(top, sizes, derived=derived), _read_bench(top, sizes, derived)
-    _check_sizes(top, sizes, derived, {**shapes, **{f"bench.{name}": chosen for name, chosen in bench.items()}})
+    shapes, bench = read_shapes(top, sizes), _read_bench(top, sizes)
+    sets = {**shapes, **{f"bench.{name}": chosen for name, chosen in bench.items()}}
+    _check_sizes(top, sizes, sets)
     arguments = [*(tensor.name for tensor in inputs), *scalars]
     problem = Problem(
         inputs,
@@ -128,7 +127,7 @@ def _read_file(top: Entry) -> ProblemFile:
         scalars=scalars,
         accumulation=_read_accumulation(top, (*inputs, *outputs)),
         bench=bench,
-        derived=derived,
+        constraints=read_constraints(top, sizes, sets),
         source=_read_source(top, arguments, inputs),
     )
     group = top.read_name("group") if top.get("group") else name
@@ -168,52 +167,21 @@ def _claim_name(top: Entry, name: str, what: str, node: Located, place: str) -> 
     return False
 
 
-def _read_derived(top: Entry, sizes: Mapping[str, int]) -> dict[str, str]:
-    """The dims that follow from others, in the order of the file."""
-    node = top.get("derived")
-    if node is not None and not isinstance(node.value, dict):
-        top.report_error(node, "derived", describe_node(node), "a mapping, such as {H_out: (H - 3)//2 + 1}")
-    derived: dict[str, str] = {}
-    for name, text in node.value.items() if node is not None and isinstance(node.value, dict) else ():
-        above = {*sizes, *derived}
-        if _claim_name(top, name, "the derived size", text, f"derived.{name}") and _is_size(top, name, text, above):
-            derived[name] = text.raw.strip()
-    return derived
-
-
-def _is_size(top: Entry, name: str, node: Located, above: Collection[str]) -> bool:
-    """Whether it is a text on dims above it."""
-    try:
-        _, names = parse_size(node.raw)
-        if unknown := sorted(names - {*above}):
-            raise DimError(f"{unknown[0]} is no dim above it; known: {', '.join(above)}")
-    except DimError as error:
-        top.report_error(node, f"derived.{name}", str(error), "arithmetic on dims, such as (H - 3)//2 + 1")
-        return False
-    return True
-
-
-def _read_bench(top: Entry, sizes: Mapping[str, int], derived: Mapping[str, str]) -> dict[str, dict[str, int]]:
-    bench = read_shapes(top, sizes, "bench", derived)
+def _read_bench(top: Entry, sizes: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    bench = read_shapes(top, sizes, "bench")
     if bench and len(bench) < LEAST_BENCH:
         expected = f"at least {LEAST_BENCH}: a small one, one of odd sizes, a large one"
         top.report_error(top.get("bench"), "bench", f"{len(bench)} shape sets", expected)
     return bench
 
 
-def _check_sizes(
-    top: Entry, sizes: Mapping[str, int], derived: Mapping[str, str], sets: Mapping[str, Mapping[str, int]]
-) -> None:
+def _check_sizes(top: Entry, sizes: Mapping[str, int], sets: Mapping[str, Mapping[str, int]]) -> None:
     """Every dim is a whole number >= 1 at the base sizes and at every set."""
     reported: set[str] = set()
     for name, chosen in {"": {}, **sets}.items():
         place = f" at shape {name}" if name else ""
-        try:
-            here = derive_sizes(derived, {**sizes, **chosen})
-        except DimError as error:
-            top.report_error(top.get("derived"), "derived", f"{error}{place}", "a whole number of at least 1")
-            return
         for dim, node, where in top.names.dims:
+            here = {**sizes, **chosen}
             check_dim(top.findings, dim, node, where + place, here, reported, "a size for it under `dims`: {}: 64")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from opsmith.problems.constraints import ConstraintError, list_symbols, satisfies_constraint
 from opsmith.problems.dims import Dim, DimError
 from opsmith.problems.files.entries import Entry, describe_node, is_name
 from opsmith.problems.files.nodes import Findings, Located
@@ -15,10 +16,8 @@ MAX_SHAPES = 32  # sets of one file, at each of which every dim is checked
 MAX_SIZE = 2**31 - 1  # of one axis
 
 
-def read_shapes(
-    top: Entry, sizes: Mapping[str, int], key: str = "shapes", derived: Collection[str] = ()
-) -> dict[str, dict[str, int]]:
-    """The shape sets under a key of the file: name -> symbol -> size. Those of `derived` cannot be chosen."""
+def read_shapes(top: Entry, sizes: Mapping[str, int], key: str = "shapes") -> dict[str, dict[str, int]]:
+    """The shape sets under a key of the file: name -> symbol -> size."""
     node = top.get(key)
     if node is None:
         return {}
@@ -29,16 +28,16 @@ def read_shapes(
         )
         return {}
     sets = Entry(top.findings, top.names, node, key, names or ("a name for each set",))
-    return {name: _read_shape(sets, name, {*sizes, *sets.names.symbols} - {*derived}) for name in names}
+    return {name: _read_shape(sets, name, sizes) for name in names}
 
 
-def _read_shape(sets: Entry, name: str, choices: Collection[str]) -> dict[str, int]:
+def _read_shape(sets: Entry, name: str, sizes: Mapping[str, int]) -> dict[str, int]:
     node = sets.need_value(name, "sizes, such as {M: 3}")
     if not re.fullmatch(r"[\w-]{1,40}", name, re.ASCII):
         sets.report_error(node, name[:40], repr(name[:40]), "a short name of letters, digits, _ and -")
     if node is None:
         return {}
-    symbols = tuple(sorted(choices))
+    symbols = tuple(sorted({*sizes, *sets.names.symbols}))
     chosen = Entry(Findings(""), sets.names, node, "", symbols)  # unknown symbols are errors, not warnings
     if not isinstance(node.value, dict):
         sets.report_error(node, name, describe_node(node), "sizes, such as {M: 3}")
@@ -72,6 +71,34 @@ def _read_case(top: Entry, node: Located, place: str, shapes: Mapping[str, Any])
         ((shape, code),) = node.value.items()
     text = top.read_value(code, place)
     return None if text is None else CaseSpec(text, shape)
+
+
+def read_constraints(top: Entry, sizes: Mapping[str, int], sets: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
+    """Comparisons of dims, each of which holds at the base sizes and at every set."""
+    rows = enumerate(top.list_few("constraints"))
+    texts = [_read_constraint(top, node, f"constraints[{number}]", sizes, sets) for number, node in rows]
+    return tuple(text for text in texts if text is not None)
+
+
+def _read_constraint(
+    top: Entry, node: Located, place: str, sizes: Mapping[str, int], sets: Mapping[str, Mapping[str, int]]
+) -> str | None:
+    expected = "a comparison of dims and whole numbers, such as len_indptr == batch_size + 1"
+    text = " ".join(node.value.split()) if isinstance(node.value, str) else ""
+    try:
+        symbols = list_symbols(text)
+    except ConstraintError as error:
+        top.report_error(node, place, f"{describe_node(node)}: {error}" if text else describe_node(node), expected)
+        return None
+    if unknown := sorted(symbols - set(sizes)):
+        top.report_error(node, place, f"the name {unknown[0]}", f"dims: {', '.join(sizes)}")
+        return None
+    for name, chosen in {"": {}, **sets}.items():
+        if not satisfies_constraint(text, {**sizes, **chosen}):
+            where = f"shape {name}" if name else "the base sizes"
+            top.report_error(node, place, f"{text}, which does not hold at {where}", "sizes that keep it")
+            return None
+    return text
 
 
 def check_dim(

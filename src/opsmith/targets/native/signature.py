@@ -94,7 +94,7 @@ def make_signature(problem: Problem) -> Signature:
     arguments = [
         *_list_inputs(problem, names),
         *_list_outputs(problem, names),
-        *(Argument(names.choose(dim), "int64_t", _describe_size(problem, dim)) for dim in list_dims(problem)),
+        *(Argument(names.choose(dim), "int64_t", f"the size {dim}") for dim in list_dims(problem)),
         *_list_scalars(problem, names),
     ]
     return Signature(tuple(arguments), any(type_.dtype == "bf16" for type_ in problem.types))
@@ -107,10 +107,6 @@ def list_dims(problem: Problem) -> list[str]:
         return list(problem.base_sizes)
     symbols = (symbol for type_ in problem.types for dim in type_.shape for symbol in _list_symbols(dim))
     return list(dict.fromkeys(symbols))
-
-
-def _describe_size(problem: Problem, name: str) -> str:
-    return f"the size {name} = {problem.derived[name]}" if name in problem.derived else f"the size {name}"
 
 
 def _list_symbols(dim: Dim) -> list[str]:

@@ -117,7 +117,7 @@ class NativeTrials:
 
     def _split_draws(self, planned: PlannedTrial[NativeDraw]) -> Iterator[Sequence[NativeDraw]]:
         """As many draws at once as a process can be given."""
-        sizes = self.data.problem.complete_sizes(planned.shape_set.overrides)
+        sizes = {**self.data.problem.base_sizes, **planned.shape_set.overrides}
         count = max(1, _MOST_NUMBERS // self.data.problem.count_numbers(sizes))
         for start in range(0, len(planned.draws), count):
             yield planned.draws[start : start + count]

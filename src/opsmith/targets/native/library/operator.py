@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.problems.derived_sizes import derive_sizes
 from opsmith.problems.dims import Dim, DimError
 from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
@@ -117,10 +116,7 @@ class NativeOperator:
     @cached_property
     def fixed(self) -> list[str]:
         """The symbols whose size is always the same: code of the problem's author may rely on it."""
-        return sorted(
-            self.problem.symbols.intersection(self.problem.base_sizes)
-            - {*list_varying(self.problem), *self.problem.derived}
-        )
+        return sorted(self.problem.symbols.intersection(self.problem.base_sizes) - {*list_varying(self.problem)})
 
     @cached_property
     def _dims(self) -> list[str]:
@@ -171,10 +167,7 @@ class NativeOperator:
                 what = f"given {length} entries of axis {rule.axis}; expected {rule.dim} of them"
                 raise OperatorError(f"{self.name}: {rule.tensor}: {what}, with a whole number {rule.symbol}{at}")
             sizes[rule.symbol] = size
-        try:
-            return derive_sizes(self.problem.derived, sizes)
-        except DimError as error:
-            raise OperatorError(f"{self.name}: given sizes at which {error}; expected whole axes") from None
+        return sizes
 
     def _check_sizes(self, sizes: Mapping[str, int]) -> None:
         for name in self.plan.free:

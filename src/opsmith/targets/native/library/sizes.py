@@ -60,12 +60,7 @@ def plan_sizes(problem: Problem) -> SizePlan:
 
     Axes that are a symbol come first. Of several unknown symbols of one axis the first by name is free.
     """
-    axes = [
-        (dim, tensor.name, axis)
-        for tensor in problem.tensors
-        for axis, dim in enumerate(tensor.type.shape)
-        if not dim.symbols & problem.derived.keys()  # it says nothing new
-    ]
+    axes = [(dim, tensor.name, axis) for tensor in problem.tensors for axis, dim in enumerate(tensor.type.shape)]
     axes.sort(key=lambda entry: (len(entry[0].powers), entry[0].coefficient != 1, _measure_degree(entry[0])))
     rules: list[SizeRule] = []
     free: list[str] = []
@@ -78,7 +73,7 @@ def plan_sizes(problem: Problem) -> SizePlan:
         else:
             free.append(symbol)
         determined.add(symbol)
-    named = {*list_dims(problem), *(name for dim in problem.dims for name in dim.symbols)} - problem.derived.keys()
+    named = {*list_dims(problem), *(name for dim in problem.dims for name in dim.symbols)}
     return SizePlan(rules, sorted({*free, *(named - determined)}))
 
 
