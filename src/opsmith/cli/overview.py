@@ -36,9 +36,9 @@ COMMANDS = {  # module of this package -> its commands
         "init": "Make a project of your own that works.",
         "new-task": "Draft a task file from a PyTorch function.",
     },
-    "importing": {"import": "Turn problems of others into problem files."},
     "describing": {"devices": "Describe this machine; measure what it can do at most."},
     "timing": {"measure": "Time a right program beside a partner."},
+    "importing": {"import": "Turn problems of others into problem files."},
     "measuring": {"bench": "Measure verdicts, runs, pages and stores."},
 }
 OVERVIEW = """\
