@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from learn.tiny_run import SETTINGS, TASKS, FaultyModel, InProcess, TinyModel
 from sqlalchemy import func, select
+from store.test_measurements import TIME
 
 from opsmith.errors import ProviderError, StoreError
 from opsmith.learn.loop import improve
@@ -15,14 +16,7 @@ from opsmith.records import Boundary, Candidate, Outcome, Stage, Verdict
 from opsmith.settings import Settings
 from opsmith.store import Store, schema, unsaved
 from opsmith.store.deletion import referring_runs
-from opsmith.store.measurements import (
-    Measurement,
-    Profile,
-    measurement_rows,
-    profile_rows,
-    read_measurements,
-    read_profiles,
-)
+from opsmith.store.measurements import Profile, profile_rows, speed_rows
 from opsmith.store.rows import Judged, SampleKey, control_row, judged_rows
 
 PASSED = Verdict(Candidate("a program").id, Stage.MATCH, Outcome.PASSED, Boundary.CANDIDATE)
@@ -145,16 +139,15 @@ def test_the_texts_of_another_runs_measurements_profiles_and_builds_stay(store: 
     one, two = run(store), run(store, seed=7)
     row = next(store.list_samples(one))
     profile = Profile(row.id, "x", "cpu", "remarks", "text/plain", "a text that only a profile names")
-    measured = Measurement("t", "x", "cpu", {}, "p", "full", "ns", 1.0, notes={"only": "a measurement"})
     built = Judged("a program", PASSED, build={"flags": "that only a verdict names"})
     key = SampleKey(one, 0, TASKS[0].id, 1.0, 99)
-    rows = [*profile_rows(one, profile), *measurement_rows(one, measured), *judged_rows(key, [built])]
+    rows = [*profile_rows(one, profile), *speed_rows(one, TIME), *judged_rows(key, [built])]
     store.put(rows).result()
     before = store.fetch_rows(select(schema.text.c.hash).order_by(schema.text.c.hash))
     third = run(store, seed=8)
     store.delete_run(third)
     assert store.fetch_rows(select(schema.text.c.hash).order_by(schema.text.c.hash)) == before
-    assert (read_profiles(store, one), read_measurements(store, one)) == ([profile], [measured])
+    assert (store.read_profiles(one), store.read_speeds(one)) == ([profile], [TIME])
     store.delete_run(two)
     store.delete_run(one)
     assert set(counts(store).values()) == {0}

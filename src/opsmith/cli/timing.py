@@ -24,7 +24,8 @@ from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.measuring.baseline import SpeedChange
-    from opsmith.measuring.measure import SpeedReport, SpeedRequest, TimedProgram
+    from opsmith.measuring.measure import SpeedRequest, TimedProgram
+    from opsmith.measuring.record import SpeedReport
     from opsmith.records import Task
 
 DEVICE = "cpu"
@@ -154,14 +155,13 @@ def _print_reports(
 
 
 def _write_json(request: SpeedRequest, reports: list[SpeedReport], changes: list[SpeedChange]) -> dict[str, Any]:
-    from opsmith.measuring.record import write_measurement
+    from opsmith.measuring.record import write_report
     from opsmith.records import to_json
 
-    rows = [write_measurement(report.measurement) | {"limit": to_json(report.share)} for report in reports]
     return {
         "task": request.task.id,
         "cpu": request.device.name,
-        "measurements": rows,
+        "measurements": [write_report(report) for report in reports],
         "changes": [
             {
                 "shape_set": change.now.shape_set,

@@ -24,8 +24,15 @@ from opsmith.measuring.loop import (
     measure_pairs,
 )
 from opsmith.measuring.pairs import compare_times, estimate_median
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, TimeUnit
-from opsmith.measuring.roofline import RooflineShare, bound_time, measure_share
+from opsmith.measuring.record import (
+    MeasuringGrade,
+    RooflineShare,
+    SpeedMeasurement,
+    SpeedRatio,
+    SpeedReport,
+    TimeUnit,
+)
+from opsmith.measuring.roofline import bound_time, measure_share
 from opsmith.measuring.schedule import FULL, SCREEN, PairProtocol, Side
 from opsmith.measuring.slots import InputMixer
 from opsmith.measuring.timing import TimedArtefacts, TimingError
@@ -50,14 +57,6 @@ class TimedProgram:
 
     source: str
     name: str
-
-
-@dataclass(frozen=True)
-class SpeedReport:
-    """A measurement, and what it comes to beside what the device allows."""
-
-    measurement: SpeedMeasurement
-    share: RooflineShare | None  # None: there is no time
 
 
 @dataclass(frozen=True)

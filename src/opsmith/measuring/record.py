@@ -1,7 +1,7 @@
 """The record of a measurement: how fast one program is at one shape set on one device, and against whom.
 
 It cannot hold a contradiction: a figure has its unit and a reason where there is none, a ratio its partner, and a claim
-is made only of the full grade. The store keeps it figure by figure; the JSON form here is for files and answers.
+is made only of the full grade. The store keeps the JSON form here, as files and answers hold it.
 """
 
 from __future__ import annotations
@@ -100,6 +100,24 @@ class SpeedMeasurement:
         return self.ratio is not None and self.ratio.claim is Claim.FASTER
 
 
+@dataclass(frozen=True)
+class RooflineShare:
+    """What a measured time comes to."""
+
+    share: Interval | None  # of the bound: 1 is as fast as the peaks allow; None: it cannot be said
+    gflops: Interval | None  # 10^9 operations per second; None: there are none, or they cannot be counted
+    gbytes: Interval  # 10^9 bytes per second
+    reason: str = ""  # why there is no share
+
+
+@dataclass(frozen=True)
+class SpeedReport:
+    """A measurement, and what it comes to beside what the device allows."""
+
+    measurement: SpeedMeasurement
+    share: RooflineShare | None  # None: there is no time, or its unit has no limit
+
+
 def withhold_ratio(measurement: SpeedMeasurement, partner: str, reason: str) -> SpeedMeasurement:
     """The same without its ratio to `partner`, which cannot be said for this reason."""
     return replace(measurement, ratio=None, sought_partner=partner, reason=reason)
@@ -122,6 +140,28 @@ def read_measurement(data: Mapping[str, Any]) -> SpeedMeasurement:
         return SpeedMeasurement(**values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordError(f"measurement: {error}; expected what write_measurement gives") from None
+
+
+def write_report(report: SpeedReport) -> dict[str, Any]:
+    """A measurement's JSON form, and beside its figures `limit`: what they come to."""
+    return write_measurement(report.measurement) | {"limit": to_json(report.share)}
+
+
+def read_report(data: Mapping[str, Any]) -> SpeedReport:
+    """The report of a JSON form. Raises RecordError."""
+    is_mapping = isinstance(data, Mapping)
+    measurement = read_measurement({name: data[name] for name in data if name != "limit"} if is_mapping else data)
+    try:
+        return SpeedReport(measurement, _read_share(data["limit"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"measurement: {error}; expected what write_report gives") from None
+
+
+def _read_share(data: Mapping[str, Any] | None) -> RooflineShare | None:
+    if data is None:
+        return None
+    share, gflops = _read_interval(data["share"]), _read_interval(data["gflops"])
+    return RooflineShare(share, gflops, Interval(**data["gbytes"]), data["reason"])
 
 
 def _read_interval(data: Mapping[str, float] | None) -> Interval | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from opsmith.devices.peaks import Peaks
 from opsmith.measuring.intervals import Interval
+from opsmith.measuring.record import RooflineShare
 from opsmith.measuring.work import ProblemWork
 from opsmith.problems.native_limits import choose_working_dtype
 from opsmith.problems.problem import Problem
@@ -30,16 +31,6 @@ class TimeBound:
     def __post_init__(self) -> None:
         if (self.ns is None) != bool(self.reason) or (self.ns is None) == bool(self.limited_by):
             raise ValueError(f"TimeBound: given {self.ns} ns, {self.limited_by!r}, reason {self.reason!r}")
-
-
-@dataclass(frozen=True)
-class RooflineShare:
-    """What a measured time comes to."""
-
-    share: Interval | None  # of the bound: 1 is as fast as the peaks allow; None: it cannot be said
-    gflops: Interval | None  # 10^9 operations per second; None: there are none, or they cannot be counted
-    gbytes: Interval  # 10^9 bytes per second
-    reason: str = ""  # why there is no share
 
 
 def bound_time(problem: Problem, work: ProblemWork, peaks: Peaks | None) -> TimeBound:

@@ -40,6 +40,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             "scalars": [list(pair) for pair in problem.scalars.items()],
             "accumulation": problem.accumulation,
             "bench": problem.bench,
+            "constraints": list(problem.constraints),
         }
     )
 

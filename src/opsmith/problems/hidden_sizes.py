@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Generic, TypeVar
 
+from opsmith.problems.constraints import follow_constraints, list_following
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import DEFAULT_SIZES, Problem
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
@@ -62,14 +63,16 @@ class HiddenPool(Generic[Material]):
 
     @cached_property
     def kinds(self) -> list[str]:
-        return ["tiny", "odd", "prime", *(f"beyond {name}" for name in list_varying(self.problem))]
+        return ["tiny", "odd", "prime", *(f"beyond {name}" for name in list_independent(self.problem))]
 
     def _list_candidates(self, kind: str, number: int) -> Iterator[Sizes]:
         """The attempts at one member that are affordable and no stated sizes."""
         source = random.Random(_draw_number(f"{self._digest} {number}", kind))
         most = MOST_SIMPLE_NUMBERS if kind in _SIMPLE else MOST_NUMBERS
         for attempt in range(ATTEMPTS):
-            sizes = _draw_sizes(self.problem, kind, source, attempt)
+            sizes = follow_constraints(self.problem.constraints, _draw_sizes(self.problem, kind, source, attempt))
+            if sizes is None:
+                continue
             if _is_affordable(self.problem, sizes, most) and not any(_is_equal(sizes, own) for own in self._stated):
                 yield sizes
 
@@ -127,6 +130,12 @@ def list_varying(problem: Problem) -> list[str]:
     names = [name for name in problem.base_sizes if name in problem.symbols]
     varied = {*DEFAULT_SIZES, *(name for sizes in problem.shapes.values() for name in sizes)}
     return [name for name in names if problem.reference or name in varied]
+
+
+def list_independent(problem: Problem) -> list[str]:
+    """Those that follow from no other by a constraint."""
+    following = list_following(problem.constraints)
+    return [name for name in list_varying(problem) if name not in following]
 
 
 def _draw_number(text: str, kind: str) -> int:

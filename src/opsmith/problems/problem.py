@@ -101,6 +101,7 @@ class Problem:
     scalars: Mapping[str, int | float] = field(default_factory=dict)  # arguments of `reference` beside the inputs
     accumulation: str = ""  # the dtype to sum in where a tensor is narrower; "": fp32
     bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
+    constraints: tuple[str, ...] = ()  # comparisons of dims that all sizes keep (`constraints`)
 
     @property
     def tensors(self) -> tuple[InputTensor, ...]:

@@ -8,8 +8,7 @@ from rich.table import Table
 
 from opsmith.measuring.baseline import SpeedChange
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.measure import SpeedReport
-from opsmith.measuring.record import SpeedMeasurement
+from opsmith.measuring.record import SpeedMeasurement, SpeedReport
 from opsmith.report.tables import make_table
 
 NOTHING = "-"

@@ -1,57 +1,35 @@
-"""How fast candidates were measured to be, and what profiles say about why: their rows, and the questions to them.
+"""How fast programs were measured to be, and what profiles say about why: their rows, and the questions to them.
 
-A row is named by what it says, clock times apart: the same one added twice is one row, and a measurement that is made
-again is another one. Nothing is measured here.
+A row is one measurement as a whole, and is named by what it says, clock times apart: the same one added twice is one
+row, and a measurement that is made again is another one. Nothing is measured here.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import select
 
+from opsmith.measuring.record import RecordError, SpeedReport, read_report, write_report
 from opsmith.records import content_hash, dumps
 from opsmith.store import schema
-from opsmith.store.database import Row
-from opsmith.store.queries import Reader
+from opsmith.store.database import Row, damage_error
+from opsmith.store.reading import Reading
 from opsmith.store.rows import text_row
 from opsmith.store.schema import text
 
-Grade = Literal["screen", "full"]  # steers a search; may be published
-
 
 @dataclass(frozen=True)
-class Measurement:
-    """One figure of one program at one shape on one device; None and a reason where it cannot be said."""
+class StoredSpeed:
+    """A measurement within a run."""
 
-    task: str
-    program: str  # Candidate.id, or the name of a baseline
-    device: str
-    shape: Mapping[str, int]  # sizes by symbol
-    protocol: str
-    grade: Grade
-    unit: str  # of value, lower and upper: ns, cycles, or ratio
-    value: float | None
-    lower: float | None = None  # the interval's ends; None: it has none, or none is known
-    upper: float | None = None
-    reason: str = ""  # why there is no value
-    sample: str | None = None  # that the program is a candidate of; None: a baseline
-    against: str | None = None  # what a ratio is to, named as `program` is; None: the figure stands alone
-    notes: Mapping[str, Any] = field(default_factory=dict)  # all else that was noted, as JSON data
+    task: str  # its id
+    sample: str | None  # that the program is a candidate of; None: a baseline
+    report: SpeedReport  # the measurement, and its share of the limit as far as it is known
     seconds: float | None = field(default=None, compare=False)  # that measuring took
-
-    def __post_init__(self) -> None:
-        name = f"Measurement of {self.program[:8]}"
-        if (self.value is None) != bool(self.reason):
-            raise ValueError(f"{name}: given value {self.value}, reason {self.reason!r}; expected one of the two")
-        figures = [figure for figure in (self.lower, self.value, self.upper) if figure is not None]
-        if not all(map(math.isfinite, figures)) or figures != sorted(figures):
-            raise ValueError(f"{name}: given lower, value, upper {figures}; expected finite numbers that do not fall")
 
 
 @dataclass(frozen=True)
@@ -66,15 +44,42 @@ class Profile:
     body: str  # the text; what is no text in base64
 
 
-def measurement_rows(run: str, measured: Measurement) -> list[Row]:
-    """A measurement as rows."""
-    notes = text_row(dumps(measured.notes))
-    names = ("task", "sample", "program", "against", "device", "protocol", "grade", "unit")
-    what = {name: getattr(measured, name) for name in names} | {"shape": dumps(measured.shape)}
-    figures = {name: _as_float(getattr(measured, name)) for name in ("value", "lower", "upper")}
-    values = {**what, **figures, "reason": measured.reason, "body": notes[1]["hash"]}
+class SpeedQueries(Reading):
+    """The questions to measurements and profiles."""
+
+    def read_speeds(self, run: str) -> list[StoredSpeed]:
+        """Of a whole run, in the order in which they were made. Raises StoreError for one that cannot be read."""
+        table = schema.measurement
+        columns = (table.c.task, table.c.sample, table.c.seconds, text.c.body)
+        query = select(*columns).join(text, text.c.hash == table.c.body).where(table.c.run == run)
+        return [self._read_speed(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
+
+    def read_profiles(self, run: str) -> list[Profile]:
+        """Of a whole run, in the order in which they were made."""
+        table = schema.profile
+        columns = (table.c.sample, table.c.candidate, table.c.device, table.c.kind, table.c.media, text.c.body)
+        query = select(*columns).join(text, text.c.hash == table.c.body).where(table.c.run == run)
+        return [Profile(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
+
+    def _read_speed(self, task: str, sample: str | None, seconds: float | None, body: str) -> StoredSpeed:
+        try:
+            return StoredSpeed(task, sample, read_report(json.loads(body)), seconds)
+        except (RecordError, ValueError) as error:
+            damage = f"a measurement that cannot be read ({error})"
+            raise damage_error(self.path, damage, "a measurement as this program wrote it") from None
+
+
+def speed_rows(run: str, speed: StoredSpeed) -> list[Row]:
+    """A measurement as rows; its time stands in columns too, for questions of others to the database."""
+    measured = speed.report.measurement
+    body = text_row(dumps(write_report(speed.report)))
+    place = {"task": speed.task, "sample": speed.sample, "shape": dumps(measured.sizes)}
+    names = ("program", "device", "protocol", "grade", "unit", "reason")
+    against = measured.ratio.partner if measured.ratio is not None else measured.sought_partner or None
+    values = {**place, **{name: str(getattr(measured, name)) for name in names}, "against": against}
+    values |= {**_read_ends(speed.report), "body": body[1]["hash"]}
     named = {"run": run, "id": content_hash(dumps(values))}
-    return [notes, (schema.measurement, {**named, **values, "seconds": measured.seconds, "at": time.time()})]
+    return [body, (schema.measurement, {**named, **values, "seconds": speed.seconds, "at": time.time()})]
 
 
 def profile_rows(run: str, profile: Profile) -> list[Row]:
@@ -85,33 +90,9 @@ def profile_rows(run: str, profile: Profile) -> list[Row]:
     return [body, (schema.profile, {"run": run, "id": content_hash(dumps(values)), **values, "at": time.time()})]
 
 
-def read_measurements(reader: Reader, run: str) -> list[Measurement]:
-    """Of a whole run, in the order in which they were made."""
-    table = schema.measurement
-    query = select(table, text.c.body.label("notes")).join(text, text.c.hash == table.c.body)
-    rows = reader.fetch_rows(query.where(table.c.run == run).order_by(table.c.at, table.c.id))
-    return [_read_measurement(row._asdict()) for row in rows]
-
-
-def read_profiles(reader: Reader, run: str) -> list[Profile]:
-    """Of a whole run, in the order in which they were made."""
-    table = schema.profile
-    columns = (table.c.sample, table.c.candidate, table.c.device, table.c.kind, table.c.media, text.c.body)
-    query = select(*columns).join(text, text.c.hash == table.c.body)
-    return [
-        Profile(*tuple(row))
-        for row in reader.fetch_rows(query.where(table.c.run == run).order_by(table.c.at, table.c.id))
-    ]
-
-
-def _read_measurement(values: dict[str, Any]) -> Measurement:
-    parsed = {"shape": json.loads(values["shape"]), "notes": json.loads(values["notes"])}
-    return Measurement(**{name: value for name, value in values.items() if name not in _NOT_TOLD} | parsed)
-
-
-def _as_float(figure: float | None) -> float | None:
-    """As the database gives it back, so that equal figures have one name."""
-    return None if figure is None else float(figure)
-
-
-_NOT_TOLD = {"run", "id", "body", "at"}
+def _read_ends(report: SpeedReport) -> dict[str, Any]:
+    """The time and its interval's ends, as the database gives them back, so that equal figures have one name."""
+    period = report.measurement.time
+    if period is None:
+        return dict.fromkeys(("value", "lower", "upper"))
+    return {"value": float(period.value), "lower": float(period.low), "upper": float(period.high)}

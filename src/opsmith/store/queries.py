@@ -1,11 +1,12 @@
 """What happened. The questions to a store, one module for each thing that is asked about, and the records that answer.
 
-`runs`, `requests`, `rounds` and `samples` hold what learning and reports ask about every run; what only some reports
-ask lies beside them (`attempts`, `spending`, `pages`, `verdicts`, `measurements`).
+`runs`, `requests`, `rounds`, `samples` and `measurements` hold what learning and reports ask about every run; what only
+some reports ask lies beside them (`attempts`, `spending`, `pages`, `verdicts`).
 """
 
 from __future__ import annotations
 
+from opsmith.store.measurements import SpeedQueries, StoredSpeed
 from opsmith.store.rounds import Answer, RoundQueries, Tally
 from opsmith.store.runs import KeptExperience, RunQueries, RunSummary
 from opsmith.store.samples import Call, CandidateRow, SampleDetail, SampleQueries, SampleRow
@@ -19,11 +20,12 @@ __all__ = [
     "RunSummary",
     "SampleDetail",
     "SampleRow",
+    "StoredSpeed",
     "Tally",
 ]
 
 
-class Reader(RunQueries, RoundQueries, SampleQueries):
+class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries):
     """All of them, answered from what is committed.
 
     Raises UsageError for a run or sample that does not exist, StoreError when the store cannot be read.

@@ -220,23 +220,23 @@ experience = _make_table(
     Column("contaminated", Boolean, nullable=False),  # it equals an example of its own prompt
 )
 measurement = _make_table(
-    "measurement",  # how fast is it? one figure
+    "measurement",  # how fast is it? one program at one shape set
     _key_column("run"),
     _key_column("id"),  # hash of all but the clock times
     _text_column("task"),
     _text_column("sample", null=True),  # whose candidate it is; null: a baseline
     _text_column("program"),  # hash of the source, or the name of a baseline
-    _text_column("against", null=True),  # the same of the partner that a ratio is to; null: the figure stands alone
+    _text_column("against", null=True),  # the same of the partner; null: the time stands alone
     _text_column("device"),
     _text_column("shape"),  # JSON: the sizes by symbol
     _text_column("protocol"),
     _text_column("grade"),  # screen or full
-    _text_column("unit"),  # ns, cycles, ratio ...
-    Column("value", Float, nullable=True),
+    _text_column("unit"),  # of the time: ns, cycles
+    Column("value", Float, nullable=True),  # the time, and the ends of its interval; null: it cannot be said
     Column("lower", Float, nullable=True),
     Column("upper", Float, nullable=True),
-    _text_column("reason"),  # why there is no value; "": there is one
-    _text_column("body"),  # hash of the JSON of all else that was noted
+    _text_column("reason"),  # why there is no time, or no ratio; "": all is there
+    _text_column("body"),  # hash of the JSON of the whole measurement
     _seconds_column("seconds"),  # that measuring took
     _seconds_column("at"),
 )

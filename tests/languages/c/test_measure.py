@@ -12,8 +12,8 @@ from languages.c.fixture_programs import FIXTURES, load_c_task
 from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import PLAIN, SpeedReport, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
-from opsmith.measuring.record import MeasuringGrade
+from opsmith.measuring.measure import PLAIN, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
 
 pytestmark = needs_compiler
 

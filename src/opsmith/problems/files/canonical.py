@@ -15,6 +15,7 @@ from opsmith.problems.files.writing import (
     write_number,
     write_scalar,
     write_shapes,
+    write_texts,
 )
 from opsmith.problems.problem import ArrayType, InputTensor
 
@@ -31,6 +32,7 @@ def write_problem(file: ProblemFile) -> str:
         rows += [f"scalars: {_write_mapping({name: write_number(value) for name, value in problem.scalars.items()})}"]
     rows += ["outputs:", *_write_entries(_write_tensor(output.name, output.types[0]) for output in problem.outputs)]
     rows += write_code("reference", problem.reference)
+    rows += write_texts("constraints", problem.constraints)
     rows += write_shapes(problem.shapes)
     rows += write_codes("margins", problem.margins)
     rows += write_cases(problem.cases)

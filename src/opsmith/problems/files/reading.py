@@ -15,7 +15,7 @@ from opsmith.problems.dims import Dim, DimError, parse_dim
 from opsmith.problems.dtypes import DTYPES, NARROW_FLOATS
 from opsmith.problems.files.entries import Entry, FileNames, as_number, describe_node, is_name
 from opsmith.problems.files.nodes import Findings, Located, load_yaml
-from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_shapes
+from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_constraints, read_shapes
 from opsmith.problems.files.texts import parse_code
 from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
 
@@ -27,6 +27,7 @@ TOP_KEYS = (
     "scalars",
     "outputs",
     "reference",
+    "constraints",
     "shapes",
     "margins",
     "cases",
@@ -106,7 +107,8 @@ def _read_file(top: Entry) -> ProblemFile:
     scalars = _read_scalars(top)
     outputs = tuple(output for entry in _list_entries(top, "outputs", OUTPUT_KEYS) if (output := _read_output(entry)))
     shapes, bench = read_shapes(top, sizes), _read_bench(top, sizes)
-    _check_sizes(top, sizes, {**shapes, **{f"bench.{name}": chosen for name, chosen in bench.items()}})
+    sets = {**shapes, **{f"bench.{name}": chosen for name, chosen in bench.items()}}
+    _check_sizes(top, sizes, sets)
     problem = Problem(
         inputs,
         (),
@@ -119,6 +121,7 @@ def _read_file(top: Entry) -> ProblemFile:
         scalars=scalars,
         accumulation=_read_accumulation(top, (*inputs, *outputs)),
         bench=bench,
+        constraints=read_constraints(top, sizes, sets),
     )
     group = top.read_name("group") if top.get("group") else name
     return ProblemFile(name, group or "", problem)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from opsmith.problems.constraints import ConstraintError, list_symbols, satisfies_constraint
 from opsmith.problems.dims import Dim, DimError
 from opsmith.problems.files.entries import Entry, describe_node, is_name
 from opsmith.problems.files.nodes import Findings, Located
@@ -70,6 +71,34 @@ def _read_case(top: Entry, node: Located, place: str, shapes: Mapping[str, Any])
         ((shape, code),) = node.value.items()
     text = top.read_value(code, place)
     return None if text is None else CaseSpec(text, shape)
+
+
+def read_constraints(top: Entry, sizes: Mapping[str, int], sets: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
+    """Comparisons of dims, each of which holds at the base sizes and at every set."""
+    rows = enumerate(top.list_few("constraints"))
+    texts = [_read_constraint(top, node, f"constraints[{number}]", sizes, sets) for number, node in rows]
+    return tuple(text for text in texts if text is not None)
+
+
+def _read_constraint(
+    top: Entry, node: Located, place: str, sizes: Mapping[str, int], sets: Mapping[str, Mapping[str, int]]
+) -> str | None:
+    expected = "a comparison of dims and whole numbers, such as len_indptr == batch_size + 1"
+    text = " ".join(node.value.split()) if isinstance(node.value, str) else ""
+    try:
+        symbols = list_symbols(text)
+    except ConstraintError as error:
+        top.report_error(node, place, f"{describe_node(node)}: {error}" if text else describe_node(node), expected)
+        return None
+    if unknown := sorted(symbols - set(sizes)):
+        top.report_error(node, place, f"the name {unknown[0]}", f"dims: {', '.join(sizes)}")
+        return None
+    for name, chosen in {"": {}, **sets}.items():
+        if not satisfies_constraint(text, {**sizes, **chosen}):
+            where = f"shape {name}" if name else "the base sizes"
+            top.report_error(node, place, f"{text}, which does not hold at {where}", "sizes that keep it")
+            return None
+    return text
 
 
 def check_dim(

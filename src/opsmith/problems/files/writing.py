@@ -34,6 +34,12 @@ def write_codes(key: str, texts: Iterable[str]) -> list[str]:
     return [f"{key}:", *rows] if rows else []
 
 
+def write_texts(key: str, texts: Iterable[str]) -> list[str]:
+    """A list of short texts, one a row."""
+    rows = [f"  - {write_scalar(text)}" for text in texts]
+    return [f"{key}:", *rows] if rows else []
+
+
 def write_cases(cases: Iterable[CaseSpec]) -> list[str]:
     blocks = [
         write_block(f"{write_scalar(case.shape)}: ", case.text) if case.shape else write_block("", case.text, indent="")
