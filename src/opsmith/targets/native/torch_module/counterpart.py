@@ -26,7 +26,8 @@ from torch import nn
 _TAIL = """
 class Model(nn.Module):
     def forward(self, {signature}):
-        return {function}({arguments})
+        outputs = {function}({arguments})
+        return {casts}
 
 
 def get_inputs():
@@ -65,19 +66,29 @@ def write_counterpart(problem: Problem, name: str) -> str:
         signature=", ".join([*tensors, *scalars]),
         function=function,
         arguments=", ".join([*tensors, *problem.scalars]),
+        casts=_write_casts(problem),
         inputs="".join(f"    {line}\n" for tensor in problem.tensors for line in _draw_tensor(tensor)),
         tensors=", ".join(tensors),
     )
     constants = "".join(f"{key} = {value!r}\n" for key, value in numbers.items())
     if any(type_.is_floating and type_.dtype != "fp32" for type_ in problem.types):
         constants += 'PRECISION = "none"  # for a harness: the tensors have the types that the kernel takes\n'
-    return "\n".join([_HEAD.format(name=name), constants, "", textwrap.dedent(problem.reference), tail])
+    texts = [textwrap.dedent(text) for text in (problem.global_code, problem.reference) if text]
+    return "\n".join([_HEAD.format(name=name), constants, *texts, tail])
 
 
 def choose_sizes(problem: Problem) -> Mapping[str, int]:
     """Those of the largest set that is timed."""
-    sets = [{**problem.base_sizes, **sizes} for sizes in problem.bench.values()] or [problem.base_sizes]
+    sets = [problem.complete_sizes(sizes) for sizes in problem.bench.values()] or [problem.base_sizes]
     return max(sets, key=problem.count_numbers)
+
+
+def _write_casts(problem: Problem) -> str:
+    """The outputs in their declared types."""
+    types = [dtype_of(type_.dtype) for output in problem.outputs for type_ in output.types]
+    if len(types) == 1:
+        return f"outputs.to({types[0]})"
+    return f"tuple(tensor.to(dtype) for tensor, dtype in zip(outputs, ({', '.join(map(str, types))})))"
 
 
 def _draw_tensor(tensor: InputTensor) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
+from opsmith.problems.derived_sizes import parse_size
 from opsmith.problems.dims import Dim
 from opsmith.targets.native.library.sizes import SizeRule
 
@@ -33,6 +35,20 @@ def write_shape(dims: tuple[Dim, ...], names: Names) -> str:
     """A tuple of lengths, outermost first."""
     lengths = [write_dim(dim, names) for dim in dims]
     return f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})"
+
+
+def rename_sizes(text: str, names: Names) -> str:
+    """A derived size, whose text is Python already."""
+    tree, _ = parse_size(text)
+    return ast.unparse(_RenameSizes(names).visit(ast.parse(ast.unparse(tree), mode="eval")))
+
+
+class _RenameSizes(ast.NodeTransformer):
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._names.get(node.id, node.id), node.ctx)
 
 
 def _list_factors(dim: Dim, sign: int, names: Names) -> list[str]:

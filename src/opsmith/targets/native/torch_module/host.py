@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
-from opsmith.problems.problem import ArrayType, InputTensor, Problem, Provenance
+from opsmith.problems.problem import ArrayType, InputTensor, Problem
+from opsmith.problems.provenance import Provenance
 from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
 from opsmith.targets.native.signature import list_dims
-from opsmith.targets.native.torch_module.dims import Names, write_rule, write_shape
+from opsmith.targets.native.torch_module.dims import Names, rename_sizes, write_rule, write_shape
 
 CHECKS = '''
 def _opsmith_check(name, tensor, dtype, axes):
@@ -39,6 +40,12 @@ def _opsmith_compare(name, tensor, shape):
 def _opsmith_fix(name, size, sizes):
     if size not in sizes:
         raise ValueError(f"size {name}: given {size}; expected {' or '.join(map(str, sizes))}: it cannot vary")
+
+
+def _opsmith_derive(name, size):
+    if size < 1:
+        raise ValueError(f"size {name}: given shapes at which it is {size}; expected at least 1")
+    return size
 
 
 def _opsmith_choose(sizes, stated):
@@ -162,6 +169,8 @@ def _list_sizes(problem: Problem, plan: SizePlan, names: Names) -> Iterator[str]
         yield f"{names[rule.symbol]} = {write_rule(rule, names)}"
         solved.append(rule.symbol)
     yield from _choose_free(free, solved, stated, names)
+    for name, text in problem.derived.items():
+        yield f"{names[name]} = _opsmith_derive({name!r}, {rename_sizes(text, names)})"
     varying = {*list_varying(problem)}
     for name in sorted({*solved} - varying):
         sizes = tuple(dict.fromkeys(sizes[name] for sizes in stated))
@@ -185,7 +194,8 @@ def _list_stated(problem: Problem) -> list[dict[str, int]]:
     """All shape sets that the problem states, the source's own first."""
     own = problem.source.sizes if problem.source is not None else {}
     sets = [own, {}, *problem.bench.values(), *problem.shapes.values()]
-    return [{**problem.base_sizes, **sizes} for sizes in sets]
+    stated = ({name: size for name, size in sizes.items() if name in problem.sizes} for sizes in sets)
+    return [problem.complete_sizes(sizes) for sizes in stated]
 
 
 def _list_call(problem: Problem, names: Names, outputs: Sequence[str]) -> Iterator[str]:
