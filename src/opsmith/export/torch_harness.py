@@ -139,11 +139,11 @@ def _run_trial(pair: Sequence[torch.nn.Module], inputs: Sequence[Any], seed: int
             outputs.append(list(_flatten_output(module(*copies))))
         except Exception as error:
             return f"{type(module).__name__} fails: {_describe_error(error)}", None
-    expected, given = outputs
-    if len(expected) != len(given):
-        return f"{len(given)} outputs; expected {len(expected)}", None
-    differences = [_measure_difference(*tensors) for tensors in zip(given, expected, strict=True)]
-    failures = [text for tensors in zip(given, expected, strict=True) if (text := _find_mismatch(*tensors))]
+    expected, computed = outputs
+    if len(expected) != len(computed):
+        return f"{len(computed)} outputs; expected {len(expected)}", None
+    differences = [_measure_difference(*tensors) for tensors in zip(computed, expected, strict=True)]
+    failures = [text for tensors in zip(computed, expected, strict=True) if (text := _find_mismatch(*tensors))]
     return (failures[0] if failures else ""), max((d for d in differences if d is not None), default=None)
 
 
@@ -160,19 +160,19 @@ def _flatten_output(value: Any) -> Iterator[torch.Tensor]:
         yield torch.as_tensor(value)
 
 
-def _find_mismatch(given: torch.Tensor, expected: torch.Tensor) -> str:
-    if given.shape != expected.shape:
-        return f"shape {tuple(given.shape)}; expected {tuple(expected.shape)}"
+def _find_mismatch(computed: torch.Tensor, expected: torch.Tensor) -> str:
+    if computed.shape != expected.shape:
+        return f"shape {tuple(computed.shape)}; expected {tuple(expected.shape)}"
     tolerance = TOLERANCES.get(expected.dtype, 0.0)
-    if not torch.allclose(given.to(expected.dtype), expected, atol=tolerance, rtol=tolerance, equal_nan=True):
-        return f"other values: max difference {_measure_difference(given, expected):.3g}"
+    if not torch.allclose(computed.to(expected.dtype), expected, atol=tolerance, rtol=tolerance, equal_nan=True):
+        return f"other values: max difference {_measure_difference(computed, expected):.3g}"
     return ""
 
 
-def _measure_difference(given: torch.Tensor, expected: torch.Tensor) -> float | None:
-    if given.shape != expected.shape or not given.numel():
+def _measure_difference(computed: torch.Tensor, expected: torch.Tensor) -> float | None:
+    if computed.shape != expected.shape or not computed.numel():
         return None
-    return float((given.double() - expected.double()).abs().nan_to_num(0.0).max())
+    return float((computed.double() - expected.double()).abs().nan_to_num(0.0).max())
 
 
 def _describe_error(error: Exception) -> str:

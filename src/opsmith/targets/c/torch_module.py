@@ -112,8 +112,8 @@ def _write_head(solved: Solved, problem: Problem) -> str:
     lines += [*_describe_origin(problem), *(f"{name}: {fact}" for name, fact in solved.facts.items()), ""]
     lines += [
         "The kernel runs on the CPU, for the types and shapes that are checked, in this process: nothing confines it.",
-        "gcc compiles it when this file is loaded, with the flags of its verdict (CC names another compiler, OPSMITH_ISA",
-        "another instruction set). It is C, which torch's inline extension would compile as C++.",
+        "gcc compiles it when this file is loaded, with the flags of its verdict (CC names another compiler,",
+        "OPSMITH_ISA another instruction set). It is C, which torch's inline extension would compile as C++.",
     ]
     text = "\n".join(map(printable, lines)) + "\n"
     is_plain = "\\" not in text and '"""' not in text

@@ -79,7 +79,7 @@ def write_counterpart(problem: Problem, name: str) -> str:
 
 def choose_sizes(problem: Problem) -> Mapping[str, int]:
     """Those of the largest set that is timed."""
-    sets = [problem.complete_sizes(sizes) for sizes in problem.bench.values()] or [problem.base_sizes]
+    sets = [{**problem.base_sizes, **sizes} for sizes in problem.bench.values()] or [problem.base_sizes]
     return max(sets, key=problem.count_numbers)
 
 

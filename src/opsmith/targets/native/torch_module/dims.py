@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from opsmith.problems.derived_sizes import parse_size
 from opsmith.problems.dims import Dim
 from opsmith.targets.native.library.sizes import SizeRule
 
@@ -37,9 +36,8 @@ def write_shape(dims: tuple[Dim, ...], names: Names) -> str:
     return f"({', '.join(lengths)}{',' if len(lengths) == 1 else ''})"
 
 
-def rename_sizes(text: str, names: Names) -> str:
-    """A derived size, whose text is Python already."""
-    tree, _ = parse_size(text)
+def rename_sizes(tree: ast.expr, names: Names) -> str:
+    """An expression of a constraint, which is Python already."""
     return ast.unparse(_RenameSizes(names).visit(ast.parse(ast.unparse(tree), mode="eval")))
 
 

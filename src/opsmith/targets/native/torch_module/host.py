@@ -11,6 +11,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from opsmith.problems.constraints import list_following, parse_constraint
 from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, InputTensor, Problem
@@ -42,10 +43,9 @@ def _opsmith_fix(name, size, sizes):
         raise ValueError(f"size {name}: given {size}; expected {' or '.join(map(str, sizes))}: it cannot vary")
 
 
-def _opsmith_derive(name, size):
-    if size < 1:
-        raise ValueError(f"size {name}: given shapes at which it is {size}; expected at least 1")
-    return size
+def _opsmith_require(constraint, holds):
+    if not holds:
+        raise ValueError(f"shapes: given some at which {constraint} does not hold, as it did wherever it was judged")
 
 
 def _opsmith_choose(sizes, stated):
@@ -120,12 +120,11 @@ def _list_arguments(problem: Problem, names: Names) -> Iterator[str]:
 
 
 def _list_statements(problem: Problem, names: Names, source: Provenance | None, threads: int) -> Iterator[str]:
-    plan = plan_sizes(problem)
     yield from _list_bindings(problem, names, source)
     for tensor in problem.tensors:
         dtype, axes = dtype_of(tensor.type.dtype), len(tensor.type.shape)
         yield f"_opsmith_check({tensor.name!r}, {names[tensor.name]}, {dtype}, {axes})"
-    yield from _list_sizes(problem, plan, names)
+    yield from _list_sizes(problem, names)
     for tensor in problem.tensors:
         shape = write_shape(tensor.type.shape, names)
         yield f"_opsmith_compare({tensor.name!r}, {names[tensor.name]}, {shape})"
@@ -158,23 +157,25 @@ def _write_lookup(key: str) -> str:
     return text
 
 
-def _list_sizes(problem: Problem, plan: SizePlan, names: Names) -> Iterator[str]:
-    solved: list[str] = []
-    free = [*plan.free]
-    stated = _list_stated(problem)
-    for rule in plan.rules:
-        if needed := [name for name in sorted(rule.dim.symbols) if name in free]:
-            yield from _choose_free(free, solved, stated, names)
-            free = [] if needed else free
-        yield f"{names[rule.symbol]} = {write_rule(rule, names)}"
-        solved.append(rule.symbol)
-    yield from _choose_free(free, solved, stated, names)
-    for name, text in problem.derived.items():
-        yield f"{names[name]} = _opsmith_derive({name!r}, {rename_sizes(text, names)})"
-    varying = {*list_varying(problem)}
-    for name in sorted({*solved} - varying):
-        sizes = tuple(dict.fromkeys(sizes[name] for sizes in stated))
-        yield f"_opsmith_fix({name!r}, {names[name]}, {sizes!r})"
+def _list_sizes(problem: Problem, names: Names) -> Iterator[str]:
+    """Every size, from the shapes, from a constraint that it follows by, or from what the problem states."""
+    plan, stated = plan_sizes(problem), _list_stated(problem)
+    simple = [rule for rule in plan.rules if not rule.dim.symbols & {*plan.free}]
+    yield from (f"{names[rule.symbol]} = {write_rule(rule, names)}" for rule in simple)
+    solved = [rule.symbol for rule in simple]
+    following = _list_following(problem, plan)
+    chosen = [name for name in plan.free if name not in following]
+    yield from _choose_free(chosen, solved, stated, names)
+    yield from (f"{names[name]} = {text}" for name, text in following.items())
+    yield from (f"{names[rule.symbol]} = {write_rule(rule, names)}" for rule in plan.rules if rule not in simple)
+    yield from _check_sizes(problem, stated, names)
+
+
+def _list_following(problem: Problem, plan: SizePlan) -> dict[str, str]:
+    """The sizes that no shape determines and that follow from others, each with its expression."""
+    names = choose_names(problem)
+    following = list_following(problem.constraints)
+    return {name: rename_sizes(tree, names) for name, tree in following.items() if name in plan.free}
 
 
 def _choose_free(
@@ -182,20 +183,27 @@ def _choose_free(
 ) -> Iterator[str]:
     """Sizes that no shape determines, by those that are known."""
     if free:
-        known = ", ".join(f"{name!r}: {names[name]}" for name in solved)
-        choices = list(
-            {str(choice): choice for choice in ({n: s[n] for n in (*solved, *free)} for s in stated)}.values()
-        )
-        yield f"chosen = _opsmith_choose({{{known}}}, {choices!r})"
+        mapping = ", ".join(f"{name!r}: {names[name]}" for name in solved)
+        choices = [{name: sizes[name] for name in (*solved, *free)} for sizes in stated]
+        distinct = [choice for number, choice in enumerate(choices) if choice not in choices[:number]]
+        yield f"chosen = _opsmith_choose({{{mapping}}}, {distinct!r})"
         yield from (f"{names[name]} = chosen[{name!r}]" for name in free)
+
+
+def _check_sizes(problem: Problem, stated: Sequence[Mapping[str, int]], names: Names) -> Iterator[str]:
+    """What the sizes keep, and those that cannot vary."""
+    for text in problem.constraints:
+        yield f"_opsmith_require({text!r}, {rename_sizes(parse_constraint(text), names)})"
+    for name in sorted({*problem.symbols, *list_dims(problem)} - {*list_varying(problem)}):
+        sizes = tuple(dict.fromkeys(sizes[name] for sizes in stated))
+        yield f"_opsmith_fix({name!r}, {names[name]}, {sizes!r})"
 
 
 def _list_stated(problem: Problem) -> list[dict[str, int]]:
     """All shape sets that the problem states, the source's own first."""
     own = problem.source.sizes if problem.source is not None else {}
     sets = [own, {}, *problem.bench.values(), *problem.shapes.values()]
-    stated = ({name: size for name, size in sizes.items() if name in problem.sizes} for sizes in sets)
-    return [problem.complete_sizes(sizes) for sizes in stated]
+    return [{**problem.base_sizes, **sizes} for sizes in sets]
 
 
 def _list_call(problem: Problem, names: Names, outputs: Sequence[str]) -> Iterator[str]:
