@@ -3,14 +3,16 @@
 import pytest
 from problems.examples import SOFTMAX, TOP_TWO, read_example
 
+from opsmith.measuring.grain import is_mixable, measure_grain
 from opsmith.measuring.schedule import PairProtocol, Side, plan_turns
-from opsmith.measuring.slots import POISON, InputMixer, SlotLayout, is_mixable
+from opsmith.measuring.slots import POISON, InputMixer, SlotLayout
 from opsmith.targets.native.layout import ALIGNMENT, DrawLayout
 
 PROBLEM = read_example(SOFTMAX)
 LAYOUT = SlotLayout(DrawLayout((4096,), (4096,), (8, 128)))
 DRAWS = [[bytes((number,)) * 4096] for number in (1, 2, 3, 4)]
 SLOTS = 8
+SIZES = {"M": 8, "N": 128}
 
 
 def test_arrays_are_aligned_and_lie_apart_at_differing_places_of_their_pages() -> None:
@@ -25,7 +27,7 @@ def test_arrays_are_aligned_and_lie_apart_at_differing_places_of_their_pages() -
 
 def test_the_recipe_of_a_checked_slot_is_what_lies_in_it() -> None:
     memory = memoryview(bytearray(2 * SLOTS * LAYOUT.stride))
-    mixer = InputMixer(PROBLEM, LAYOUT, DRAWS)
+    mixer = InputMixer(PROBLEM, LAYOUT, SIZES, DRAWS)
     inputs = []
     for turn in plan_turns(PairProtocol(1, 6), SLOTS, seed=3):
         recipes = mixer.fill_slots(memory, turn)
@@ -41,7 +43,7 @@ def test_the_recipe_of_a_checked_slot_is_what_lies_in_it() -> None:
 def test_poison_lies_where_the_turn_says_and_nowhere_else() -> None:
     memory = memoryview(bytearray(2 * SLOTS * LAYOUT.stride))
     turn = plan_turns(PairProtocol(1, 1, warm_ups=0), SLOTS, seed=5)[0]
-    InputMixer(PROBLEM, LAYOUT, DRAWS).fill_slots(memory, turn)
+    InputMixer(PROBLEM, LAYOUT, SIZES, DRAWS).fill_slots(memory, turn)
     for slot in range(2 * SLOTS):
         (output,) = LAYOUT.list_outputs(slot)
         expected = POISON if slot in turn.poisoned else 0

@@ -17,8 +17,8 @@ from opsmith.problems.problem import InputTensor, Problem
 
 _PLAIN = re.compile(r"(uniform|randint)\([^()]*\)")  # expressions whose entries know nothing of each other
 _DRAWN = frozenset({"rand", "randn", "randint"})  # of torch: entries know nothing of each other
-_ENTRYWISE = frozenset("abs ceil cos double exp float floor half int log long neg round sign sin sqrt square tan".split())
-_ROWWISE = frozenset("argsort cumsum flip softmax sort".split())  # with -1 alone as their argument
+_ENTRYWISE = "abs ceil cos double exp float floor half int log long neg round sign sin sqrt square tan"
+_ROWWISE = "argsort cumsum flip softmax sort"  # with -1 alone as their argument
 _WHOLE = None
 
 
@@ -75,14 +75,14 @@ class _Reader:
         if isinstance(value, ast.Name) and value.id == "torch":
             return self._read_function(name, arguments)
         axes = self.read_axes(value)
-        if name in _ENTRYWISE and not arguments:
+        if name in _ENTRYWISE.split() and not arguments:
             return axes
-        if name in _ROWWISE and [ast.unparse(argument) for argument in arguments] == ["-1"]:
+        if name in _ROWWISE.split() and [ast.unparse(argument) for argument in arguments] == ["-1"]:
             return max(axes, 1)
         raise ValueError(name)
 
     def _read_function(self, name: str, arguments: list[ast.expr]) -> int:
-        if name in _ENTRYWISE and len(arguments) == 1:
+        if name in _ENTRYWISE.split() and len(arguments) == 1:
             return self.read_axes(arguments[0])
         if name in _DRAWN and self._has_shape(arguments[-1:] if name == "randint" else arguments):
             return 0
