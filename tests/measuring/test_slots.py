@@ -1,7 +1,7 @@
 """Slots: arrays never overlap, inputs never come twice, and what was put there is known without looking."""
 
 import pytest
-from problems.examples import SOFTMAX, TOP_TWO, read_example
+from problems.examples import SOFTMAX, read_example
 
 from opsmith.measuring.grain import is_mixable, measure_grain
 from opsmith.measuring.schedule import PairProtocol, Side, plan_turns
@@ -51,6 +51,20 @@ def test_poison_lies_where_the_turn_says_and_nowhere_else() -> None:
     assert turn.side in Side
 
 
-@pytest.mark.parametrize(("text", "is_mixed"), [(SOFTMAX, True), (TOP_TWO, True)])
-def test_inputs_of_independent_entries_are_mixed(text: str, is_mixed: bool) -> None:
-    assert is_mixable(read_example(text)) is is_mixed
+@pytest.mark.parametrize(
+    ("data", "entries"),
+    [
+        ("normal", 1),
+        ('"torch.rand(M, N) < 0.7"', 1),
+        ('"torch.randint(0, M, (M, N))"', 1),
+        ('"torch.rand(M, N).argsort(-1) * 0.375 - N"', 128),
+        ('"torch.rand(M, 1) * torch.ones(M, N)"', 0),
+        ('"torch.rand(M, N).argsort(0)"', 0),
+        ('"torch.rand(M, N).cumsum(-1) + x"', 0),
+    ],
+)
+def test_what_is_drawn_together_is_of_one_draw(data: str, entries: int) -> None:
+    problem = read_example(SOFTMAX, ("data: normal", f"data: {data}"))
+    (tensor,) = problem.tensors
+    assert measure_grain(problem, tensor, SIZES) == 4 * entries
+    assert is_mixable(problem) is bool(entries)

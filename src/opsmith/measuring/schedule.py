@@ -54,7 +54,7 @@ class PairProtocol:
 
 
 SCREEN = PairProtocol(
-    processes=1, pairs=20, prepared=LEAST_CHECKS, turn_ns=2e6, turn_bytes=4 << 20, checking_seconds=0.0, seconds=0.2
+    processes=1, pairs=20, prepared=LEAST_CHECKS, turn_ns=1e6, turn_bytes=4 << 20, checking_seconds=0.0, seconds=0.15
 )
 FULL = PairProtocol(processes=5, pairs=20)  # intervals of five processes are half as wide as those of three
 
