@@ -126,6 +126,13 @@ def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
     return [f"{list_names(names, _MOST_PLACES)}: {reason}" for reason, names in places.items()]
 
 
+def describe_speed(measurement: SpeedMeasurement) -> str:
+    """A line of a log."""
+    time = NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit)
+    said = ", ".join(figure for figure in (time, _write_ratio(measurement)) if figure != NOTHING)
+    return "; ".join(words for words in (said, measurement.reason) if words)
+
+
 def explain_missing(report: SpeedReport) -> str:
     """Why a figure of it is missing; "": none is."""
     if report.measurement.reason:
@@ -166,8 +173,9 @@ def _write_ratio(measurement: SpeedMeasurement) -> str:
     ratio = measurement.ratio
     if ratio is None:
         return NOTHING
-    is_exact = ratio.precise.low == ratio.precise.high
-    return f"{f'{ratio.precise.value:.3f}' if is_exact else ratio.precise} to {_shorten_name(ratio.partner)}"
+    is_counted = measurement.unit is TimeUnit.CYCLES
+    figure = f"{ratio.precise.value:.3f}" if is_counted else str(ratio.precise)
+    return f"{figure} to {_shorten_name(ratio.partner)}"
 
 
 def _write_claim(measurement: SpeedMeasurement) -> str:
@@ -175,7 +183,7 @@ def _write_claim(measurement: SpeedMeasurement) -> str:
         return NOTHING if not measurement.sought_partner else "not said"
     if measurement.ratio.claim is not None:
         return measurement.ratio.claim.value
-    return "none: a screen" if measurement.grade is MeasuringGrade.SCREEN else "none"
+    return "none: simulated" if measurement.unit is TimeUnit.CYCLES else "none: a screen"
 
 
 def _shorten_name(name: str) -> str:
