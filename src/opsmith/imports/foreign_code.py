@@ -11,10 +11,8 @@ import warnings
 from collections.abc import Iterator
 
 MOST_CHARACTERS = 1 << 18
-PACKAGES = frozenset(
-    "torch math numpy einops typing typing_extensions functools itertools collections dataclasses operator abc enum"
-    " __future__".split()
-)
+_LIBRARY = ("math", "typing", "functools", "itertools", "collections", "dataclasses", "operator", "abc", "enum")
+PACKAGES = frozenset({"torch", "numpy", "einops", "typing_extensions", "__future__", *_LIBRARY})
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
@@ -28,8 +26,8 @@ def check_foreign_code(text: str) -> ast.Module:
     for node in ast.walk(tree):
         for package in _list_packages(node):
             if package not in PACKAGES:
-                known = ", ".join(sorted(PACKAGES - {"__future__"}))
-                raise CodeRefusalError(f"line {node.lineno}: imports {package}; expected {known}")  # type: ignore[attr-defined]
+                packages = ", ".join(sorted(PACKAGES - {"__future__"}))
+                raise CodeRefusalError(f"line {node.lineno}: imports {package}; expected {packages}")  # type: ignore[attr-defined]
     for statement in tree.body:
         if not _is_harmless(statement):
             excerpt = ast.unparse(statement).split("\n")[0][:60]

@@ -49,4 +49,4 @@ def _compute_seeded(problem: Problem, wide: Bindings, seed: int) -> Values:
 
 def _are_equal(first: Values, second: Values) -> bool:
     rows = zip(first, second, strict=True)
-    return all(torch.equal(x, y) for row, other in rows for x, y in zip(row, other, strict=True))
+    return all(torch.equal(x, y) for row, again in rows for x, y in zip(row, again, strict=True))

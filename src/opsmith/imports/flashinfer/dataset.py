@@ -65,7 +65,7 @@ def _list_json(top: Path) -> list[Path]:
 
 def _is_elsewhere(path: Path) -> bool:
     """Whether it lies in another part of a data set."""
-    return any(part in _FOLDERS[1:] or part.startswith(".") for part in path.parts[:-1])
+    return any(name in _FOLDERS[1:] or name.startswith(".") for name in path.parts[:-1])
 
 
 def _find_workloads(path: Path, place: Path) -> Path | None:
@@ -80,7 +80,7 @@ def _find_workloads(path: Path, place: Path) -> Path | None:
 def read_definition(file: DefinitionFile) -> ReadDefinition:
     """A definition and its workloads. Raises TaskError where the definition is wrong; wrong workloads are warnings."""
     text = read_text(file.path)
-    definition = read_model(Definition, read_json(text, file.label), file.label)
+    definition = read_model(Definition, read_json(text))
     workloads, warnings = read_workloads(file.workloads, definition) if file.workloads else ((), ())
     return ReadDefinition(definition, text, hashlib.sha256(text.encode()).hexdigest(), workloads, warnings)
 

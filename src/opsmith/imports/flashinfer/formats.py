@@ -45,7 +45,7 @@ class VarAxis(FlashinferPart):
 Axis = Annotated[ConstAxis | VarAxis, Field(discriminator="type")]
 
 
-class TensorSpec(FlashinferPart):
+class FlashinferTensor(FlashinferPart):
     """An input or an output; `shape` None: a single number."""
 
     shape: Annotated[tuple[ShortText, ...], Field(max_length=16)] | None
@@ -59,8 +59,8 @@ class Definition(FlashinferPart):
     name: ShortText
     op_type: ShortText
     axes: Annotated[Mapping[ShortText, Axis], Field(min_length=1, max_length=MOST_ENTRIES)]
-    inputs: Annotated[Mapping[ShortText, TensorSpec], Field(min_length=1, max_length=MOST_ENTRIES)]
-    outputs: Annotated[Mapping[ShortText, TensorSpec], Field(min_length=1, max_length=MOST_ENTRIES)]
+    inputs: Annotated[Mapping[ShortText, FlashinferTensor], Field(min_length=1, max_length=MOST_ENTRIES)]
+    outputs: Annotated[Mapping[ShortText, FlashinferTensor], Field(min_length=1, max_length=MOST_ENTRIES)]
     reference: CodeText
     tags: Annotated[tuple[ShortText, ...], Field(max_length=MOST_ENTRIES)] = ()
     description: LongText | None = None
@@ -125,7 +125,7 @@ class BuildSpec(FlashinferPart):
     binding: ShortText | None = None  # how C++ meets Python: torch, tvm-ffi
 
 
-class Solution(FlashinferPart):
+class FlashinferSolution(FlashinferPart):
     """A program for a definition."""
 
     name: ShortText
@@ -136,7 +136,7 @@ class Solution(FlashinferPart):
     description: LongText | None = None
 
     @model_validator(mode="after")
-    def _check_entry(self) -> Solution:
+    def _check_entry(self) -> FlashinferSolution:
         file = self.spec.entry_point.partition("::")[0]
         paths = [source.path for source in self.sources]
         if file not in paths:
@@ -198,40 +198,42 @@ class Trace(FlashinferPart):
     evaluation: Evaluation | None = None
 
 
-def read_json(text: str, where: str) -> Any:
+def read_json(text: str, where: str = "") -> Any:
     """What a JSON text says. Raises TaskError with the reason, whatever the text is."""
+    prefix = f"{where}: " if where else ""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise TaskError(f"{where}: no readable JSON: it is nested too deeply") from None
+        raise TaskError(f"{prefix}no readable JSON: it is nested too deeply") from None
     except ValueError as error:  # of JSON too, and for a whole number of thousands of digits
-        raise TaskError(f"{where}: no readable JSON: {str(error).partition(';')[0]}") from None
+        raise TaskError(f"{prefix}no readable JSON: {str(error).partition(';')[0]}") from None
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def read_model(model: type[Model], data: Any, where: str) -> Model:
+def read_model(model: type[Model], data: Any, where: str = "") -> Model:
     """Data as a model. Raises TaskError that says which key is wrong, what it is given, and what was expected."""
+    title, prefix = model.__name__.removeprefix("Flashinfer"), f"{where}: " if where else ""
     if not isinstance(data, dict):
-        raise TaskError(f"{where}: given {_describe_value(data)}; expected a mapping: a {model.__name__}")
+        raise TaskError(f"{prefix}given {_describe_value(data)}; expected a mapping: a {title}")
     try:
         return model.model_validate(data)
     except ValidationError as error:
         rows = error.errors(include_url=False, include_context=False)
         mistakes = [_describe_mistake(row) for row in rows[:MOST_ERRORS]]
-        more = f"; and {len(rows) - MOST_ERRORS} more" if len(rows) > MOST_ERRORS else ""
-        raise TaskError(f"{where}: no {model.__name__}: {'; '.join(mistakes)}{more}") from None
+        rest_text = f"; and {len(rows) - MOST_ERRORS} more" if len(rows) > MOST_ERRORS else ""
+        raise TaskError(f"{prefix}no {title}: {'; '.join(mistakes)}{rest_text}") from None
 
 
 def _describe_mistake(row: Mapping[str, Any]) -> str:
-    place = ".".join(str(part)[:60] for part in row["loc"])
+    place = ".".join(str(step)[:60] for step in row["loc"])
     reason = row["msg"].removeprefix("Value error, ")
     if row["type"] == "missing":
         return f"no {place}"
     if row["type"] == "value_error":
-        return reason
+        return str(reason)
     return f"{place}: given {_describe_value(row['input'])}; {reason[:1].lower()}{reason[1:]}"
 
 
@@ -247,6 +249,6 @@ def _describe_value(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def write_model(part: BaseModel) -> str:
+def write_model(model: BaseModel) -> str:
     """The JSON text of a model, which reads back as an equal one."""
-    return json.dumps(part.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(model.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"

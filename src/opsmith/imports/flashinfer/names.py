@@ -22,13 +22,13 @@ class ChosenNames:
 
 def choose_names(definition: Definition, code_names: Iterable[str]) -> ChosenNames:
     """Names that nothing else has, neither in the file nor at the top level of the reference."""
-    taken: set[str] = {"run"}
-    tensors = {name: choose_name(name, taken) for name in (*definition.inputs, *definition.outputs)}
-    dims = {name: choose_name(name, taken) for name in list_variable(definition)}
-    return ChosenNames(choose_name(definition.name, {*taken, *code_names}), tensors, dims)
+    names: set[str] = {"run"}
+    tensors = {name: choose_name(name, names) for name in (*definition.inputs, *definition.outputs)}
+    dims = {name: choose_name(name, names) for name in list_variable(definition)}
+    return ChosenNames(choose_name(definition.name, {*names, *code_names}), tensors, dims)
 
 
-def choose_name(text: str, taken: set[str]) -> str:
+def choose_name(text: str, names: set[str]) -> str:
     """A name of Python much like a text, which is taken from now on.
 
     >>> choose_name("rms-norm.h4", set()), choose_name("state", set()), choose_name("2nd", set())
@@ -36,7 +36,7 @@ def choose_name(text: str, taken: set[str]) -> str:
     """
     name = re.sub(r"\W", "_", text, flags=re.ASCII)[:80]
     name = f"x{name}" if not name or name[0].isdigit() else name
-    while not is_name(name) or name in taken:
+    while not is_name(name) or name in names:
         name += "_"
-    taken.add(name)
+    names.add(name)
     return name
