@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,16 +26,16 @@ from opsmith.imports.kernelbench.sampling import (
     CPU,
     META,
     Instance,
+    ModuleFailureError,
     ModuleRefusalError,
     Sample,
-    StepError,
     list_leaves,
     open_module,
     sample_module,
 )
 from opsmith.imports.kernelbench.sizes import (
-    Sampler,
-    SizePlan,
+    AxisPlan,
+    ModuleSampler,
     SizeVariation,
     WorkLimits,
     choose_bench,
@@ -54,6 +55,7 @@ JUDGED = WorkLimits(bytes_moved=1 << 19, operations=25_000_000)  # of the base s
 JUDGED_FLOOR = 8
 SMALL = (64, 32, 16)  # what sizes are halved to where torch's meta device does not do
 SLOW_S = 0.15  # a sample on the meta device that takes longer is taken on numbers, where these are few
+_RECURRENT = re.compile(r"\bnn\.(?:GRU|LSTM|RNN)\b")  # for which the meta device takes every step in Python
 CLOSE = 1e-3  # relative to the largest output: the reference beside the module itself
 
 
@@ -61,9 +63,11 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
     """A draft, or why there is none: {"refusal": ...}."""
     limits = WorkLimits(request["max_bytes"], request["max_operations"])
     try:
-        answer = _ModuleAnalysis(read_module(request["text"]), request["name"], limits).describe_problem()
-    except (ModuleRefusalError, CodeRefusalError, StepError) as error:
-        answer = {"refusal": str(error)}
+        answer = _ModuleAnalysis(
+            read_module(request["text"]), request["name"], request["group"], limits
+        ).describe_problem()
+    except (ModuleRefusalError, CodeRefusalError, ModuleFailureError) as error:
+        answer = {"refusal": f"{error}{_explain_device(str(error))}"}
     except TaskFault as fault:
         answer = {"refusal": f"its reference: {fault.diagnostic.given}"}
     except MemoryError:
@@ -71,18 +75,22 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
     return {**answer, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 
 
+def _explain_device(message: str) -> str:
+    return "; it asks for cuda, which is not there" if "CUDA" in message or "cuda" in message else ""
+
+
 class _ModuleAnalysis:
-    def __init__(self, source: ModuleSource, name: str, limits: WorkLimits) -> None:
-        self._source, self._name, self._limits = source, name, limits
+    def __init__(self, source: ModuleSource, name: str, group: str, limits: WorkLimits) -> None:
+        self._source, self._name, self._group, self._limits = source, name, group, limits
         self._own = {constant.name: constant.value for constant in source.constants}
         self._device = META
-        self._sampler = Sampler(self._take_sample)
+        self._sampler = ModuleSampler(self._take_sample)
         self._warnings: list[str] = []
 
     def _take_sample(self, sizes: Sizes) -> Sample | None:
         try:
             return sample_module(self._source, sizes, self._device)
-        except (StepError, ModuleRefusalError):
+        except (ModuleFailureError, ModuleRefusalError):
             return None
 
     def describe_problem(self) -> dict[str, Any]:
@@ -105,22 +113,25 @@ class _ModuleAnalysis:
     # -- sizes
 
     def _find_start(self) -> Sizes:
-        """Its own sizes, or smaller ones where only numbers say what it does. Raises StepError."""
+        """Its own sizes, or smaller ones where only numbers say what it does. Raises ModuleFailureError."""
+        if _RECURRENT.search(self._source.text):
+            return self._find_small_start()
         try:
             sample_module(self._source, self._own, META)
-        except StepError as error:
+        except ModuleFailureError as error:
             if not error.needs_data:
                 raise
-            return self._find_small_start(error)
+            return self._find_small_start()
         return self._own
 
-    def _find_small_start(self, error: StepError) -> Sizes:
-        self._device, last = CPU, error
-        for most in SMALL:
-            sizes = {name: _halve_until(size, most) for name, size in self._own.items()}
+    def _find_small_start(self) -> Sizes:
+        self._device = CPU
+        last: Exception = ModuleRefusalError("no sizes at which it works")
+        for limit in SMALL:
+            sizes = {name: _halve_until(size, limit) for name, size in self._own.items()}
             try:
                 sample_module(self._source, sizes, CPU)
-            except StepError as failure:
+            except ModuleFailureError as failure:
                 last = failure
                 continue
             return sizes
@@ -137,13 +148,13 @@ class _ModuleAnalysis:
         """Recurrent networks take seconds on the meta device, and milliseconds on few numbers."""
         if self._sampler.latest > SLOW_S:
             self._device = CPU
-            self._sampler = Sampler(self._take_sample)
+            self._sampler = ModuleSampler(self._take_sample)
             self._need_sample(base)
 
-    def _choose_sets(self, plan: SizePlan, base: Sizes, large: Sizes) -> ChosenSets:
+    def _choose_sets(self, plan: AxisPlan, base: Sizes, large: Sizes) -> ChosenSets:
         fixed = {name: base[name] for name in plan.fixed}
-        most = WorkLimits(8 * JUDGED.bytes_moved, 8 * JUDGED.operations)
-        shapes = choose_sets(self._sampler, plan, base, most)
+        limit = WorkLimits(8 * JUDGED.bytes_moved, 8 * JUDGED.operations)
+        shapes = choose_sets(self._sampler, plan, base, limit)
         bench = choose_bench(self._sampler, plan, base, {**large, **fixed}, self._limits)
         return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
 
@@ -156,30 +167,30 @@ class _ModuleAnalysis:
             return base, facts
         for sizes in self._list_other_sizes(base):
             try:
-                other = examine_module(self._source, sizes)
-            except (StepError, ModuleRefusalError):
+                second = examine_module(self._source, sizes)
+            except (ModuleFailureError, ModuleRefusalError):
                 continue
-            if not _is_degenerate(other):
-                return sizes, other
+            if not _is_degenerate(second):
+                return sizes, second
         return base, facts
 
     def _list_other_sizes(self, base: Sizes) -> list[Sizes]:
         """Numbers of groups and the like made smaller as well; sizes less small."""
         sample = self._need_sample(base)
-        others = []
+        choices: list[Sizes] = []
         for name, size in base.items():
             for divisor in (8, 4, 2):
                 sizes = {**base, name: size // divisor}
-                if size % divisor == 0 and size > divisor and (other := self._sampler.sample(sizes)):
-                    if other.shapes == sample.shapes:
-                        others.append(sizes)
+                is_whole = size % divisor == 0 and size > divisor
+                if is_whole and (smaller := self._sampler.sample(sizes)) and smaller.shapes == sample.shapes:
+                    choices.append(sizes)
         for factor in (2, 4):
             sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
-            if (other := self._sampler.sample(sizes)) and JUDGED.measure_excess(other) <= 32:
-                others.append(sizes)
-        return others
+            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
+                choices.append(sizes)
+        return choices
 
-    def _settle_bounds(self, facts: Examination, plan: SizePlan, base: Sizes) -> Examination:
+    def _settle_bounds(self, facts: Examination, plan: AxisPlan, base: Sizes) -> Examination:
         """Bounds of randint that move with sizes are left to the module's own code."""
         drawn = [tensor for tensor in facts.inputs if find_bounds(tensor) is not None]
         if not drawn:
@@ -189,20 +200,20 @@ class _ModuleAnalysis:
             sizes = {**base, name: base[name] * 2}
             if self._sampler.sample(sizes) is None:
                 continue
-            other = examine_module(self._source, sizes)
-            pairs = zip(facts.inputs, other.inputs, strict=True)
-            moving |= {own.keys for own, seen in pairs if find_bounds(own) != find_bounds(seen)}
+            moved = examine_module(self._source, sizes)
+            pairs = zip(facts.inputs, moved.inputs, strict=True)
+            moving |= {own.keys for own, tensor in pairs if find_bounds(own) != find_bounds(tensor)}
         inputs = [replace(tensor, generator=None) if tensor.keys in moving else tensor for tensor in facts.inputs]
         return replace(facts, inputs=inputs)
 
     # -- the problem
 
-    def _draft_problem(self, plan: SizePlan, facts: Examination, sets: ChosenSets) -> ProblemDraft:
+    def _draft_problem(self, plan: AxisPlan, facts: Examination, sets: ChosenSets) -> ProblemDraft:
         """The first style of reference that gives the module's own outputs. Raises ModuleRefusalError and TaskFault."""
         self._warnings += facts.warnings
         difference = ""
         for style in (FUNCTIONAL, LOADED):
-            draft = ProblemDraft(self._name, self._source, plan, facts, sets, style)
+            draft = ProblemDraft(self._name, self._source, plan, facts, sets, style, self._group)
             difference = self._compare_reference(draft)
             if not difference:
                 return self._drop_failing_sets(draft, plan, facts, sets, style)
@@ -222,7 +233,7 @@ class _ModuleAnalysis:
         return ""
 
     def _drop_failing_sets(
-        self, draft: ProblemDraft, plan: SizePlan, facts: Examination, sets: ChosenSets, style: str
+        self, draft: ProblemDraft, plan: AxisPlan, facts: Examination, sets: ChosenSets, style: str
     ) -> ProblemDraft:
         """Without the shape sets at which the reference fails, as the variance of a single number does."""
         problem = draft.file.problem
@@ -230,7 +241,7 @@ class _ModuleAnalysis:
         if not failing:
             return draft
         shapes = {name: sizes for name, sizes in sets.shapes.items() if name not in failing}
-        return ProblemDraft(self._name, self._source, plan, facts, replace(sets, shapes=shapes), style)
+        return ProblemDraft(self._name, self._source, plan, facts, replace(sets, shapes=shapes), style, self._group)
 
     def _describe_draft(self, draft: ProblemDraft, start: Sizes, large: Sizes, base: Sizes) -> dict[str, Any]:
         if len(draft.file.problem.bench) < 3:
@@ -251,8 +262,8 @@ class _ModuleAnalysis:
         }
 
 
-def _halve_until(size: int, most: int) -> int:
-    while size > most:
+def _halve_until(size: int, limit: int) -> int:
+    while size > limit:
         size //= 2
     return size
 
@@ -286,4 +297,3 @@ def _runs_at(problem: Problem, sizes: Sizes) -> bool:
     except TaskFault:
         return False
     return True
-

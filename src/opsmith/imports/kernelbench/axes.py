@@ -33,7 +33,7 @@ class Variation:
 
 
 def fit_axis(variation: Variation, base: Sizes, joint: Sequence[tuple[Sizes, int]]) -> AxisForm | None:
-    """An expression that agrees with all samples, `joint` ones (several sizes moved at once) too; None: none is known."""
+    """An expression that agrees with all samples, `joint` ones (several sizes moved at once) too; None: none does."""
     names = list(variation.points)
     if not names:
         return AxisForm(str(variation.length))
@@ -63,7 +63,7 @@ def _fit_product(variation: Variation, base: Sizes) -> AxisForm | None:
 
 
 def _is_power(length: int, size: int, points: Points, power: int) -> bool:
-    return all(Fraction(found_length, length) == Fraction(found, size) ** power for found, found_length in points)
+    return all(Fraction(moved, length) == Fraction(varied, size) ** power for varied, moved in points)
 
 
 def _fit_single(name: str, points: Points) -> AxisForm | None:
@@ -78,28 +78,26 @@ def _fit_single(name: str, points: Points) -> AxisForm | None:
 
 def _fit_floor(name: str, points: Points, factor: int, stride: int) -> AxisForm | None:
     """`(factor*n + c)//stride`, with the c that lies in the bounds of every point."""
-    least = max(length * stride - factor * size for size, length in points)
-    most = min((length + 1) * stride - 1 - factor * size for size, length in points)
-    if least > most:
+    low = max(length * stride - factor * size for size, length in points)
+    high = min((length + 1) * stride - 1 - factor * size for size, length in points)
+    if low > high:
         return None
-    return AxisForm(_write_floor(name, factor, _choose_offset(least, most, stride), stride), False)
+    return AxisForm(_write_floor(name, factor, _choose_offset(low, high, stride), stride), False)
 
 
-def _choose_offset(least: int, most: int, stride: int) -> int:
+def _choose_offset(low: int, high: int, stride: int) -> int:
     """The multiple of the stride in these bounds, else the number nearest to 0."""
-    for offset in sorted(range(least, min(most, least + stride) + 1), key=abs):
-        if offset % stride == 0:
-            return offset
-    return min(range(least, min(most, least + stride) + 1), key=abs)
+    offsets = sorted(range(low, min(high, low + stride) + 1), key=abs)
+    return next((offset for offset in offsets if offset % stride == 0), offsets[0])
 
 
 def _write_floor(name: str, factor: int, offset: int, stride: int) -> str:
     scaled = name if factor == 1 else f"{factor}*{name}"
     if stride == 1:
         return f"{scaled}{_write_offset(offset)}"
-    ones, rest = divmod(offset, stride)
+    ones, small = divmod(offset, stride)
     if ones > 0:  # (n + 5)//2 is (n + 1)//2 + 2
-        return f"{_write_floor(name, factor, rest, stride)} + {ones}"
+        return f"{_write_floor(name, factor, small, stride)} + {ones}"
     inner = f"({scaled}{_write_offset(offset)})" if offset or factor != 1 else scaled
     return f"{inner}//{stride}"
 
@@ -110,14 +108,14 @@ def _write_offset(offset: int) -> str:
 
 def _fit_sum(variation: Variation, base: Sizes) -> AxisForm | None:
     """A sum of multiples of sizes, and a constant."""
-    terms, rest = [], variation.length
+    terms, summand = [], variation.length
     for name, points in variation.points.items():
         slopes = {Fraction(length - variation.length, size - base[name]) for size, length in points}
         if len(slopes) != 1 or (slope := slopes.pop()).denominator != 1 or slope < 1:
             return None
         terms.append(name if slope == 1 else f"{slope}*{name}")
-        rest -= int(slope) * base[name]
-    return AxisForm(" + ".join(terms) + _write_offset(rest), False)
+        summand -= int(slope) * base[name]
+    return AxisForm(" + ".join(terms) + _write_offset(summand), False)
 
 
 def _agrees(form: AxisForm, joint: Sequence[tuple[Sizes, int]]) -> bool:
@@ -127,7 +125,6 @@ def _agrees(form: AxisForm, joint: Sequence[tuple[Sizes, int]]) -> bool:
 def evaluate_form(form: AxisForm, sizes: Sizes) -> int | None:
     """Its value; None: it is not whole."""
     if form.is_dim:
-
         try:
             return parse_dim(form.text).value(sizes)
         except DimError:

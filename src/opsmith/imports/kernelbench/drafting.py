@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from opsmith.imports.kernelbench.axes import AxisForm, Sizes
 from opsmith.imports.kernelbench.examination import Examination, StateFacts, TensorFacts
-from opsmith.imports.kernelbench.sizes import SizePlan
+from opsmith.imports.kernelbench.sizes import AxisPlan
 from opsmith.imports.kernelbench.source import MAKE_ARGUMENTS, MAKE_INPUTS, MODEL, ModuleSource
 from opsmith.problems.constraints import follow_constraints
 from opsmith.problems.dims import Dim, parse_dim
@@ -38,14 +38,14 @@ class ChosenSets:
 class NameChooser:
     """Names of a problem, each once."""
 
-    taken: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
 
     def choose(self, *wishes: str) -> str:
         """The first wish that is a free name, else the last with a number."""
         clean = [re.sub(r"\W", "_", wish) for wish in wishes]
         numbered = (f"{clean[-1]}_{number}" for number in range(2, 1000))
-        name = next(wish for wish in (*clean, *numbered) if is_name(wish) and wish not in self.taken)
-        self.taken.add(name)
+        name = next(wish for wish in (*clean, *numbered) if is_name(wish) and wish not in self.used)
+        self.used.add(name)
         return name
 
 
@@ -53,14 +53,21 @@ class ProblemDraft:
     """One module's problem. `style`: FUNCTIONAL, or LOADED for modules that keep references to their weights."""
 
     def __init__(
-        self, name: str, source: ModuleSource, plan: SizePlan, facts: Examination, sets: ChosenSets, style: str
+        self,
+        name: str,
+        source: ModuleSource,
+        plan: AxisPlan,
+        facts: Examination,
+        sets: ChosenSets,
+        style: str,
+        group: str = "",
     ) -> None:
         self._name, self._source, self._plan, self._facts, self._sets = name, source, plan, facts, sets
-        self._style, self.base = style, sets.base
+        self._style, self.base, self._group = style, sets.base, group
         self._weights = [state for state in facts.state if is_weight(state)]
         self._names = NameChooser({name})
         self.dims = self._choose_dims()
-        self._names.taken |= {*self.dims}
+        self._names.used |= {*self.dims}
         self._following: dict[str, str] = {}  # expression -> the dim that it computes
         self._constraints = [f"{dim} % {grain} == 0" for dim, grain in plan.grains.items() if dim in self.dims]
         self._make_problem()
@@ -79,11 +86,17 @@ class ProblemDraft:
         inputs = self._make_inputs()
         weights = {self._name_weight(state): state for state in self._weights}
         scalars = self._name_constants()
-        arguments = {**{tensor.name: keys for tensor, keys in inputs}, **{name: keys for name, (keys, _) in scalars.items()}}
+        arguments = {
+            **{tensor.name: keys for tensor, keys in inputs},
+            **{name: keys for name, (keys, _) in scalars.items()},
+        }
         outputs = self._make_outputs()
-        tensors = (*(tensor for tensor, _ in inputs), *(self._make_weight(name, state) for name, state in weights.items()))
+        tensors = (
+            *(tensor for tensor, _ in inputs),
+            *(self._make_weight(name, state) for name, state in weights.items()),
+        )
         sizes = self._complete(self._sets.base)
-        is_narrow = {tensor.type.dtype for tensor in tensors} | {output.types[0].dtype for output in outputs}
+        dtypes = {tensor.type.dtype for tensor in tensors} | {output.types[0].dtype for output in outputs}
         problem = Problem(
             tensors,
             (),
@@ -93,11 +106,11 @@ class ProblemDraft:
             shapes={name: self._complete(chosen) for name, chosen in self._sets.shapes.items()},
             reference=self._write_reference(arguments, weights),
             scalars={name: value for name, (_, value) in scalars.items()},
-            accumulation="fp32" if is_narrow & NARROW_FLOATS else "",
+            accumulation="fp32" if dtypes & NARROW_FLOATS else "",
             bench={name: self._complete(chosen) for name, chosen in self._sets.bench.items()},
             constraints=tuple(self._constraints),
         )
-        self.file = ProblemFile(self._name, self._name, problem)
+        self.file = ProblemFile(self._name, self._group or self._name, problem)
         self.provenance = self._describe_origin(arguments, weights)
 
     # -- sizes
@@ -171,7 +184,7 @@ class ProblemDraft:
 
     def _name_weight(self, state: StateFacts) -> str:
         last = state.name.rpartition(".")[2]
-        is_alone = sum(other.name.rpartition(".")[2] == last for other in self._weights) == 1
+        is_alone = sum(weight.name.rpartition(".")[2] == last for weight in self._weights) == 1
         return self._names.choose(*([last] if is_alone else []), state.name)
 
     def _make_weight(self, name: str, state: StateFacts) -> InputTensor:
@@ -196,10 +209,10 @@ class ProblemDraft:
         fixed = {name: size for name, size in self._sets.base.items() if name not in self.dims}
         text = self._source.write_setup(self.dims, fixed, () if needs_inputs else (MAKE_INPUTS,))
         arguments = f"*{MAKE_ARGUMENTS}()" if MAKE_ARGUMENTS in text else ""
-        parts = ["import functools\n", text, f"@functools.cache\ndef make_model():\n    return {MODEL}({arguments})\n"]
+        pieces = ["import functools\n", text, f"@functools.cache\ndef make_model():\n    return {MODEL}({arguments})\n"]
         if needs_inputs:
-            parts.append(f"@functools.cache\ndef make_inputs():\n    return {MAKE_INPUTS}()\n")
-        return "\n".join(parts)
+            pieces.append(f"@functools.cache\ndef make_inputs():\n    return {MAKE_INPUTS}()\n")
+        return "\n".join(pieces)
 
     def _is_computed(self, tensor: TensorFacts) -> bool:
         is_normal = tensor.generator is not None and tensor.generator[0] == "normal"
@@ -271,8 +284,8 @@ def _write_nested(texts: Mapping[Keys, str], head: Keys) -> str:
     """An argument, or the tuple of its parts."""
     if head in texts:
         return texts[head]
-    parts = [_write_nested(texts, (*head, number)) for number in range(_count_children(texts, head))]
-    return f"({', '.join(parts)},)"
+    pieces = [_write_nested(texts, (*head, number)) for number in range(_count_children(texts, head))]
+    return f"({', '.join(pieces)},)"
 
 
 def check_arguments(keys: Sequence[Keys]) -> bool:

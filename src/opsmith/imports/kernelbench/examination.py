@@ -64,13 +64,14 @@ class Examination:
 
 
 def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
-    """Raises ModuleRefusalError and StepError."""
+    """Raises ModuleRefusalError and ModuleFailureError."""
     recorder = FactoryRecorder()
     with recorder:
         first = open_module(source, sizes, CPU, seed=1)
     second = open_module(source, sizes, CPU, seed=2)
     fresh = tuple(_copy_state(instance) for instance in (first, second))
-    inputs = [_describe_input(leaf, recorder) for leaf in first.leaves if isinstance(leaf.value, Tensor)]
+    leaves = [leaf for leaf in first.leaves if isinstance(leaf.value, Tensor)]
+    inputs = [_describe_input(leaf, recorder, _find_shared(leaves, recorder)) for leaf in leaves]
     constants = [leaf for leaf in first.leaves if not isinstance(leaf.value, Tensor)]
     if not inputs:
         raise ModuleRefusalError("it takes no tensor")
@@ -79,12 +80,19 @@ def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
     state = list(_describe_state(first, *fresh))
     if len(state) > MOST_WEIGHTS:
         raise ModuleRefusalError(f"{len(state)} parameters and buffers; expected at most {MOST_WEIGHTS}")
-    warnings = [*_warn_of_changes(first), *_warn_of_lazy_answers(first, second)]
+    warnings = [*_warn_of_changes(first), *_warn_of_lazy_answers(first, second), *_warn_of_repetition(first)]
     return Examination(inputs, constants, state, outputs, warnings)
 
 
-def _describe_input(leaf: Leaf, recorder: FactoryRecorder) -> TensorFacts:
-    return TensorFacts(leaf.keys, _name_dtype(leaf.value), recorder.find_generator(leaf.value))
+def _find_shared(leaves: Sequence[Leaf], recorder: FactoryRecorder) -> frozenset[int]:
+    """The drawn tensors that another input is computed from: they are drawn together."""
+    computed = [leaf.value for leaf in leaves if recorder.find_generator(leaf.value) is None]
+    return frozenset().union(*map(recorder.find_origins, computed))
+
+
+def _describe_input(leaf: Leaf, recorder: FactoryRecorder, shared: frozenset[int]) -> TensorFacts:
+    generator = None if id(leaf.value) in shared else recorder.find_generator(leaf.value)
+    return TensorFacts(leaf.keys, _name_dtype(leaf.value), generator)
 
 
 def _name_dtype(tensor: Tensor) -> str:
@@ -110,13 +118,15 @@ def _copy_structure(value: Any) -> Any:
 
 
 def _describe_outputs(first: Instance, second: Instance) -> list[TensorFacts]:
-    leaves, others = run_copies(first), run_copies(second)
+    leaves, redrawn = run_copies(first), run_copies(second)
     for leaf in leaves:
         if not isinstance(leaf.value, Tensor):
-            raise ModuleRefusalError(f"forward returns {type(leaf.value).__name__}; expected a tensor, or a tuple of them")
+            raise ModuleRefusalError(
+                f"forward returns {type(leaf.value).__name__}; expected a tensor, or a tuple of them"
+            )
     if not leaves:
         raise ModuleRefusalError("forward returns no tensor")
-    if [leaf.value.shape for leaf in leaves] != [leaf.value.shape for leaf in others]:
+    if [leaf.value.shape for leaf in leaves] != [leaf.value.shape for leaf in redrawn]:
         raise ModuleRefusalError("the output's shape depends on data")
     if any(leaf.value.numel() == 0 for leaf in leaves):
         raise ModuleRefusalError("an output of shape with no entries")
@@ -148,12 +158,12 @@ def _copy_state(instance: Instance) -> dict[str, Tensor]:
 
 
 def _describe_state(
-    first: Instance, fresh: Mapping[str, Tensor], other: Mapping[str, Tensor]
+    first: Instance, fresh: Mapping[str, Tensor], redrawn: Mapping[str, Tensor]
 ) -> Iterator[StateFacts]:
     parameters = dict(first.model.named_parameters())
     effects = _find_effects(first)
     for name, tensor in fresh.items():
-        is_constant = name in other and _are_equal(tensor, other[name])
+        is_constant = name in redrawn and _are_equal(tensor, redrawn[name])
         if name in parameters or tensor.dtype in DTYPES:
             yield StateFacts(name, _name_dtype(tensor), name in parameters, is_constant, effects.get(name, True))
 
@@ -166,7 +176,9 @@ def _find_effects(instance: Instance) -> dict[str, bool]:
         instance.model.double()
         instance.arguments = _widen_structure(before)
         plain = _list_tensors(run_copies(instance))
-        effects = {name: _has_effect(instance, name, plain) for name, tensor in saved.items() if tensor.is_floating_point()}
+        effects = {
+            name: _has_effect(instance, name, plain) for name, tensor in saved.items() if tensor.is_floating_point()
+        }
     instance.arguments = before
     instance.model.to(next((tensor.dtype for tensor in saved.values() if tensor.is_floating_point()), torch.float32))
     with torch.no_grad():
@@ -185,12 +197,12 @@ def _widen_structure(value: Any) -> Any:
 
 def _has_effect(instance: Instance, name: str, plain: Sequence[Tensor]) -> bool:
     tensor = instance.state[name]
-    kept = tensor.detach().clone()
+    own = tensor.detach().clone()
     with torch.no_grad():
         generator = torch.Generator().manual_seed(5)
-        tensor.add_(0.25 * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype) * (1 + kept.abs()))
+        tensor.add_(0.25 * torch.randn(tensor.shape, generator=generator, dtype=tensor.dtype) * (1 + own.abs()))
         moved = _list_tensors(run_copies(instance))
-        tensor.copy_(kept)
+        tensor.copy_(own)
     return any(_differs(x, y) for x, y in zip(plain, moved, strict=True))
 
 
@@ -216,15 +228,21 @@ def _warn_of_changes(instance: Instance) -> Iterator[str]:
 
 def _warn_of_lazy_answers(first: Instance, second: Instance) -> Iterator[str]:
     """Answers without work that KernelBench's tolerance lets pass."""
-    outputs, others = (_list_tensors(run_copies(instance)) for instance in (first, second))
+    outputs, redrawn = (_list_tensors(run_copies(instance)) for instance in (first, second))
     answers: Mapping[str, Sequence[Tensor]] = {
         "zeros pass": [torch.zeros_like(output) for output in outputs],
         "ones pass": [torch.ones_like(output) for output in outputs],
-        "the same output passes for different inputs": others,
+        "the same output passes for different inputs": redrawn,
     }
     for words, answer in answers.items():
         if all(_passes(x, y) for x, y in zip(answer, outputs, strict=True)):
             yield f"degenerate: {words}"
+
+
+def _warn_of_repetition(instance: Instance) -> Iterator[str]:
+    outputs = _list_tensors(run_copies(instance))
+    if any(_are_equal(x, y) for number, x in enumerate(outputs) for y in outputs[:number]):
+        yield "two of its outputs are the same"
 
 
 def _passes(answer: Tensor, expected: Tensor) -> bool:

@@ -28,7 +28,7 @@ class ModuleRefusalError(Exception):
     """A module that is no problem; `str(error)` says why."""
 
 
-class StepError(Exception):
+class ModuleFailureError(Exception):
     """A step of the module failed; `error` says how."""
 
     def __init__(self, step: str, error: BaseException) -> None:
@@ -45,13 +45,13 @@ class StepError(Exception):
 
 @contextlib.contextmanager
 def blame_step(step: str) -> Iterator[None]:
-    """Turns what foreign code raises, SystemExit too, into a StepError."""
+    """Turns what foreign code raises, SystemExit too, into a ModuleFailureError."""
     try:
         yield
-    except (ModuleRefusalError, StepError):
+    except (ModuleRefusalError, ModuleFailureError):
         raise
     except (Exception, SystemExit) as error:
-        raise StepError(step, error) from error
+        raise ModuleFailureError(step, error) from error
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,12 @@ class Sample:
 def list_leaves(structure: Any) -> list[Leaf]:
     """The values of nested lists, tuples and mappings, in order."""
     flat, _ = tree_flatten_with_path(structure)
-    return [Leaf(tuple(getattr(key, "idx", getattr(key, "key", None)) for key in path), value) for path, value in flat]
+    return [Leaf(tuple(map(_read_key, path)), value) for path, value in flat]
+
+
+def _read_key(key: Any) -> int | str:
+    index = getattr(key, "idx", None)
+    return index if isinstance(index, int) else str(getattr(key, "key", key))
 
 
 def open_module(source: ModuleSource, sizes: Sizes, device: str, seed: int = 0) -> Instance:
@@ -137,7 +142,7 @@ def make_model(namespace: Mapping[str, Any]) -> nn.Module:
 
 
 def sample_module(source: ModuleSource, sizes: Sizes, device: str) -> Sample:
-    """Raises StepError and ModuleRefusalError."""
+    """Raises ModuleFailureError and ModuleRefusalError."""
     instance = open_module(source, sizes, device)
     counter = FlopCounterMode(display=False)
     with torch.device(device), counter:
@@ -146,25 +151,38 @@ def sample_module(source: ModuleSource, sizes: Sizes, device: str) -> Sample:
     constants = tuple(repr(value) for value in tensors.values() if not isinstance(value, Tensor))
     tensors |= {f"weight {name}": tensor for name, tensor in instance.state.items()}
     tensors |= {f"output {number}": leaf.value for number, leaf in enumerate(list_leaves(outputs))}
-    kept = {label: tensor for label, tensor in tensors.items() if isinstance(tensor, Tensor)}
-    shapes = {label: tuple(tensor.shape) for label, tensor in kept.items()}
-    moved = sum(math.prod(tensor.shape) * tensor.element_size() for tensor in kept.values())
+    arrays = {label: tensor for label, tensor in tensors.items() if isinstance(tensor, Tensor)}
+    shapes = {label: tuple(tensor.shape) for label, tensor in arrays.items()}
+    moved = sum(math.prod(tensor.shape) * tensor.element_size() for tensor in arrays.values())
     return Sample(shapes, constants, counter.get_total_flops(), moved)
 
 
 class FactoryRecorder(TorchFunctionMode):
-    """Remembers which of torch's random generators made a tensor."""
+    """Remembers which of torch's random generators made a tensor, and which of them a computed one depends on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.drawn: dict[int, tuple[Tensor, str, tuple[Any, ...]]] = {}
+        self._origins: dict[int, tuple[Tensor, frozenset[int]]] = {}
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
         word = {torch.randn: "normal", torch.rand: "uniform", torch.randint: "randint"}.get(function)
         if word is not None and isinstance(result, Tensor):
             self.drawn[id(result)] = (result, word, tuple(args))  # the tensor too: its number stays its own
+        elif isinstance(result, Tensor) and id(result) not in self.drawn:
+            self._origins[id(result)] = (result, self._join_origins([args, kwargs]))
         return result
+
+    def _join_origins(self, structure: Any) -> frozenset[int]:
+        tensors = [leaf.value for leaf in list_leaves(structure) if isinstance(leaf.value, Tensor)]
+        return frozenset().union(*(self.find_origins(tensor) for tensor in tensors))
+
+    def find_origins(self, tensor: Tensor) -> frozenset[int]:
+        """The numbers (`id`) of the drawn tensors that it is computed from."""
+        if id(tensor) in self.drawn:
+            return frozenset([id(tensor)])
+        return self._origins[id(tensor)][1] if id(tensor) in self._origins else frozenset()
 
     def find_generator(self, tensor: Tensor) -> tuple[str, tuple[Any, ...]] | None:
         """What made this very tensor; None: it was computed."""

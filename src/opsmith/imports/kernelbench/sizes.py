@@ -1,5 +1,7 @@
-"""Which sizes a module works at: smaller ones, those that may vary, and the shape sets of a problem. A sampler is asked,
-which tells shapes and work at any sizes, or nothing where the module fails."""
+"""Which sizes a module works at: smaller ones, those that may vary, and the shape sets of a problem.
+
+A sampler is asked, which tells shapes and work at any sizes, or nothing where the module fails.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ LEAST_POINTS = 3
 
 
 @dataclass
-class Sampler:
+class ModuleSampler:
     """Samples by sizes; each is taken once."""
 
     take: Callable[[Sizes], Sample | None]
@@ -61,7 +63,7 @@ class WorkLimits:
 # -- smaller sizes
 
 
-def shrink_sizes(sampler: Sampler, sizes: Sizes, limits: WorkLimits, floor: int = FLOOR) -> Sizes:
+def shrink_sizes(sampler: ModuleSampler, sizes: Sizes, limits: WorkLimits, floor: int = FLOOR) -> Sizes:
     """These sizes halved, the largest first, until they are within the limits or nothing can be halved any more."""
     for _ in range(STEPS):
         sample = sampler.sample(sizes)
@@ -74,7 +76,7 @@ def shrink_sizes(sampler: Sampler, sizes: Sizes, limits: WorkLimits, floor: int 
     return sizes
 
 
-def _list_smaller(sampler: Sampler, sizes: Sizes, sample: Sample, floor: int) -> Iterator[Sizes]:
+def _list_smaller(sampler: ModuleSampler, sizes: Sizes, sample: Sample, floor: int) -> Iterator[Sizes]:
     """Sizes at which the module works, in the same form and with less work."""
     names = sorted((name for name in sizes if _can_halve(name, sizes[name], floor)), key=lambda name: -sizes[name])
     single = [(name,) for name in names]
@@ -82,8 +84,8 @@ def _list_smaller(sampler: Sampler, sizes: Sizes, sample: Sample, floor: int) ->
     pairs.sort(key=lambda pair: sizes[pair[0]] != sizes[pair[1]])
     for chosen in [*single, *pairs, *([tuple(names)] if len(names) > 2 else [])]:
         smaller = {name: size // 2 if name in chosen else size for name, size in sizes.items()}
-        other = sampler.sample(smaller)
-        if other is not None and other.form == sample.form and _has_less(other, sample):
+        shrunk = sampler.sample(smaller)
+        if shrunk is not None and shrunk.form == sample.form and _has_less(shrunk, sample):
             yield smaller
 
 
@@ -95,15 +97,15 @@ def is_batch(name: str) -> bool:
     return "batch" in name.lower() or name in ("B", "bs")
 
 
-def _has_less(other: Sample, sample: Sample) -> bool:
-    return (other.bytes_moved, other.operations) < (sample.bytes_moved, sample.operations)
+def _has_less(shrunk: Sample, sample: Sample) -> bool:
+    return (shrunk.bytes_moved, shrunk.operations) < (sample.bytes_moved, sample.operations)
 
 
 # -- sizes that may vary
 
 
 @dataclass(frozen=True)
-class SizePlan:
+class AxisPlan:
     """What sizes mean for a module's tensors."""
 
     dims: tuple[str, ...]
@@ -115,7 +117,7 @@ class SizePlan:
 class SizeVariation:
     """Moves one size after the other, and sees what follows."""
 
-    def __init__(self, sampler: Sampler, base: Sizes) -> None:
+    def __init__(self, sampler: ModuleSampler, base: Sizes) -> None:
         self._sampler, self._base = sampler, dict(base)
         sample = sampler.sample(base)
         assert sample is not None
@@ -123,7 +125,7 @@ class SizeVariation:
         self._points: dict[str, dict[int, Mapping[Axis, int]]] = {}  # name -> size -> lengths
         self._deadline = time.monotonic() + SECONDS
 
-    def plan_sizes(self) -> SizePlan:
+    def plan_sizes(self) -> AxisPlan:
         for name in self._base:
             self._points[name] = self._vary_size(name)
         moving = {name for name in self._base if self._list_moved(name)}
@@ -135,7 +137,9 @@ class SizeVariation:
             dims -= {self._choose_fixed(unfit, dims)}
         ordered = tuple(name for name in self._base if name in dims)
         fixed = tuple(name for name in self._base if name not in dims)
-        return SizePlan(ordered, fixed, axes, {name: grain for name in ordered if (grain := self._find_grain(name)) > 1})
+        return AxisPlan(
+            ordered, fixed, axes, {name: grain for name in ordered if (grain := self._find_grain(name)) > 1}
+        )
 
     def _vary_size(self, name: str) -> dict[int, Mapping[Axis, int]]:
         size = self._base[name]
@@ -143,31 +147,33 @@ class SizeVariation:
         grains = [size + step for step in _GRAINS if step not in _CLOSE]
         sizes = dict.fromkeys([*close, *(size * factor for factor in _FAR), size // 2, *grains])
         points: dict[int, Mapping[Axis, int]] = {}
-        for number, other in enumerate(other for other in sizes if other >= 1 and other != size):
+        for number, varied in enumerate(varied for varied in sizes if varied >= 1 and varied != size):
             if number >= len(close) + 2 and len(points) >= LEAST_POINTS:
                 break
             if len(points) >= LEAST_POINTS and self._is_proportional(name, points):
                 break
             if time.monotonic() > self._deadline:
                 break
-            sample = self._sampler.sample({**self._base, name: other})
+            sample = self._sampler.sample({**self._base, name: varied})
             if sample is not None and sample.form == self._sample.form:
-                points[other] = sample.lengths
+                points[varied] = sample.lengths
         return points
 
     def _is_proportional(self, name: str, points: Mapping[int, Mapping[Axis, int]]) -> bool:
         """Whether every axis that it moves is a multiple of it: more points would say nothing new."""
         size = self._base[name]
         return all(
-            length in (base, Fraction(base * other, size))
+            length in (base, Fraction(base * varied, size))
             for axis, base in self._sample.lengths.items()
-            for other, lengths in points.items()
+            for varied, lengths in points.items()
             for length in [lengths[axis]]
         )
 
     def _list_moved(self, name: str) -> set[Axis]:
         base = self._sample.lengths
-        return {axis for lengths in self._points[name].values() for axis, length in lengths.items() if length != base[axis]}
+        return {
+            axis for lengths in self._points[name].values() for axis, length in lengths.items() if length != base[axis]
+        }
 
     def _moves_input(self, name: str) -> bool:
         return any(label.startswith("input") for label, _ in self._list_moved(name))
@@ -177,11 +183,9 @@ class SizeVariation:
         joint = self._sample_jointly(dims)
         for axis, length in self._sample.lengths.items():
             names = [name for name in self._base if name in dims and axis in self._list_moved(name)]
-            points = {
-                name: [(size, lengths[axis]) for size, lengths in self._points[name].items()] for name in names
-            }
-            form = fit_axis(Variation(length, points), self._base, [(sizes, seen[axis]) for sizes, seen in joint])
-            if form is not None and (form.is_dim or len(names) < 2 or all(map(self._moves_input, names))):
+            points = {name: [(size, lengths[axis]) for size, lengths in self._points[name].items()] for name in names}
+            form = fit_axis(Variation(length, points), self._base, [(sizes, lengths[axis]) for sizes, lengths in joint])
+            if form is not None and all(map(self._moves_input, _list_entangled(form, names))):
                 axes[axis] = form
         return axes, set(self._sample.lengths) - set(axes)
 
@@ -209,22 +213,31 @@ class SizeVariation:
 
     def _find_grain(self, name: str) -> int:
         """What the size must be a multiple of, as far as the samples say."""
-        differences = [abs(other - self._base[name]) for other in self._points[name]]
+        differences = [abs(varied - self._base[name]) for varied in self._points[name]]
         grain = math.gcd(*differences) if differences else 1
         return grain if self._base[name] % grain == 0 else 1
+
+
+def _list_entangled(form: AxisForm, names: Sequence[str]) -> list[str]:
+    """The sizes that a form ties to others by more than a product: they may vary only where an input has them. So the
+    side of a window, or a number of groups, stays what it is."""
+    if form.is_dim:
+        return [name for name in names if f"/{name}" in form.text]
+    return list(names) if len(names) > 1 else []
 
 
 # -- shape sets
 
 
-def choose_sets(sampler: Sampler, plan: SizePlan, base: Sizes, limits: WorkLimits) -> dict[str, Sizes]:
-    """Named sizes at which the module works and every axis is as the plan says: `shapes` for verdicts, without those that
-    fail or repeat others."""
+def choose_sets(sampler: ModuleSampler, plan: AxisPlan, base: Sizes, limits: WorkLimits) -> dict[str, Sizes]:
+    """The sets for verdicts beside the base, by name: the module works there, and every axis is as the plan says."""
     sets = {"tiny": _make_tiny(plan, base), "odd": _move_sizes(plan, base, 0.6), "wide": _move_sizes(plan, base, 1.3)}
     return _keep_sound(sampler, plan, sets, limits, [base])
 
 
-def choose_bench(sampler: Sampler, plan: SizePlan, base: Sizes, large: Sizes, limits: WorkLimits) -> dict[str, Sizes]:
+def choose_bench(
+    sampler: ModuleSampler, plan: AxisPlan, base: Sizes, large: Sizes, limits: WorkLimits
+) -> dict[str, Sizes]:
     """The sets that are timed: small, odd, large."""
     grown = _grow_sizes(sampler, plan, large, limits)
     sets = {"small": dict(base), "odd": _move_sizes(plan, large, 0.8), "large": grown}
@@ -237,12 +250,12 @@ def choose_bench(sampler: Sampler, plan: SizePlan, base: Sizes, large: Sizes, li
     return chosen
 
 
-def _make_tiny(plan: SizePlan, base: Sizes) -> Sizes:
+def _make_tiny(plan: AxisPlan, base: Sizes) -> Sizes:
     tiny = {name: max(plan.grains.get(name, 1), 1) for name in plan.dims}
     return {**base, **tiny}
 
 
-def _move_sizes(plan: SizePlan, base: Sizes, factor: float) -> Sizes:
+def _move_sizes(plan: AxisPlan, base: Sizes, factor: float) -> Sizes:
     """Sizes near these times the factor, odd where a dim may be."""
     moved = {}
     for name in plan.dims:
@@ -252,7 +265,7 @@ def _move_sizes(plan: SizePlan, base: Sizes, factor: float) -> Sizes:
     return {**base, **moved}
 
 
-def _grow_sizes(sampler: Sampler, plan: SizePlan, sizes: Sizes, limits: WorkLimits) -> Sizes:
+def _grow_sizes(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: WorkLimits) -> Sizes:
     """Doubled, the smallest first, as long as they stay within the limits."""
     grown = dict(sizes)
     for name in sorted(plan.dims, key=lambda name: grown[name]):
@@ -262,17 +275,17 @@ def _grow_sizes(sampler: Sampler, plan: SizePlan, sizes: Sizes, limits: WorkLimi
 
 
 def _keep_sound(
-    sampler: Sampler, plan: SizePlan, sets: Mapping[str, Sizes], limits: WorkLimits, others: Sequence[Sizes]
+    sampler: ModuleSampler, plan: AxisPlan, sets: Mapping[str, Sizes], limits: WorkLimits, used: Sequence[Sizes]
 ) -> dict[str, Sizes]:
     chosen: dict[str, Sizes] = {}
     for name, sizes in sets.items():
         sound = _find_sound(sampler, plan, sizes, limits)
-        if sound is not None and sound not in [*others, *chosen.values()]:
+        if sound is not None and sound not in [*used, *chosen.values()]:
             chosen[name] = sound
     return chosen
 
 
-def _find_sound(sampler: Sampler, plan: SizePlan, sizes: Sizes, limits: WorkLimits) -> Sizes | None:
+def _find_sound(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: WorkLimits) -> Sizes | None:
     """These sizes, or larger ones where the module needs them."""
     for factor in (1, 2, 3, 4, 8, 16):
         larger = {name: size * factor if name in plan.dims else size for name, size in sizes.items()}
@@ -286,7 +299,7 @@ def _find_sound(sampler: Sampler, plan: SizePlan, sizes: Sizes, limits: WorkLimi
     return None
 
 
-def agrees_with_plan(plan: SizePlan, sample: Sample, sizes: Sizes) -> bool:
+def agrees_with_plan(plan: AxisPlan, sample: Sample, sizes: Sizes) -> bool:
     lengths = sample.lengths
     return lengths.keys() == plan.axes.keys() and all(
         evaluate_form(form, sizes) == lengths[axis] for axis, form in plan.axes.items()

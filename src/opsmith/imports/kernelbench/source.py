@@ -15,11 +15,15 @@ from opsmith.imports.foreign_code import CodeRefusalError, parse_foreign_code
 from opsmith.problems.files.entries import RESERVED
 
 MODEL, MAKE_INPUTS, MAKE_ARGUMENTS = "Model", "get_inputs", "get_init_inputs"
-PACKAGES = frozenset("torch math numpy einops typing functools itertools collections dataclasses __future__".split())
+PACKAGES = frozenset(
+    ["torch", "math", "numpy", "einops", "typing", "functools", "itertools", "collections", "dataclasses", "__future__"]
+)
 _OPTIONAL = ("einops",)
 _DENIED_MODULES = ("torch.hub", "torch.utils.cpp_extension", "torch.distributed", "torch.multiprocessing")
-_DENIED_NAMES = frozenset("open exec eval compile __import__ input breakpoint".split())
-_PURE_CALLS = frozenset("int float bool tuple list range len min max sum abs round pow".split())
+_DENIED_NAMES = frozenset(["open", "exec", "eval", "compile", "__import__", "input", "breakpoint"])
+_PURE_CALLS = frozenset(
+    ["int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum", "abs", "round", "pow"]
+)
 _LARGEST = 2**31 - 1
 
 
@@ -61,11 +65,12 @@ class ModuleSource:
         return _replace_places(self.tree, places)
 
     def write_setup(self, dims: Sequence[str], fixed: Mapping[str, int], dropped: Sequence[str] = ()) -> str:
-        """The code that data and reference of a problem share: the file's, with these constants left to the dims, others
-        at the given values, and without some of its functions."""
-        places: dict[tuple[int, int], ast.expr] = {c.place: ast.Name(c.name) for c in self._choose(dims)}
-        changed = {c.name: fixed[c.name] for c in self._choose(fixed) if fixed[c.name] != c.value}
-        places |= {c.place: ast.Constant(changed[c.name]) for c in self._choose(changed)}
+        """The code that data and reference of a problem share: the file's, with these constants left to the dims, those
+        of `fixed` at other values, and without some of its functions."""
+        places: dict[tuple[int, int], ast.expr] = {}
+        places |= {constant.place: ast.Name(constant.name) for constant in self._choose(dims)}
+        changed = [constant for constant in self._choose(fixed) if fixed[constant.name] != constant.value]
+        places |= {constant.place: ast.Constant(fixed[constant.name]) for constant in changed}
         tree = _replace_places(self.tree, places)
         rows = self.text.splitlines()
         pairs = [pair for pair in zip(self.tree.body, tree.body, strict=True) if _name_of(pair[0]) not in dropped]
@@ -150,8 +155,8 @@ def _list_modules(node: ast.AST) -> Iterator[str]:
 def _check_module(module: str, line: int) -> None:
     package = module.partition(".")[0]
     if package not in PACKAGES:
-        known = ", ".join(sorted(PACKAGES - {"__future__"}))
-        raise CodeRefusalError(f"line {line}: imports {module}; expected {known}")
+        names = ", ".join(sorted(PACKAGES - {"__future__"}))
+        raise CodeRefusalError(f"line {line}: imports {module}; expected {names}")
     if package in _OPTIONAL and find_spec(package) is None:
         raise CodeRefusalError(f"line {line}: imports {package}, which is not installed here")
     _check_denied(module, line)
@@ -240,7 +245,11 @@ class _Replacer(ast.NodeTransformer):
                 return ast.copy_location(self._places[node.lineno, node.col_offset], node)
         return super().generic_visit(node)
 
-    visit_FunctionDef = visit_ClassDef = lambda self, node: node  # noqa: E731 - as NodeTransformer wants it
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
 
 
 def _replace_places(tree: ast.Module, places: Mapping[tuple[int, int], ast.expr]) -> ast.Module:
@@ -272,8 +281,8 @@ def _write_statement(old: ast.stmt, new: ast.stmt, rows: Sequence[str]) -> str:
         return ""
     if _is_assignment(old):
         text = ast.unparse(new)
-        left, _, right = text.partition(" = ")
-        is_same = left.strip("()") == right.strip("()") or left.partition(":")[0] == right
+        target, _, value = text.partition(" = ")
+        is_same = target.strip("()") == value.strip("()") or target.partition(":")[0] == value
         return "" if is_same else text
     decorators = [node.lineno for node in getattr(old, "decorator_list", [])]
     return "\n".join(rows[min([old.lineno, *decorators]) - 1 : old.end_lineno])
