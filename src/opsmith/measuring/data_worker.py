@@ -47,10 +47,13 @@ class MixedDraw(NativeDraw):
         return self.mixed, widen_data(self.problem, self.mixed, make_seed(self.seed_text))
 
 
+def encode_draws(text: str, sizes: Sizes, count: int) -> bytes:
+    """Some draws of a task at these sizes, in the form of a trial. Raises TaskFault."""
+    return NativeTrialData(_make_draws(text, sizes, count), False, make_trials(text).options).encoded_inputs
+
+
 def _draw_inputs(task: Task, request: Answer) -> Answer:
-    """All draws in the form of a trial."""
-    draws = _make_draws(task.text, _read_sizes(request), request["draws"])
-    return {"blobs": [NativeTrialData(draws, False, make_trials(task.text).options).encoded_inputs]}
+    return {"blobs": [encode_draws(task.text, _read_sizes(request), request["draws"])]}
 
 
 def _check_outputs(task: Task, request: Answer) -> Answer:
