@@ -6,15 +6,27 @@ chained ratio is claimed by the same rule as any other, with both intervals made
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from opsmith.measuring.claims import Claim, explain_refusal, judge_ratio
 from opsmith.measuring.intervals import Interval, chain_ratios
-from opsmith.measuring.measure import TRUSTED_ERROR, SpeedReport
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, withhold_ratio
-from opsmith.measuring.torch_partners import TorchFigure
+from opsmith.measuring.measure import TRUSTED_ERROR, SpeedRequest
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, withhold_ratio
+from opsmith.measuring.torch_partners import TorchFigure, TorchRequest, measure_torch
 
 _SAME = Interval(1.0, 1.0, 1.0)  # of the plain program to itself
+
+
+def chain_to_torch(request: SpeedRequest, reports: Sequence[SpeedReport], partner: str) -> list[SpeedReport]:
+    """The reports of a request with ratios to `partner`, which is timed now. Raises BusyError."""
+    if not any(report.measurement.time for report in reports):
+        return [chain_report(report, partner, TorchFigure(reason=report.measurement.reason)) for report in reports]
+    timed = TorchRequest(request.task, request.shape_sets, (partner,), request.grade, request.seed)
+    comparisons = measure_torch(timed)
+    return [
+        chain_report(report, partner, comparisons[report.measurement.shape_set].figures[partner]) for report in reports
+    ]
 
 
 def chain_report(report: SpeedReport, partner: str, figure: TorchFigure) -> SpeedReport:

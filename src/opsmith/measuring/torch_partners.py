@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opsmith.devices.lease import WAIT_S, lease_device
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.pairs import compare_times, estimate_median
 from opsmith.measuring.record import MeasuringGrade
@@ -25,6 +26,7 @@ from opsmith.records import Task
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
 from opsmith.running.sandbox import readable_by_workers
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
+from opsmith.running.turnstile import CPU
 from opsmith.targets import Build, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
 from opsmith.targets.protocols import Stating, Timed
@@ -96,7 +98,8 @@ class _Answers:
 
 
 def measure_torch(request: TorchRequest) -> dict[str, TorchComparison]:
-    """One comparison for each shape set. Raises nothing for a task, whatever its reference does."""
+    """One comparison for each shape set, on a processor that is leased meanwhile. Raises BusyError; nothing for a task,
+    whatever its reference does."""
     target = get_target(request.task.target)
     if not isinstance(target, Timed) or not isinstance(target, Stating):
         return _withhold_all(request, f"programs of target {request.task.target} cannot be timed here")
@@ -134,8 +137,9 @@ def _time_build(request: TorchRequest, build: Build) -> dict[str, TorchCompariso
         file_bytes=256 << 20,
         open_files=256,
     )
-    result = run_commands(_write_order(request, build, partners), limits)
-    return _read_answers(request, lacking, result)
+    with lease_device(CPU, f"measure torch at {request.task.id}", WAIT_S):
+        result = run_commands(_write_order(request, build, partners), limits)
+    return read_answers(request, lacking, result)
 
 
 def _write_order(request: TorchRequest, build: Build, partners: Sequence[str]) -> CommandOrder:
@@ -206,9 +210,10 @@ def _find_programs() -> list[Path]:
 # -- what the process answered
 
 
-def _read_answers(
+def read_answers(
     request: TorchRequest, lacking: Mapping[str, str], result: CommandResult | CommandFailure
 ) -> dict[str, TorchComparison]:
+    """What was said of each shape set. `lacking`: why partners were not asked for."""
     if isinstance(result, CommandFailure):
         return _withhold_all(request, result.reason)
     silence = _explain_silence(result)

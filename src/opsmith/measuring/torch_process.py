@@ -109,7 +109,7 @@ class _Function:
 
 
 def time_shape(order: TorchOrder, name: str, number: int) -> dict[str, Any]:
-    """`times`, in ns of one call by side and round, and `reasons`, why a side has none. Raises TaskFault, ValueError."""
+    """`times`, ns of one call by side and round, and `reasons`, why a side has none. Raises TaskFault, ValueError."""
     torch.set_num_threads(order.threads)
     trials = make_trials(order.text)
     problem, sizes = trials.data.problem, dict(order.shape_sets[name])
