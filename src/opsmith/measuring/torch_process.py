@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from opsmith.measuring.data_worker import encode_draws
+from opsmith.measuring.data_worker import encode_draw
 from opsmith.measuring.schedule import MOST_SLOTS, Side, Turn, choose_slot_count
 from opsmith.measuring.slots import InputMixer, SlotLayout
 from opsmith.measuring.timed_process import PLACE, ProgramCaller
@@ -128,10 +128,9 @@ def time_shape(order: TorchOrder, name: str, number: int) -> dict[str, Any]:
 
 
 def _draw_inputs(problem: Problem, text: str, sizes: Mapping[str, int]) -> tuple[SlotLayout, InputMixer]:
-    encoded = encode_draws(text, tuple(sorted(sizes.items())), DRAWS)
-    trial, arrays = read_inputs(memoryview(encoded))
-    layout = SlotLayout(trial.draws[0])
-    return layout, InputMixer(problem, layout, [[bytes(array) for array in draw] for draw in arrays])
+    trials = [read_inputs(memoryview(encode_draw(text, sizes, seed))) for seed in range(DRAWS)]
+    layout = SlotLayout(trials[0][0].draws[0])
+    return layout, InputMixer(problem, layout, sizes, [[bytes(array) for array in draw] for _, (draw,) in trials])
 
 
 def _bind_slot(
@@ -217,7 +216,7 @@ def _time_rounds(
 
 
 def _make_turn(slots: Sequence[int], input_seed: int, number: int) -> Turn:
-    return Turn(number, Side.PROGRAM, tuple(slots), input_seed, frozenset(), frozenset())
+    return Turn(number, Side.PROGRAM, tuple(slots), input_seed, (number + WARM_UPS) * len(slots))
 
 
 def _count_slots(callees: Mapping[str, TimedCallee], layout: SlotLayout) -> int:
