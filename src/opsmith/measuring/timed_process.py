@@ -38,7 +38,7 @@ def serve_timed(fds: Sequence[int], sandbox: Sandbox) -> None:
     die_of_signals()
     confine_candidate(sandbox, (), request["threads"])
     try:
-        caller = _Caller(request, fds[2:], arena.view_blobs([CAPACITY])[0])
+        caller = ProgramCaller(request, fds[2:], arena.view_blobs([CAPACITY])[0])
     except (OSError, AttributeError) as error:
         write_frame(fd, BROKEN + str(error).encode(errors="replace")[:1000])
         return
@@ -47,10 +47,12 @@ def serve_timed(fds: Sequence[int], sandbox: Sandbox) -> None:
         write_frame(fd, PLACE.pack(caller.time_calls(message)))
 
 
-class _Caller:
+class ProgramCaller:
     """The loaded programs and the loop that calls them."""
 
     def __init__(self, request: Mapping[str, Any], artefacts: Sequence[int], memory: memoryview) -> None:
+        """`request`: `artefacts`, the names of what the descriptors are of; `sides`, the programs; `places`, `numbers`
+        and `threads`. Raises OSError or AttributeError where one cannot be loaded."""
         paths = {name: f"/proc/self/fd/{fd}" for name, fd in zip(request["artefacts"], artefacts, strict=True)}
         self._driver = ctypes.CDLL(paths.pop(DRIVER), mode=_LOCAL)[TIME_CALLS]
         self._driver.restype = ctypes.c_int64
