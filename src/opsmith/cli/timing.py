@@ -12,6 +12,8 @@ import typer
 
 from opsmith.cli.options import (
     AsJson,
+    Out,
+    StoreUrl,
     TargetName,
     TargetOptions,
     TrustTasks,
@@ -34,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
-    task: Annotated[str, typer.Argument(metavar="TASK", help="An id or a file.")],
+    name: Annotated[str, typer.Argument(metavar="TASK|RUN", help="A task's id or file, or a run.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the task's own.")] = None,
     against: Annotated[
         str | None, typer.Option(metavar="plain|FILE", help="The partner; default: plain, the task's own program.")
@@ -48,23 +50,33 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Written if it is not there, else compared with.")
     ] = None,
+    is_again: Annotated[bool, typer.Option("--again", help="Of a run: also what is stored already.")] = False,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
     target: TargetName = None,
     option: TargetOptions = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time a right program beside a partner.
+    """Time a right program beside a partner, or what a run solved beside the tasks' own programs.
 
-    The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Exit code 0: all was
-    measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
+    The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Figures of a run's
+    programs are stored there. Where a simulator or a cost model runs programs, their cycles are counted. Exit code 0:
+    all was measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
     """
+    from opsmith.cli.timing_runs import choose_run, measure_run
+
+    if (run := choose_run(name, (out, url))) is not None:
+        of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "target": target}
+        _refuse_options(run, of_tasks | {"option": option})
+        raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.measure import measure_program
     from opsmith.suites import load_tasks
 
-    (chosen, *surplus) = load_tasks((task,), target, read_target_options(option))
+    (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
     if surplus:
-        raise UsageError(f"measure: {task} names {len(surplus) + 1} tasks; expected one")
+        raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
     request = _make_request(chosen, impl, against, shapes, is_full)
     reports = []
     with (
@@ -79,6 +91,14 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     _print_reports(request, reports, changes, as_json)
     is_missing = any(report.measurement.reason for report in reports)
     raise typer.Exit(int(is_missing or any(change.is_regression for change in changes)))
+
+
+def _refuse_options(run: str, options: dict[str, object]) -> None:
+    for name, value in options.items():
+        if value:
+            raise UsageError(
+                f"--{name}: given with a run ({run}); expected it with a task: a run's programs are stored"
+            )
 
 
 def _make_request(task: Task, impl: Path | None, against: str | None, shapes: str, is_full: bool) -> SpeedRequest:

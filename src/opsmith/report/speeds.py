@@ -9,28 +9,44 @@ from rich.table import Table
 from opsmith.measuring.baseline import SpeedChange
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.record import SpeedMeasurement, SpeedReport, TimeUnit
+from opsmith.records import printable
 from opsmith.report.tables import make_table
+from opsmith.store.measurements import StoredSpeed
 
 NOTHING = "-"
+_FIGURES = ("time", "GB/s", "GFLOP/s", "share of the limit")
+_COLUMNS = ("shape set", *_FIGURES, "ratio", "claim")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
 
 
 def tabulate_speeds(reports: Sequence[SpeedReport]) -> Table:
     """A row for each shape set."""
-    figures = ("time", "GB/s", "GFLOP/s", "share of the limit")
-    grid = make_table("shape set", *figures, "ratio", "claim", right=figures)
+    grid = make_table(*_COLUMNS, right=_FIGURES)
     for report in reports:
-        measurement, share = report.measurement, report.share
-        grid.add_row(
-            f"{measurement.shape_set} ({write_sizes(measurement)})",
-            write_duration(measurement),
-            NOTHING if share is None else write_figure(share.gbytes),
-            NOTHING if share is None else write_figure(share.gflops),
-            NOTHING if share is None or share.share is None else f"{100 * share.share.value:.0f} %",
-            write_ratio(measurement),
-            _write_claim(measurement),
-        )
+        grid.add_row(*_list_cells(report))
     return grid
+
+
+def tabulate_run_speeds(speeds: Sequence[StoredSpeed]) -> Table:
+    """A row for each task and shape set of a run."""
+    grid = make_table("task", *_COLUMNS, right=_FIGURES)
+    for speed in speeds:
+        grid.add_row(printable(speed.task), *_list_cells(speed.report))
+    return grid
+
+
+def _list_cells(report: SpeedReport) -> tuple[str, ...]:
+    measurement, share = report.measurement, report.share
+    sizes = write_sizes(measurement)
+    return (
+        f"{measurement.shape_set} ({sizes})" if sizes else measurement.shape_set,
+        write_duration(measurement),
+        NOTHING if share is None else write_figure(share.gbytes),
+        NOTHING if share is None else write_figure(share.gflops),
+        NOTHING if share is None or share.share is None else f"{100 * share.share.value:.0f} %",
+        write_ratio(measurement),
+        _write_claim(measurement),
+    )
 
 
 def list_notes(reports: Iterable[SpeedReport]) -> list[str]:
