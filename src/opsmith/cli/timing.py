@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from opsmith.measuring.measure import SpeedRequest, TimedProgram
     from opsmith.measuring.record import SpeedReport
     from opsmith.records import Task
+
+_TORCH = ("eager", "compile")  # partners that have times only
 
 
 def add_to(app: typer.Typer) -> None:
@@ -72,11 +75,15 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.measure import measure_program
+    from opsmith.measuring.orders import is_counted, is_timed
     from opsmith.suites import load_tasks
 
     (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
     if surplus:
         raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
+    if is_counted(chosen) and not is_timed(chosen):
+        heading, counted = _count_cycles(chosen, impl, against, shapes, is_full, trust_tasks)
+        raise typer.Exit(_say_reports(heading, counted, baseline, as_json))
     request = _make_request(chosen, impl, against, shapes, is_full)
     reports = []
     with (
@@ -87,10 +94,25 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         for report in measure_program(room, pool.verify, request):
             tell(f"{chosen.id}: measured at {report.measurement.shape_set}")
             reports.append(report)
+    heading = _Heading(chosen.id, request.grade.value, request.device.name)
+    raise typer.Exit(_say_reports(heading, reports, baseline, as_json))
+
+
+@dataclass(frozen=True)
+class _Heading:
+    """What stands above the figures."""
+
+    task: str
+    grade: str
+    machine: str | None  # the processor, or what is simulated
+
+
+def _say_reports(heading: _Heading, reports: list[SpeedReport], baseline: Path | None, as_json: bool) -> int:
+    """The exit code."""
     changes = _compare_with(baseline, reports)
-    _print_reports(request, reports, changes, as_json)
+    _print_reports(heading, reports, changes, as_json)
     is_missing = any(report.measurement.reason for report in reports)
-    raise typer.Exit(int(is_missing or any(change.is_regression for change in changes)))
+    return int(is_missing or any(change.is_regression for change in changes))
 
 
 def _refuse_options(run: str, options: dict[str, object]) -> None:
@@ -108,10 +130,7 @@ def _make_request(task: Task, impl: Path | None, against: str | None, shapes: st
     from opsmith.measuring.record import MeasuringGrade
 
     shape_sets = choose_timed_sets(task, [name for name in shapes.split(",") if name])
-    source = read_text(impl) if impl else task.impl
-    if source is None:
-        raise UsageError(f"measure: task {task.id} has no program of its own; try: --impl FILE")
-    device = describe_device()
+    source, device = _read_source(task, impl), describe_device()
     return SpeedRequest(
         task,
         TimedProgram(source, "program"),
@@ -122,6 +141,35 @@ def _make_request(task: Task, impl: Path | None, against: str | None, shapes: st
         load_peaks(device.digest),
         secrets.randbits(48),
     )
+
+
+def _read_source(task: Task, impl: Path | None) -> str:
+    source = read_text(impl) if impl else task.impl
+    if source is None:
+        raise UsageError(f"measure: task {task.id} has no program of its own; try: --impl FILE")
+    return source
+
+
+def _count_cycles(
+    task: Task, impl: Path | None, against: str | None, shapes: str, is_full: bool, trust_tasks: bool
+) -> tuple[_Heading, list[SpeedReport]]:
+    """The cycles of a program that is simulated, at the task's own sizes."""
+    from opsmith.measuring.cycles import BASE, CycleRequest, measure_cycles
+    from opsmith.measuring.record import MeasuringGrade
+
+    if shapes not in ("", BASE):
+        raise UsageError(f"--shapes {shapes}: cycles of task {task.id} are counted at its own sizes only: {BASE}")
+    if against in _TORCH:
+        raise UsageError(
+            f"--against {against}: programs of target {task.target} are simulated; expected plain or a FILE"
+        )
+    source = _read_source(task, impl)
+    partner = _choose_partner(task, source, against)
+    named = None if partner is None else (partner.name, partner.source)
+    request = CycleRequest(task, source, named, MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN)
+    with make_pool(1, trust_tasks, None, None) as pool:
+        report = measure_cycles(pool.verify, pool.cost, request)
+    return _Heading(task.id, request.grade.value, report.measurement.device), [report]
 
 
 def _choose_partner(task: Task, source: str, against: str | None) -> TimedProgram | None:
@@ -153,29 +201,27 @@ def _compare_with(baseline: Path | None, reports: list[SpeedReport]) -> list[Spe
     return []
 
 
-def _print_reports(
-    request: SpeedRequest, reports: list[SpeedReport], changes: list[SpeedChange], as_json: bool
-) -> None:
+def _print_reports(heading: _Heading, reports: list[SpeedReport], changes: list[SpeedChange], as_json: bool) -> None:
     from opsmith.report.speeds import list_notes, tabulate_changes, tabulate_speeds
     from opsmith.report.tables import open_console
 
     if as_json:
-        print(json.dumps(_write_json(request, reports, changes), indent=1))
+        print(json.dumps(_write_json(heading, reports, changes), indent=1))
         return
     console = open_console()
-    console.print(f"{request.task.id}, {request.grade.value} grade, on {request.device.name}", markup=False)
+    console.print(f"{heading.task}, {heading.grade} grade, on {heading.machine}", markup=False)
     console.print(tabulate_speeds(reports), *([tabulate_changes(changes)] if changes else []))
-    for line in (*list_notes(reports), *dict.fromkeys(report.measurement.flags for report in reports)):
+    for line in (*list_notes(reports), *filter(None, dict.fromkeys(report.measurement.flags for report in reports))):
         console.print(line, markup=False)
 
 
-def _write_json(request: SpeedRequest, reports: list[SpeedReport], changes: list[SpeedChange]) -> dict[str, Any]:
+def _write_json(heading: _Heading, reports: list[SpeedReport], changes: list[SpeedChange]) -> dict[str, Any]:
     from opsmith.measuring.record import write_report
     from opsmith.records import to_json
 
     return {
-        "task": request.task.id,
-        "cpu": request.device.name,
+        "task": heading.task,
+        "cpu": heading.machine,
         "measurements": [write_report(report) for report in reports],
         "changes": [
             {

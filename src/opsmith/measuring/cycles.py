@@ -58,15 +58,14 @@ def measure_cycles(verify: Verify, count: CountCycles, request: CycleRequest) ->
     cycles, reason = _count_right(verify, count, request.task, request.source)
     if cycles is None:
         return SpeedReport(replace(planned, reason=f"the program {reason}"), None)
-    measured = replace(planned, time=cycles)
     if request.partner is None:
-        return SpeedReport(replace(measured, reason=""), None)
+        return SpeedReport(replace(planned, time=cycles, reason=""), None)
     name, source = request.partner
     partner, reason = _count_right(verify, count, request.task, source)
     if partner is None:
-        return SpeedReport(replace(measured, reason=f"the partner {name} {reason}"), None)
+        return SpeedReport(replace(planned, time=cycles, reason=f"the partner {name} {reason}"), None)
     ratio = SpeedRatio(name, _as_point(partner.value / cycles.value))
-    return SpeedReport(replace(measured, reason="", sought_partner="", ratio=ratio), None)
+    return SpeedReport(replace(planned, time=cycles, reason="", sought_partner="", ratio=ratio), None)
 
 
 def _count_right(verify: Verify, count: CountCycles, task: Task, source: str) -> tuple[Interval | None, str]:
