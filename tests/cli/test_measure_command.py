@@ -43,7 +43,8 @@ def test_a_program_that_is_simulated_has_its_cycles_beside_its_task_s_own(
     program.write_text(f"# the same\n{task.impl}", "utf-8")
     done = opsmith("measure", "index_0", "--impl", str(program), "--json")
     (row,) = json.loads(done.out)["measurements"]
-    assert (done.code, row["unit"], row["device"], row["shape_set"]) == (0, "cycles", "emulated:step", "base")
+    assert (done.code, row["unit"], row["shape_set"]) == (0, "cycles", "base")
+    assert row["device"].startswith("emulated:step-")
     cycles = opsmith("cost", "index_0", "--json")
     assert row["time"]["value"] == json.loads(cycles.out)["cycles"]
     assert row["ratio"]["precise"] == {"value": 1.0, "low": 1.0, "high": 1.0}

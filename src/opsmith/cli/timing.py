@@ -61,7 +61,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time a right program beside a partner, or what a run solved beside the tasks' own programs.
+    """Time a right program, or what a run solved, beside a partner.
 
     The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Figures of a run's
     programs are stored there. Where a simulator or a cost model runs programs, their cycles are counted. Exit code 0:

@@ -41,7 +41,7 @@ class CycleRequest:
             problem=target.problem_digest(self.task) if isinstance(target, Portable) else self.task.digest,
             shape_set=BASE,
             sizes=dict(target.find_problem(self.task).base_sizes) if isinstance(target, Stating) else {},
-            device=f"{_EMULATED}:{target.name}",
+            device=f"{_EMULATED}:{target.verifier}",
             protocol=CYCLES_PROTOCOL,
             flags="",
             grade=self.grade,
