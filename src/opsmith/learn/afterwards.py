@@ -21,9 +21,11 @@ def list_solved_programs(store: Store, run: str, own: Sequence[Task]) -> list[Ri
     `own`: tasks with the programs of their files, which a store does not have; a solution of another task is measured
     alone.
     """
-    known = {task.digest: task for task in own}
+    task_by_digest = {task.digest: task for task in own}
     return [
-        RightProgram(known.get(earned.experience.task.digest, earned.experience.task), earned.experience.source, sample)
+        RightProgram(
+            task_by_digest.get(earned.experience.task.digest, earned.experience.task), earned.experience.source, sample
+        )
         for earned in store.read_experiences(run)
         if (sample := earned.sample) is not None
     ]
