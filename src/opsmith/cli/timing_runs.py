@@ -126,14 +126,11 @@ def _list_latest(store: Store, run: str, grade: MeasuringGrade) -> list[StoredSp
 
 def _print_speeds(run: str, speeds: Sequence[StoredSpeed], as_json: bool) -> None:
     from opsmith.measuring.record import write_report
-    from opsmith.report.speeds import list_notes, tabulate_run_speeds
+    from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import open_console
 
     if as_json:
         rows = [{"task": speed.task, "sample": speed.sample} | write_report(speed.report) for speed in speeds]
         print(json.dumps({"run": run, "measurements": rows}, indent=1))
         return
-    console = open_console()
-    console.print(tabulate_run_speeds(speeds))
-    for line in list_notes(speed.report for speed in speeds):
-        console.print(line, markup=False)
+    print_speeds(open_console(), speeds)
