@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from opsmith.measuring.record import SpeedReport
     from opsmith.records import Task
 
-_TORCH = ("eager", "compile")  # partners that have times only
-
 
 def add_to(app: typer.Typer) -> None:
     app.command(name="measure")(measure_speed)
@@ -42,7 +40,11 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     name: Annotated[str, typer.Argument(metavar="TASK|RUN", help="A task's id or file, or a run.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the task's own.")] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="plain|FILE", help="The partner; default: plain, the task's own program.")
+        str | None,
+        typer.Option(
+            metavar="plain|eager|compile|FILE",
+            help="The partner: the task's own program (the default), torch, torch.compile, or another program.",
+        ),
     ] = None,
     shapes: Annotated[
         str, typer.Option(metavar="NAME,...", help="Shape sets; default: those of `bench` in the task's file.")
@@ -63,9 +65,10 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
 ) -> None:
     """Time a right program, or what a run solved, beside a partner.
 
-    The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Figures of a run's
-    programs are stored there. Where a simulator or a cost model runs programs, their cycles are counted. Exit code 0:
-    all was measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
+    The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Torch is timed beside
+    the task's own program, in a process without the program, and the ratios are multiplied. Figures of a run's programs
+    are stored there. Where a simulator or a cost model runs programs, their cycles are counted. Exit code 0: all was
+    measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
     """
     from opsmith.cli.timing_runs import choose_run, measure_run
 
@@ -73,8 +76,6 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "target": target}
         _refuse_options(run, of_tasks | {"option": option})
         raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
-    from opsmith.measuring.loop import TimingRoom
-    from opsmith.measuring.measure import measure_program
     from opsmith.measuring.orders import is_counted, is_timed
     from opsmith.suites import load_tasks
 
@@ -85,15 +86,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         heading, counted = _count_cycles(chosen, impl, against, shapes, is_full, trust_tasks)
         raise typer.Exit(_say_reports(heading, counted, baseline, as_json))
     request = _make_request(chosen, impl, against, shapes, is_full)
-    reports = []
-    with (
-        show_progress("it is measured") as tell,
-        make_pool(1, trust_tasks, None, None) as pool,
-        TimingRoom() as room,
-    ):
-        for report in measure_program(room, pool.verify, request):
-            tell(f"{chosen.id}: measured at {report.measurement.shape_set}")
-            reports.append(report)
+    reports = _time_program(request, against, trust_tasks)
     heading = _Heading(chosen.id, request.grade.value, request.device.name)
     raise typer.Exit(_say_reports(heading, reports, baseline, as_json))
 
@@ -105,6 +98,27 @@ class _Heading:
     task: str
     grade: str
     machine: str | None  # the processor, or what is simulated
+
+
+def _time_program(request: SpeedRequest, against: str | None, trust_tasks: bool) -> list[SpeedReport]:
+    from opsmith.measuring.chaining import chain_to_torch
+    from opsmith.measuring.loop import TimingRoom
+    from opsmith.measuring.measure import measure_program
+    from opsmith.measuring.torch_partners import PARTNERS
+
+    reports = []
+    with (
+        show_progress("it is measured") as tell,
+        make_pool(1, trust_tasks, None, None) as pool,
+        TimingRoom() as room,
+    ):
+        for report in measure_program(room, pool.verify, request):
+            tell(f"{request.task.id}: measured at {report.measurement.shape_set}")
+            reports.append(report)
+        if against in PARTNERS:
+            tell(f"{request.task.id}: torch is timed")
+            reports = chain_to_torch(request, reports, against)
+    return reports
 
 
 def _say_reports(heading: _Heading, reports: list[SpeedReport], baseline: Path | None, as_json: bool) -> int:
@@ -156,10 +170,11 @@ def _count_cycles(
     """The cycles of a program that is simulated, at the task's own sizes."""
     from opsmith.measuring.cycles import BASE, CycleRequest, measure_cycles
     from opsmith.measuring.record import MeasuringGrade
+    from opsmith.measuring.torch_partners import PARTNERS
 
     if shapes not in ("", BASE):
         raise UsageError(f"--shapes {shapes}: cycles of task {task.id} are counted at its own sizes only: {BASE}")
-    if against in _TORCH:
+    if against in PARTNERS:
         raise UsageError(
             f"--against {against}: programs of target {task.target} are simulated; expected plain or a FILE"
         )
@@ -173,13 +188,14 @@ def _count_cycles(
 
 
 def _choose_partner(task: Task, source: str, against: str | None) -> TimedProgram | None:
-    """None: the task's own program was asked for, and nobody beside it."""
+    """None: the task's own program was asked for, and nobody beside it; torch is compared with the task's own."""
     from opsmith.measuring.measure import PLAIN, TimedProgram
+    from opsmith.measuring.torch_partners import PARTNERS
     from opsmith.records import Candidate
 
-    if against is None and source == task.impl:
+    if (against is None and source == task.impl) or (against in PARTNERS and task.impl in (None, source)):
         return None
-    if against in (None, PLAIN):
+    if against in (None, PLAIN, *PARTNERS):
         if task.impl is None:
             raise UsageError(f"measure: task {task.id} has no program of its own to compare with; try: --against FILE")
         return TimedProgram(task.impl, PLAIN)
