@@ -43,7 +43,7 @@ from opsmith.targets import Build, Target, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
 from opsmith.targets.protocols import Stating, Timed
 
-PROTOCOL = "pairs/1"  # raise it whenever figures of two versions cannot be compared
+PROTOCOL = "pairs/2"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
 TRUSTED_ERROR = 0.03  # of the clock outside: processes have luck of their own, and their turns a price of their own
 PLAIN = "plain"  # the problem's own program as a partner
