@@ -37,7 +37,11 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     task: Annotated[str, typer.Argument(metavar="TASK", help="An id or a file.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the task's own.")] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="plain|FILE", help="The partner; default: plain, the task's own program.")
+        str | None,
+        typer.Option(
+            metavar="plain|eager|compile|FILE",
+            help="The partner: the task's own program (the default), torch, torch.compile, or another program.",
+        ),
     ] = None,
     shapes: Annotated[
         str, typer.Option(metavar="NAME,...", help="Shape sets; default: those of `bench` in the task's file.")
@@ -57,9 +61,12 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
 
     The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Exit code 0: all was
     measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
+    Torch is timed beside the task's own program, in a process without the program, and the ratios are multiplied.
     """
+    from opsmith.measuring.chaining import chain_to_torch
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.measure import measure_program
+    from opsmith.measuring.torch_partners import PARTNERS
     from opsmith.suites import load_tasks
 
     (chosen, *surplus) = load_tasks((task,), target, read_target_options(option))
@@ -75,6 +82,9 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         for report in measure_program(room, pool.verify, request):
             tell(f"{chosen.id}: measured at {report.measurement.shape_set}")
             reports.append(report)
+        if against in PARTNERS:
+            tell(f"{chosen.id}: torch is timed")
+            reports = chain_to_torch(request, reports, against)
     changes = _compare_with(baseline, reports)
     _print_reports(request, reports, changes, as_json)
     is_missing = any(report.measurement.reason for report in reports)
@@ -105,13 +115,14 @@ def _make_request(task: Task, impl: Path | None, against: str | None, shapes: st
 
 
 def _choose_partner(task: Task, source: str, against: str | None) -> TimedProgram | None:
-    """None: the task's own program was asked for, and nobody beside it."""
+    """None: the task's own program was asked for, and nobody beside it; torch is compared with the task's own."""
     from opsmith.measuring.measure import PLAIN, TimedProgram
+    from opsmith.measuring.torch_partners import PARTNERS
     from opsmith.records import Candidate
 
-    if against is None and source == task.impl:
+    if (against is None and source == task.impl) or (against in PARTNERS and task.impl in (None, source)):
         return None
-    if against in (None, PLAIN):
+    if against in (None, PLAIN, *PARTNERS):
         if task.impl is None:
             raise UsageError(f"measure: task {task.id} has no program of its own to compare with; try: --against FILE")
         return TimedProgram(task.impl, PLAIN)
