@@ -37,6 +37,8 @@ ALLOWED = {  # (file, what): why it is no way in
     ("export/torch_harness.py", "exec"): "files of an exported folder, where its user runs the harness",
     ("export/torch_harness.py", "compile"): "the same",
     ("imports/worker.py", "import_module"): "names of ours",
+    ("measuring/torch_process.py", "import_module"): "a name of ours",
+    ("measuring/torch_process.py", "exec"): "a task's author's reference; in a process of its own, see its first lines",
     ("imports/kernelbench/preload.py", "import_module"): "a name of ours",
     ("imports/kernelbench/sampling.py", "exec"): "a foreign module; in confined worker processes only",
     ("imports/kernelbench/sampling.py", "compile"): "the same",
