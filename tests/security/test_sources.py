@@ -127,7 +127,7 @@ def test_the_sources_do_it_only_where_listed() -> None:
 def test_loaders_are_safe() -> None:
     """Each `_LOADER` of a module is one of PyYAML's safe ones; so is every loader that the tests use."""
     for path in [*SOURCES.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
-        if path == Path(__file__):
+        if path == Path(__file__) or "fixtures" in path.parts:  # foreign files, which nothing imports
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
