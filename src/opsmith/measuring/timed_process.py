@@ -59,7 +59,7 @@ class ProgramCaller:
         libraries = {name: ctypes.CDLL(path, mode=_LOCAL) for name, path in paths.items()}  # in the order of the names
         if request["threads"] > 1:
             for library in libraries.values():
-                library.omp_set_num_threads(request["threads"])
+                getattr(library, "omp_set_num_threads", _set_nothing)(request["threads"])  # absent: it starts none
         self._programs = [
             ctypes.cast(libraries[name][FUNCTION], ctypes.c_void_p) if name in libraries else None
             for name in request["sides"]
@@ -77,6 +77,10 @@ class ProgramCaller:
         arguments = (slots, ctypes.c_int64(count), self._places, self._numbers, self._clock)
         elapsed: int = self._driver(self._programs[side], ctypes.c_void_p(self._memory), *arguments)
         return elapsed
+
+
+def _set_nothing(threads: int) -> None:
+    pass
 
 
 def _make_number(value: float) -> _Number:
