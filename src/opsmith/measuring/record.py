@@ -63,7 +63,7 @@ class SpeedMeasurement:
     problem: str  # its digest
     shape_set: str
     sizes: Mapping[str, int]  # by symbol
-    device: str  # Device.digest, or `emulated` and the simulator's name
+    device: str  # Device.digest, or `emulated:` and the simulated language's version
     protocol: str  # name and version: figures of different ones are not compared
     flags: str  # of the build; "": nothing was built
     grade: MeasuringGrade
@@ -74,6 +74,7 @@ class SpeedMeasurement:
     sought_partner: str = ""  # whom it was to be compared with when there is no ratio
     pairs: int = 0  # behind the figures, all processes together
     processes: int = 0
+    device_name: str = ""  # of the processor, for people; "": the device says it all
 
     def __post_init__(self) -> None:
         contradiction = self._find_contradiction()
