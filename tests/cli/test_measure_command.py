@@ -80,3 +80,11 @@ def test_an_option_of_a_task_is_refused_for_a_run(opsmith: Callable[..., Any], t
     refused = opsmith("measure", json.loads(done.out)["run"], "--shapes", "large")
     assert (refused.code, refused.out) == (2, "")
     assert "--shapes: given with a run" in refused.err
+
+
+def test_a_figure_is_drawn_where_it_is_asked_for(opsmith: Callable[..., Any], tmp_path: Path) -> None:
+    done = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.svg"))
+    assert done.code == 0
+    assert "Speed of index_0" in (tmp_path / "speed.svg").read_text("utf-8")
+    refused = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.pdf"))
+    assert "given .pdf; expected a file in .svg or .png" in refused.err
