@@ -77,8 +77,10 @@ def _new_place(request: pytest.FixtureRequest, folder: Path) -> Path | str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What a program keeps in the user's home, builds among it, goes to folders of the tests."""
+    """What a program keeps in the user's home, builds among it, goes to folders of the tests; so do the locks of leases,
+    since others may measure on this machine, or test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
         patch.setenv("OPSMITH_BUILDS", str(tmp_path_factory.mktemp("builds")))
         yield

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from opsmith.devices.lease import BusyError, find_holder, find_runtime_folder, lease_device, wait_for_device
+from opsmith.devices.lease import BusyError, find_holder, lease_device
+from opsmith.running.turnstile import find_runtime_folder, use_device
 
 CONTEXT = multiprocessing.get_context("fork")
 
@@ -50,13 +51,11 @@ def test_a_second_process_is_told_who_has_it(tmp_path: Path) -> None:
 
 def test_a_lease_that_is_waited_for_comes_when_the_other_ends(tmp_path: Path) -> None:
     with start_holder(tmp_path) as (_, connection):
-        assert not wait_for_device("cpu", 0.0, tmp_path)
         connection.send("end")
         with lease_device("cpu", "measure gemm", seconds=60, folder=tmp_path) as holder:
             assert holder.pid == os.getpid()
             assert find_holder("cpu", tmp_path) == holder
     assert find_holder("cpu", tmp_path) is None
-    assert wait_for_device("cpu", 0.0, tmp_path)
 
 
 def test_a_holder_that_crashes_frees_it(tmp_path: Path) -> None:
@@ -124,8 +123,19 @@ def test_a_file_that_names_nobody_still_locks(tmp_path: Path, text: bytes) -> No
 def test_a_folder_of_somebody_elses_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("opsmith.running.turnstile.SYSTEM_FOLDER", tmp_path / "none")
     folder = find_runtime_folder()
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(PermissionError, match="XDG_RUNTIME_DIR"):
         find_runtime_folder()
+
+
+def test_a_device_that_is_worked_on_for_too_long_is_not_had(tmp_path: Path) -> None:
+    with (
+        use_device("cpu", folder=tmp_path),
+        pytest.raises(BusyError, match=r"there was work for 0\.3 s"),
+        lease_device("cpu", "measure gemm", 0.3, tmp_path),
+    ):
+        pass
+    assert find_holder("cpu", tmp_path) is None

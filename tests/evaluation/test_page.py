@@ -7,7 +7,7 @@ import pytest
 from opsmith.evaluation.analyses import ANALYSES
 from opsmith.evaluation.analyses.curves import make_points
 from opsmith.evaluation.experiment import Arm, Experiment
-from opsmith.evaluation.page import Provenance, write_page
+from opsmith.evaluation.page import ResultsOrigin, write_page
 from opsmith.evaluation.study import ObservedRun, Study
 from opsmith.records import Task, Usage
 from opsmith.results.metrics import GroupScore
@@ -32,7 +32,7 @@ ADAPTIVE = {
     0: [(0, "a_0", 4), (0, "a_1", 0), (0, "b_0", 0), (1, "a_1", 1), (1, "b_0", 0)],
     1: [(0, "a_0", 2), (0, "a_1", 2), (0, "b_0", 0), (1, "b_0", 0)],
 }
-MADE = Provenance("opsmith experiment hand --model openai/some-model", "2026-01-31", "0.1.0")
+MADE = ResultsOrigin("opsmith experiment hand --model openai/some-model", "2026-01-31", "0.1.0")
 
 
 def observed(arm: str, seed: int, counts: list[tuple[int, str, int]], language_model: bool = True) -> ObservedRun:

@@ -56,3 +56,38 @@ def read_example(text: str, *changes: tuple[str, str]) -> Problem:
         assert before in text
         text = text.replace(before, after)
     return read_problem(text).problem
+
+
+CONVOLUTION = """
+problem: convolution
+dims: {C: 3, O: 4, H: 9, H_out: 5}
+inputs:
+  - {name: x, dtype: fp32, shape: [C, H], data: normal}
+  - {name: weight, dtype: fp32, shape: [O, C, 3], data: "make_model().state_dict()['weight']"}
+scalars: {slope: 0.5}
+outputs: [{name: y, dtype: fp32, shape: [O, H_out]}]
+setup: |
+  import functools
+
+  @functools.cache
+  def make_model():
+      return torch.nn.Conv1d(C, O, 3, bias=False)
+reference: |
+  def convolution(x, weight, slope):
+      y = torch.nn.functional.conv1d(x, weight, stride=2, padding=1)
+      return torch.where(y > 0, y, y * slope)
+constraints: [H_out == (H + 2*1 - 3)//2 + 1]
+shapes: {odd: {C: 5, O: 7, H: 33, H_out: 17}}
+source:
+  format: kernelbench
+  file: level1/1_Convolution.py
+  sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
+  licence: MIT
+  text: |
+
+    import torch
+      # an odd indentation
+  arguments: [x, slope]
+  weights: {weight: conv.weight}
+  sizes: {H: 4096}
+"""

@@ -137,11 +137,10 @@ def bench_measurements(
     from dataclasses import asdict
 
     from opsmith.bench.speed import NEIGHBOURS, measure_accuracy
-    from opsmith.devices.lease import lease_device
     from opsmith.report.tables import open_console, records_table
 
     loads = (0,) if is_quiet else (0, NEIGHBOURS)
-    with show_progress("it is measured") as tell, lease_device("cpu", "opsmith bench measure", 120.0):
+    with show_progress("it is measured") as tell:
         accuracies = measure_accuracy(times, loads, lambda: make_pool(1, trust_tasks, None, None), tell)
         rows = [asdict(accuracy) for accuracy in accuracies]
     if as_json:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from opsmith.measuring.record import SpeedReport
     from opsmith.records import Task
 
-DEVICE = "cpu"
-_LEASE_S = 120.0  # that we wait for one
-
 
 def add_to(app: typer.Typer) -> None:
     app.command(name="measure")(measure_speed)
@@ -61,7 +58,6 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Exit code 0: all was
     measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
     """
-    from opsmith.devices.lease import lease_device
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.measure import measure_program
     from opsmith.suites import load_tasks
@@ -75,7 +71,6 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         show_progress("it is measured") as tell,
         make_pool(1, trust_tasks, None, None) as pool,
         TimingRoom() as room,
-        lease_device(DEVICE, f"opsmith measure {chosen.id}", _LEASE_S),
     ):
         for report in measure_program(room, pool.verify, request):
             tell(f"{chosen.id}: measured at {report.measurement.shape_set}")

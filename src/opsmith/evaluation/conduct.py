@@ -14,7 +14,7 @@ from opsmith.evaluation.analyses import ANALYSES
 from opsmith.evaluation.experiment import Experiment
 from opsmith.evaluation.index import write_index
 from opsmith.evaluation.marks import describe_mark
-from opsmith.evaluation.page import Provenance
+from opsmith.evaluation.page import ResultsOrigin
 from opsmith.evaluation.perform import perform_runs
 from opsmith.evaluation.plan import ExperimentOptions, format_command, name_tasks, plan_runs
 from opsmith.evaluation.study import read_study
@@ -51,7 +51,9 @@ def conduct_experiment(
         )
     study = read_study(experiment, store, tasks, performed.runs, performed.stopped)
     analysis = ANALYSES[experiment.analysis](study)
-    provenance = Provenance(format_command(experiment, options), date.today().isoformat(), metadata.version("opsmith"))
+    provenance = ResultsOrigin(
+        format_command(experiment, options), date.today().isoformat(), metadata.version("opsmith")
+    )
     written = files.write_results(results, study, analysis, provenance)
     write_index(results)
     runs = {run.result.run: run.result.usage.cost_usd or 0.0 for run in performed.runs}

@@ -11,7 +11,7 @@ from typing import Any
 
 from opsmith.evaluation.analysis import Analysis, Row
 from opsmith.evaluation.marks import describe_mark, is_language_model, mark_figure
-from opsmith.evaluation.page import Provenance, write_page
+from opsmith.evaluation.page import ResultsOrigin, write_page
 from opsmith.evaluation.study import Study
 from opsmith.records import to_json
 from opsmith.report.figures import render_png, render_svg
@@ -22,7 +22,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def write_results(folder: Path, study: Study, analysis: Analysis, provenance: Provenance) -> tuple[Path, ...]:
+def write_results(folder: Path, study: Study, analysis: Analysis, provenance: ResultsOrigin) -> tuple[Path, ...]:
     """Write all files; returns their paths."""
     name = study.experiment.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def write_results(folder: Path, study: Study, analysis: Analysis, provenance: Pr
     return tuple(folder / file for file in (*texts, *(f"{stem}.png" for stem in pictures)))
 
 
-def as_json(study: Study, analysis: Analysis, provenance: Provenance) -> dict[str, Any]:
+def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict[str, Any]:
     """What `opsmith experiment --json` prints."""
     seeds = sorted({run.seed for run in study.observed})
     return {

@@ -19,7 +19,7 @@ INTERVALS = (
 
 
 @dataclass(frozen=True)
-class Provenance:
+class ResultsOrigin:
     """How and when a result was made."""
 
     command: str
@@ -27,7 +27,7 @@ class Provenance:
     version: str
 
 
-def write_page(study: Study, analysis: Analysis, provenance: Provenance, figures: Sequence[str]) -> str:
+def write_page(study: Study, analysis: Analysis, provenance: ResultsOrigin, figures: Sequence[str]) -> str:
     """The whole page; `figures` are the names of its SVG files."""
     return "\n".join(
         [
@@ -52,7 +52,7 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterat
     yield ""
 
 
-def _write_head(study: Study, analysis: Analysis, provenance: Provenance) -> Iterator[str]:
+def _write_head(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> Iterator[str]:
     yield f"# {escape_text(study.experiment.name)}: {escape_text(study.experiment.title)}\n"
     if statement := describe_mark(study):
         yield f"**{statement[0].upper()}{statement[1:]}. Nothing here speaks of language models where it stands.**\n"

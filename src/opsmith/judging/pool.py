@@ -34,6 +34,7 @@ from opsmith.judging.verifier import leave_unjudged
 from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
+from opsmith.running.turnstile import use_device
 from opsmith.targets import Build, Built, Commanded, Executed, Loaded, Target, get_target, is_own
 from opsmith.targets.protocols import Audited, Equipped
 
@@ -56,6 +57,7 @@ class Pool:
     """`workers` at work at once (None: one per core), started when first needed; a context manager. Thread-safe.
 
     `deadline` and `trial_deadline`: seconds for a candidate, and for each trial of one that is executed (`Limits`).
+    Each verdict, or batch of them, waits while somebody has this machine's processor alone (`turnstile`).
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Pool:
         self._asked: dict[str, list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
         self._asking = threading.Lock()
         self._alone = threading.Lock()
+        self._closing = threading.Event()
         self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
         self._workers = workers or os.cpu_count() or 1
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="opsmith.verification")
@@ -153,7 +156,7 @@ class Pool:
         from opsmith.judging.commanded import count_cycles  # noqa: PLC0415 - few languages need it
 
         try:
-            with self._asking_of(task, source, False) as worker:
+            with self._using_processor(), self._asking_of(task, source, False) as worker:
                 return count_cycles(target, worker, self._limits)
         except (_WorkerLostError, NotStartedError) as error:
             raise VerifierError(f"cost of task {task.id}: {error}") from error
@@ -179,7 +182,8 @@ class Pool:
         start = partial(self._start_built, target, task, source)
         processes = Processes(self._judge_program, partial(self._asking_of, task, source), start)
         try:
-            findings = [to_json(finding) for finding in audit_executed(task, source, processes)]
+            with self._using_processor():
+                findings = [to_json(finding) for finding in audit_executed(task, source, processes)]
         except _WorkerLostError as lost:
             raise VerifierError(f"audit of task {task.id}: {lost}") from lost
         checks = {finding["check"] for finding in own}
@@ -206,7 +210,7 @@ class Pool:
 
     def _ask_figures(self, what: str, task: Task, source: str, **arguments: Any) -> dict[str, Any]:
         try:
-            with self._lend_worker(task) as worker:
+            with self._using_processor(), self._lend_worker(task) as worker:
                 answer = worker.ask(what, task, source, self._limits.of_figures, **arguments)
                 if "judge" in answer:
                     answer = self._judging_for(task, worker, answer)
@@ -235,6 +239,7 @@ class Pool:
 
     def close(self) -> None:
         """Kill the workers; candidates that were not judged yet are cancelled."""
+        self._closing.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._nursery.close()
         self._light_nursery.close()
@@ -256,7 +261,7 @@ class Pool:
     def _judge_batch(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
         """Those of a batch. When it costs a worker, each program is judged alone: one of them did it."""
         if len(sources) > 1 and _find_executing(task) is None:
-            with contextlib.suppress(_WorkerLostError), self._lend_worker(task) as worker:
+            with contextlib.suppress(_WorkerLostError), self._using_processor(), self._lend_worker(task) as worker:
                 answer = self._ask_verdict(worker, "verify_many", task, "", sources=list(sources))
                 if answer["verdicts"] is not None:
                     return [read_verdict(*pair) for pair in zip(answer["verdicts"], sources, strict=True)]
@@ -269,9 +274,9 @@ class Pool:
             if target is None
             else partial(self._judge_executed, target, task, source)
         )
-        with contextlib.suppress(_WorkerLostError):
+        with contextlib.suppress(_WorkerLostError), self._using_processor():
             return judge()
-        with self._alone:
+        with self._alone, self._using_processor():
             try:
                 return judge(fresh=True)
             except _WorkerLostError as lost:
@@ -295,6 +300,10 @@ class Pool:
             return judge_executed(target, worker, partial(self._start_process, target, task, source))
 
     # -- workers
+
+    def _using_processor(self) -> contextlib.AbstractContextManager[None]:
+        """For a piece of work, before any of its deadlines begins: it waits while somebody measures."""
+        return use_device(stop=self._closing)
 
     @contextlib.contextmanager
     def _lend_worker(self, task: Task, fresh: bool = False) -> Iterator[Worker]:

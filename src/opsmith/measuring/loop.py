@@ -11,11 +11,12 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from opsmith.devices.lease import WAIT_S, lease_device
 from opsmith.judging.executed import TaskWorker
 from opsmith.measuring.schedule import LEAST_CHECKS, PairProtocol, Side, Turn, choose_slot_count, plan_turns
 from opsmith.measuring.slots import InputMixer, Recipe, SlotLayout, is_mixable
@@ -26,6 +27,7 @@ from opsmith.records import Diagnostic, Task
 from opsmith.running.arena import CAPACITY
 from opsmith.running.nursery import Nursery, Services
 from opsmith.running.sandbox import Sandbox
+from opsmith.running.turnstile import CPU
 from opsmith.targets.native.layout import LayoutError, TrialLayout, read_inputs, write_inputs
 
 WORKERS = Services(
@@ -73,6 +75,7 @@ class TimingRoom:
     """Processes for measuring: workers of tasks, and those in which programs are timed. A context manager."""
 
     sandbox: Sandbox = field(default_factory=Sandbox)
+    lease_seconds: float = WAIT_S  # that a measurement waits for the processor
 
     def __post_init__(self) -> None:
         self._workers, self._timed = Nursery(WORKERS), Nursery(TIMED)
@@ -94,6 +97,10 @@ class TimingRoom:
             raise TimingError(f"the worker of task {task.id}: {error or type(error).__name__}") from error
         finally:
             self._workers.kill(worker)
+
+    def lease_processor(self, purpose: str) -> AbstractContextManager[object]:
+        """This machine's processor alone, for the block. Raises BusyError."""
+        return lease_device(CPU, purpose, self.lease_seconds)
 
     def start_timed(self, artefacts: TimedArtefacts, is_reversed: bool = False) -> TimedProcess:
         return TimedProcess(self._timed, self.sandbox, artefacts, is_reversed)

@@ -39,6 +39,7 @@ from opsmith.measuring.timing import TimedArtefacts, TimingError
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Candidate, Task, Verdict, content_hash
+from opsmith.running.turnstile import use_device
 from opsmith.targets import Build, Target, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
 from opsmith.targets.protocols import Stating, Timed
@@ -96,7 +97,11 @@ def choose_timed_sets(task: Task, names: Sequence[str] = ()) -> dict[str, dict[s
 
 
 def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> Iterator[SpeedReport]:
-    """One report for each shape set. Raises UsageError for a task whose programs cannot be timed, VerifierError."""
+    """One report for each shape set. Raises UsageError for a task whose programs cannot be timed, BusyError where
+    somebody else has the processor for too long, VerifierError.
+
+    The programs are judged and built before: the processor is leased for the timing of each shape set alone.
+    """
     reason = _find_obstacle(verify, request)
     builds = {} if reason else _build_sides(request)
     reason = reason or next((build.failure for build in builds.values() if build.failure), "")
@@ -142,9 +147,12 @@ def _measure_shape(
 ) -> SpeedReport:
     flags = builds[Side.PROGRAM].toolchain
     try:
-        case = _prepare_case(worker, request, builds, request.shape_sets[name])
-        measurement = _measure_case(room, request, case, name, flags)
-        return SpeedReport(measurement, _find_share(worker, request, measurement))
+        with use_device():
+            case = _prepare_case(worker, request, builds, request.shape_sets[name])
+        with room.lease_processor(f"measure {request.task.id} at {name}"):
+            measurement = _measure_case(room, request, case, name, flags)
+        with use_device():
+            return SpeedReport(measurement, _find_share(worker, request, measurement))
     except TimingError as error:
         return SpeedReport(_withhold_figures(request, name, str(error), flags), None)
 

@@ -1,6 +1,6 @@
 """The digest of a problem: equal for tasks that ask for the same operator, whatever their target adds.
 
-The file's name, its `impl` and keys without meaning are no part of it.
+The file's name, its `impl`, where it was imported from and keys without meaning are no part of it.
 """
 
 from __future__ import annotations

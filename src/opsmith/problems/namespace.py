@@ -37,6 +37,8 @@ def run_global(problem: Problem, overrides: Mapping[str, int]) -> tuple[dict[str
     ctx = SizeTable({make_symbol(name): size for name, size in sizes.items()})
     names = {"torch": torch, "ctx": ctx, **{name: make_symbol(name) for name in symbols}}
     names |= {f"{name}_value": size for name, size in sizes.items()}
+    if problem.reference:
+        names |= {**sizes, **problem.scalars}
     namespace = make_namespace(names)
 
     def pin_overrides() -> None:

@@ -11,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from opsmith.problems.constraints import list_following
 from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
+from opsmith.problems.provenance import Provenance
 
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
 
@@ -85,7 +87,8 @@ class Problem:
     belong to no tensor, but their dims must be whole, and their floats count as declared ones.
 
     With a `reference`, a Python function for all outputs, the problem states the size of every dim itself: there are no
-    built-in sizes and shape sets, and authors' texts see dims as whole numbers.
+    built-in sizes and shape sets, and authors' texts, `global_code` among them (`setup` of a problem file), see dims as
+    whole numbers.
     """
 
     inputs: tuple[InputTensor, ...]
@@ -102,6 +105,7 @@ class Problem:
     accumulation: str = ""  # the dtype to sum in where a tensor is narrower; "": fp32
     bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
     constraints: tuple[str, ...] = ()  # comparisons of dims that all sizes keep (`constraints`)
+    source: Provenance | None = None  # of an imported problem
 
     @property
     def tensors(self) -> tuple[InputTensor, ...]:
@@ -135,8 +139,9 @@ class Problem:
         return sum(math.prod(type_.shape_at(sizes)) for type_ in self.types)
 
     def count_points(self, sizes: Mapping[str, int]) -> int:
-        """What a loop nest over all symbols would visit."""
-        return math.prod(sizes[name] for name in self.symbols)
+        """What a loop nest over all symbols would visit; one that follows from others is no loop beside theirs."""
+        following = list_following(self.constraints)
+        return math.prod(sizes[name] for name in self.symbols if name not in following)
 
     @property
     def has_narrow_floats(self) -> bool:

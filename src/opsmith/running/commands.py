@@ -30,6 +30,7 @@ from pathlib import Path
 
 from opsmith.running import landlock, sandbox
 from opsmith.running.command_process import ProcessOrder
+from opsmith.running.turnstile import use_device
 from opsmith.running.watch import count_threads, measure_resident
 
 _PACKAGES = str(Path(__file__).parents[2])  # where the child imports us from
@@ -120,9 +121,14 @@ class _Ending:
 
 
 def run_commands(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:
-    """Run them. Raises nothing for files, whatever they hold."""
+    """Run them, once nobody has this machine's processor alone. Raises nothing for files, whatever they hold."""
     if reason := sandbox.missing() or _find_obstacle(order):
         return CommandFailure(f"no commands are run on files of others without isolation: {reason}")
+    with use_device():
+        return _run_confined(order, limits)
+
+
+def _run_confined(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:
     begin = time.monotonic()
     try:
         folder = Path(tempfile.mkdtemp(prefix="opsmith-commands-")).resolve()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from opsmith.problems.files.provenance import write_provenance
 from opsmith.problems.files.reading import GENERATORS, ProblemFile
 from opsmith.problems.files.writing import (
     dash_rows,
@@ -31,6 +32,7 @@ def write_problem(file: ProblemFile) -> str:
     if problem.scalars:
         rows += [f"scalars: {_write_mapping({name: write_number(value) for name, value in problem.scalars.items()})}"]
     rows += ["outputs:", *_write_entries(_write_tensor(output.name, output.types[0]) for output in problem.outputs)]
+    rows += write_code("setup", problem.global_code)
     rows += write_code("reference", problem.reference)
     rows += write_texts("constraints", problem.constraints)
     rows += write_shapes(problem.shapes)
@@ -38,6 +40,7 @@ def write_problem(file: ProblemFile) -> str:
     rows += write_cases(problem.cases)
     rows += [f"accumulation: {problem.accumulation}"] if problem.accumulation else []
     rows += write_shapes(problem.bench, "bench")
+    rows += write_provenance(problem.source)
     return "\n".join(rows) + "\n"
 
 

@@ -15,9 +15,11 @@ from opsmith.problems.dims import Dim, DimError, parse_dim
 from opsmith.problems.dtypes import DTYPES, NARROW_FLOATS
 from opsmith.problems.files.entries import Entry, FileNames, as_number, describe_node, is_name
 from opsmith.problems.files.nodes import Findings, Located, load_yaml
+from opsmith.problems.files.provenance import SOURCE_KEYS, read_provenance
 from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_constraints, read_shapes
 from opsmith.problems.files.texts import parse_code
 from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
+from opsmith.problems.provenance import Provenance
 
 TOP_KEYS = (
     "problem",
@@ -26,6 +28,7 @@ TOP_KEYS = (
     "inputs",
     "scalars",
     "outputs",
+    "setup",
     "reference",
     "constraints",
     "shapes",
@@ -33,6 +36,7 @@ TOP_KEYS = (
     "cases",
     "accumulation",
     "bench",
+    "source",
 )
 INPUT_KEYS = ("name", "dtype", "shape", "data")
 OUTPUT_KEYS = ("name", "dtype", "shape")
@@ -109,6 +113,7 @@ def _read_file(top: Entry) -> ProblemFile:
     shapes, bench = read_shapes(top, sizes), _read_bench(top, sizes)
     sets = {**shapes, **{f"bench.{name}": chosen for name, chosen in bench.items()}}
     _check_sizes(top, sizes, sets)
+    arguments = [*(tensor.name for tensor in inputs), *scalars]
     problem = Problem(
         inputs,
         (),
@@ -117,11 +122,13 @@ def _read_file(top: Entry) -> ProblemFile:
         shapes=shapes,
         margins=top.read_values("margins"),
         cases=read_cases(top, shapes),
-        reference=_read_reference(top, [*(tensor.name for tensor in inputs), *scalars]),
+        global_code=_read_setup(top),
+        reference=_read_reference(top, arguments),
         scalars=scalars,
         accumulation=_read_accumulation(top, (*inputs, *outputs)),
         bench=bench,
         constraints=read_constraints(top, sizes, sets),
+        source=_read_source(top, arguments, inputs),
     )
     group = top.read_name("group") if top.get("group") else name
     return ProblemFile(name, group or "", problem)
@@ -282,6 +289,26 @@ def _read_accumulation(top: Entry, tensors: Sequence[InputTensor | OutputTensors
 
 
 # -- the reference
+
+
+def _read_setup(top: Entry) -> str:
+    """Statements that the reference and expressions of data share."""
+    block = top.read_text("setup")
+    if block is None:
+        return ""
+    text, node = block
+    _, finding = parse_code(text)
+    if finding is not None:
+        top.code_error(node, "setup", finding)
+    return text
+
+
+def _read_source(top: Entry, arguments: Sequence[str], inputs: Sequence[InputTensor]) -> Provenance | None:
+    node = top.get("source")
+    if node is None:
+        return None
+    entry = _open_entry(top.findings, top.names, node, "source", SOURCE_KEYS)
+    return read_provenance(entry, arguments, [tensor.name for tensor in inputs])
 
 
 def _read_reference(top: Entry, arguments: Sequence[str]) -> str:

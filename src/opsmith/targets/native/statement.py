@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from opsmith.problems.files.writing import write_block, write_number, write_scalar, write_texts
+from opsmith.problems.files.writing import write_block, write_code, write_number, write_scalar, write_texts
 from opsmith.problems.problem import InputTensor, OutputTensors, Problem
 from opsmith.targets.native.signature import list_dims, make_signature
 from opsmith.targets.native.task import NativeOptions
@@ -59,8 +59,8 @@ def _describe_tolerance(output: OutputTensors) -> str:
 def _list_reference(problem: Problem) -> list[str]:
     """The author's function, or the texts of each output with the code before them."""
     if problem.reference:
-        return write_block("reference: ", problem.reference)
-    rows = write_block("global: ", problem.global_code) if problem.global_code else []
+        return [*write_code("setup", problem.global_code), *write_block("reference: ", problem.reference)]
+    rows = write_code("global", problem.global_code)
     rows.append("reference:")
     for output in problem.outputs:
         for number, text in enumerate(output.references):

@@ -172,7 +172,8 @@ def _describe_operator(entry: OperatorEntry) -> Iterator[str]:
 def describe_reference(problem: Problem) -> Iterator[str]:
     """The lines of the texts that say what is right."""
     if problem.reference:
-        yield from (f"    {line}".rstrip() for line in problem.reference.rstrip("\n").split("\n"))
+        text = "\n".join(filter(None, (problem.global_code, problem.reference)))
+        yield from (f"    {line}".rstrip() for line in text.rstrip("\n").split("\n"))
         return
     for output in problem.outputs:
         for number, text in enumerate(output.references):
