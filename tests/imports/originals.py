@@ -19,7 +19,6 @@ from opsmith.problems.problem import Problem
 from opsmith.problems.provenance import Provenance
 
 
-
 def run_original(problem: Problem, bindings: Bindings) -> list[Tensor]:
     """The outputs of the source on the data of one draw, in the declared precision."""
     assert problem.source is not None
@@ -61,7 +60,7 @@ def replace_sizes(text: str, sizes: Mapping[str, int]) -> str:
     """The text with these sizes in place of the module's own constants.
 
     >>> print(replace_sizes("n, shape = 8, (3, 4)", {"n": 2, "shape_1": 5}))
-    (n, shape) = (2, (3, 5))
+    n, shape = (2, (3, 5))
     """
     tree = ast.parse(text)
     for node in tree.body:
@@ -73,7 +72,7 @@ def replace_sizes(text: str, sizes: Mapping[str, int]) -> str:
 
 def _replace_value(target: ast.expr, value: ast.expr, sizes: Mapping[str, int]) -> ast.expr:
     match target, value:
-        case ast.Name(id=name), ast.Constant(value=int()) if name in sizes:
+        case ast.Name(id=name), _ if name in sizes:
             return ast.Constant(sizes[name])
         case ast.Name(id=name), ast.Tuple(elts=parts) | ast.List(elts=parts):
             value.elts = [_replace_part(f"{name}_{place}", part, sizes) for place, part in enumerate(parts)]
@@ -83,4 +82,4 @@ def _replace_value(target: ast.expr, value: ast.expr, sizes: Mapping[str, int]) 
 
 
 def _replace_part(name: str, part: ast.expr, sizes: Mapping[str, int]) -> ast.expr:
-    return ast.Constant(sizes[name]) if name in sizes and isinstance(part, ast.Constant) else part
+    return ast.Constant(sizes[name]) if name in sizes else part
