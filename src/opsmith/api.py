@@ -85,7 +85,14 @@ def improve(
     with get_executor(settings, adapted) as executor:
         chosen = executor.make_model() if isinstance(model, str) else model
         return loop.improve(
-            adapted, chosen, settings, store, judge=executor.judge, on_event=on_event, experiences=experiences
+            adapted,
+            chosen,
+            settings,
+            store,
+            judge=executor.judge,
+            measurer=executor.measurer if settings.measuring.measure != "none" else None,
+            on_event=on_event,
+            experiences=experiences,
         )
 
 

@@ -68,6 +68,12 @@ class Spending(_Group):
     tokens_from: str | None = None  # spend as many input and output tokens as that run (with selection = none)
 
 
+class Measuring(_Group):
+    """What is measured of the programs that are kept. It has no say in which they are."""
+
+    measure: Literal["none", "screen", "full"] = "none"  # beside the task's own program, at each round's end
+
+
 class Place(_Group):
     """Where the work is done."""
 
@@ -97,6 +103,7 @@ class Settings(_Group):
     provider: Provider = Provider()
     method: Method = Method()
     spending: Spending = Spending()
+    measuring: Measuring = Measuring()
     place: Place = Place()
     trust: Trust = Trust()
 
@@ -132,6 +139,7 @@ GROUPS: Mapping[str, type[_Group]] = {
     "provider": Provider,
     "method": Method,
     "spending": Spending,
+    "measuring": Measuring,
     "place": Place,
     "trust": Trust,
 }

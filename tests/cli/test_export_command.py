@@ -23,8 +23,8 @@ def runs(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "expected one of --library DIR and --dataset DIR"),
-        (("--library", "a", "--dataset", "b"), "expected one of --library DIR and --dataset DIR"),
+        ((), "expected one of --library DIR, --dataset DIR and --kernelbench DIR"),
+        (("--library", "a", "--dataset", "b"), "expected one of --library DIR, --dataset DIR and --kernelbench DIR"),
         (("--dataset", "a", "--name", "ops"), "--name belongs to --library"),
         (("--library", "a", "--all"), "--all belongs to --dataset"),
         (("--library", "a", "--name", "torch"), "expected a name for a Python package"),

@@ -19,7 +19,7 @@ TASKS = ("attn_0", "gemm_1", "index_0")
 
 def _forecast(name: str, model: str, samples: int | None = None) -> dict[str, Forecast]:
     asked = ExperimentOptions((model,), samples, TASKS)
-    return {item.arm: item for item in forecast_runs(plan_runs(find_experiments(name)[0], asked), load_tasks(TASKS))}
+    return {item.arm: item for item in forecast_runs(plan_runs(find_experiments(name)[0], asked))}
 
 
 def test_a_single_round_is_counted_exactly() -> None:

@@ -91,15 +91,11 @@ def _list_experiments(as_json: bool) -> None:
 def _print_forecast(experiments: tuple[Experiment, ...], options: ExperimentOptions, as_json: bool) -> None:
     from opsmith.evaluation.forecast import ASSUMED, forecast_runs
     from opsmith.evaluation.forecast_table import tabulate_forecasts
-    from opsmith.evaluation.plan import name_tasks, plan_runs
+    from opsmith.evaluation.plan import plan_runs
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
-    from opsmith.suites import load_tasks
 
-    lines = {
-        experiment.name: forecast_runs(plan_runs(experiment, options), load_tasks(name_tasks(experiment, options)))
-        for experiment in experiments
-    }
+    lines = {experiment.name: forecast_runs(plan_runs(experiment, options)) for experiment in experiments}
     if as_json:
         print(json.dumps({"experiments": to_json(lines), "assumed": ASSUMED}, indent=1))
         return

@@ -42,6 +42,9 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     dataset: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write its experiences there, as data for training.")
     ] = None,
+    kernelbench: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write its kernels there, as `ModelNew` files of KernelBench.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the package is imported as; default: its folder's name.")
     ] = None,
@@ -59,8 +62,8 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
 
     Exit code 0: all is there; 1: operators were left out that the verifier of today does not pass.
     """
-    if (library is None) == (dataset is None):
-        raise UsageError("export: expected one of --library DIR and --dataset DIR")
+    if sum(folder is not None for folder in (library, dataset, kernelbench)) != 1:
+        raise UsageError("export: expected one of --library DIR, --dataset DIR and --kernelbench DIR")
     if name is not None and library is None:
         raise UsageError("export: --name belongs to --library")
     if every and dataset is None:
@@ -68,10 +71,13 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     with open_store(out, url) as store:
         if dataset is not None:
             _export_dataset(store, run, dataset, every, as_json)
-        elif library is not None:
-            settings = store.summarise_run(store.find_run(run)).info.settings
-            with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
+            return
+        settings = store.summarise_run(store.find_run(run)).info.settings
+        with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
+            if library is not None:
                 raise typer.Exit(_export_library(store, run, library, name, pool, as_json))
+            if kernelbench is not None:
+                raise typer.Exit(_export_modules(store, run, kernelbench, pool, as_json))
 
 
 def _export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool, as_json: bool) -> int:
@@ -84,6 +90,19 @@ def _export_library(store: Store, run: str, folder: Path, name: str | None, pool
         print(json.dumps(exported.as_json(), indent=1))
     else:
         open_console().print(*exported_lines(exported), sep="\n")
+    return 1 if exported.refused else 0
+
+
+def _export_modules(store: Store, run: str, folder: Path, pool: Pool, as_json: bool) -> int:
+    from opsmith.export.shown import list_module_lines
+    from opsmith.export.torch_modules import export_torch_modules
+    from opsmith.report.tables import open_console
+
+    exported = export_torch_modules(store, run, folder, pool)
+    if as_json:
+        print(json.dumps(exported.as_json(), indent=1))
+    else:
+        open_console().print(*list_module_lines(exported), sep="\n")
     return 1 if exported.refused else 0
 
 

@@ -38,6 +38,7 @@ COMMANDS = {  # module of this package -> its commands
     },
     "describing": {"devices": "Describe this machine; measure what it can do at most."},
     "timing": {"measure": "Time a right program beside a partner."},
+    "importing": {"import": "Turn problems of others into problem files."},
     "measuring": {"bench": "Measure verdicts, runs, pages and stores."},
 }
 OVERVIEW = """\

@@ -81,6 +81,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     batch: Annotated[
         bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
     ] = None,
+    measure: Annotated[str | None, typer.Option(metavar="none|screen|full", help="Time what is solved.")] = None,
     executor: Executor = None,
     ray_address: RayAddress = None,
     workers: Workers = None,

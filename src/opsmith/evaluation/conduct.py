@@ -16,11 +16,10 @@ from opsmith.evaluation.index import write_index
 from opsmith.evaluation.marks import describe_mark
 from opsmith.evaluation.page import ResultsOrigin
 from opsmith.evaluation.perform import perform_runs
-from opsmith.evaluation.plan import ExperimentOptions, format_command, name_tasks, plan_runs
+from opsmith.evaluation.plan import ExperimentOptions, format_command, load_run_tasks, plan_runs
 from opsmith.evaluation.study import read_study
 from opsmith.learn.events import OnEvent
 from opsmith.store import Store
-from opsmith.suites import load_tasks
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,9 @@ def conduct_experiment(
     on_event: OnEvent | None = None,
 ) -> ConductedExperiment:
     """Run what is not there yet, and write the result as far as it has come."""
-    tasks = load_tasks(name_tasks(experiment, options))
-    performed = perform_runs(plan_runs(experiment, options), tasks, store, max_cost, on_event)
+    planned = plan_runs(experiment, options)
+    tasks = load_run_tasks(planned[0].settings)  # their ids and groups are those of all arms
+    performed = perform_runs(planned, store, max_cost, on_event)
     if not performed.runs:  # the money was spent by other experiments: what was written before stays
         return ConductedExperiment(
             experiment.name, performed.stopped, 0.0, (f"{experiment.name}: nothing was asked",), {}

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opsmith.agents.prompt import Prompt, compose_prompt
-from opsmith.evaluation.plan import PlannedRun
+from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.models.batch import DISCOUNT
 from opsmith.models.price import price_reply
 from opsmith.models.table import check_family, find_family
@@ -49,12 +49,12 @@ class _Round:
     demonstrations: int
 
 
-def forecast_runs(planned: Sequence[PlannedRun], tasks: Sequence[Task]) -> tuple[Forecast, ...]:
+def forecast_runs(planned: Sequence[PlannedRun]) -> tuple[Forecast, ...]:
     """In the order of the runs."""
     forecasts: list[Forecast] = []
     for run in planned:
         measure = next((f.most for f in forecasts if _is_measure(f, run)), None)
-        forecasts.append(forecast_run(run.arm.name, run.settings, tasks, measure))
+        forecasts.append(forecast_run(run.arm.name, run.settings, load_run_tasks(run.settings), measure))
     return tuple(forecasts)
 
 

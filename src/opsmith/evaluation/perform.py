@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opsmith.api import improve
-from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM
-from opsmith.evaluation.plan import PlannedRun
+from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.learn.events import OnEvent
 from opsmith.models.table import get_model
-from opsmith.records import Task
 from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -37,13 +35,12 @@ class PerformedRuns:
 
 def perform_runs(
     planned: Sequence[PlannedRun],
-    tasks: Sequence[Task],
     store: Store,
     max_cost: float | None = None,
     on_event: OnEvent | None = None,
 ) -> PerformedRuns:
     """Every run that is not there yet, until one stops. The same call goes on from there."""
-    _check_models(planned, tasks)
+    _check_models(planned)
     performed: list[PerformedRun] = []
     spent: dict[str, float] = {}
     for run in planned:
@@ -51,7 +48,7 @@ def perform_runs(
         if remaining is not None and remaining <= 0:
             return PerformedRuns(tuple(performed), "max cost")
         settings = _resolve_arms(run, performed).replace(max_cost=remaining)
-        result = improve(list(tasks), settings.provider.model, settings, store, on_event=on_event)
+        result = improve(load_run_tasks(settings), settings.provider.model, settings, store, on_event=on_event)
         spent[result.run] = result.usage.cost_usd or 0.0
         performed.append(PerformedRun(run, result))
         if not result.finished:
@@ -59,12 +56,11 @@ def perform_runs(
     return PerformedRuns(tuple(performed), "")
 
 
-def _check_models(planned: Sequence[PlannedRun], tasks: Sequence[Task]) -> None:
-    """A key that is missing for the last model is said before the first one is asked."""
-    if not tasks:
-        raise UsageError("tasks: given none; expected at least one")
-    for settings in {run.settings.provider.model: run.settings for run in planned}.values():
-        get_model(settings, get_target(tasks[0].target))
+def _check_models(planned: Sequence[PlannedRun]) -> None:
+    """A key that is missing for the last model, or a language for the last arm, is said before the first is asked."""
+    by_need = {(run.settings.provider.model, run.settings.target): run.settings for run in planned}
+    for settings in by_need.values():
+        get_model(settings, get_target(load_run_tasks(settings)[0].target))
 
 
 def _resolve_arms(run: PlannedRun, performed: Sequence[PerformedRun]) -> Settings:

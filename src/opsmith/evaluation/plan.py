@@ -13,7 +13,9 @@ from typing import Any
 from opsmith.config import resolve_settings
 from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
+from opsmith.records import Task
 from opsmith.settings import Settings
+from opsmith.suites import load_tasks
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[Plann
 def name_tasks(experiment: Experiment, options: ExperimentOptions) -> tuple[str, ...]:
     """The names of the tasks."""
     return options.tasks or experiment.tasks
+
+
+def load_run_tasks(settings: Settings) -> tuple[Task, ...]:
+    """The tasks of a planned run, in the language that its settings ask for. Raises UsageError and TaskError."""
+    return load_tasks(settings.tasks, settings.target, settings.target_options)
 
 
 def format_command(experiment: Experiment, options: ExperimentOptions) -> str:

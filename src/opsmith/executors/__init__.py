@@ -13,6 +13,7 @@ from typing import Protocol, Self
 
 from opsmith.errors import UsageError
 from opsmith.learn.judge import Judge
+from opsmith.learn.measurer import Measurer
 from opsmith.models import ChatModel
 from opsmith.records import Task
 from opsmith.settings import Settings
@@ -24,6 +25,11 @@ class Executor(Protocol):
     @property
     def judge(self) -> Judge:
         """Its verdicts; inside the context only."""
+        ...
+
+    @property
+    def measurer(self) -> Measurer:
+        """What times right programs; inside the context only. Raises UsageError where nothing does."""
         ...
 
     def make_model(self) -> ChatModel:

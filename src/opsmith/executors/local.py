@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from opsmith.judging.pool import Pool
 from opsmith.models import ChatModel
@@ -12,6 +12,9 @@ from opsmith.models.table import get_model
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.targets import get_target
+
+if TYPE_CHECKING:
+    from opsmith.executors.local_measurer import LocalMeasurer
 
 
 class LocalExecutor:
@@ -21,6 +24,7 @@ class LocalExecutor:
         self._settings = settings
         self._tasks = tasks
         trust = settings.trust
+        self._measurer: LocalMeasurer | None = None
         self._pool = Pool(
             settings.place.workers,
             trust.candidate_seconds,
@@ -32,6 +36,14 @@ class LocalExecutor:
     def judge(self) -> Pool:
         return self._pool
 
+    @property
+    def measurer(self) -> LocalMeasurer:
+        if self._measurer is None:
+            from opsmith.executors.local_measurer import LocalMeasurer  # noqa: PLC0415 - imports torch
+
+            self._measurer = LocalMeasurer(self._pool)
+        return self._measurer
+
     def make_model(self) -> ChatModel:
         return get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
 
@@ -40,4 +52,6 @@ class LocalExecutor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        if self._measurer is not None:
+            self._measurer.close()
         self._pool.close()

@@ -21,6 +21,7 @@ from opsmith.executors.fleet import Fleet, LostError
 from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
 from opsmith.judging.answers import read_verdict
+from opsmith.learn.measurer import Measurer
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.table import find_family, get_model
 from opsmith.records import Task, Verdict, to_json
@@ -41,6 +42,12 @@ class RayExecutor:
     def judge(self) -> FleetJudge:
         assert self._fleet is not None
         return FleetJudge(self._fleet)
+
+    @property
+    def measurer(self) -> Measurer:
+        raise UsageError(
+            "--measure: given with --executor ray; expected the local one; try: opsmith measure RUN, later"
+        )
 
     def make_model(self) -> ChatModel:
         assert self._fleet is not None

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from opsmith.export.library import Exported
 from opsmith.export.reverify import Flip, Reverified
+from opsmith.export.torch_modules import ExportedModules
 from opsmith.records import Outcome, Stage, printable
 from opsmith.report.tables import make_table
 
@@ -16,12 +17,23 @@ SHOWN = 50  # flipped programs; --json has them all
 
 def exported_lines(exported: Exported) -> Iterator[str]:
     yield f"{exported.folder}: package {exported.name}, {len(exported.operators)} operators"
+    yield from _list_left_out(exported)
+    yield f"try: pip install {exported.folder} && pytest {exported.folder}"
+
+
+def list_module_lines(exported: ExportedModules) -> Iterator[str]:
+    yield f"{exported.folder}: {len(exported.modules)} modules: {', '.join(exported.modules)}"
+    yield from _list_left_out(exported)
+    yield from (printable(f"left out, {reason}") for reason in exported.without_form.values())
+    yield f"try: python {exported.folder}/harness.py"
+
+
+def _list_left_out(exported: Exported | ExportedModules) -> Iterator[str]:
     if exported.missing:
         yield printable(f"not solved by the run: {', '.join(task.id for task in exported.missing)}")
     for operator in exported.refused:
         yield printable(f"left out, today's verifier does not pass it: {operator.task.id}")
         yield printable(operator.verdict.message, keep="\n")
-    yield f"try: pip install {exported.folder} && pytest {exported.folder}"
 
 
 def reverified_parts(result: Reverified) -> Iterator[Table | str]:

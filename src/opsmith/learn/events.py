@@ -11,6 +11,7 @@ from opsmith.store.rows import RoundInfo, SampleKey
 
 if TYPE_CHECKING:
     from opsmith.results.result import RunResult
+    from opsmith.store.measurements import StoredSpeed
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,21 @@ class TaskSolved:
 
 
 @dataclass(frozen=True)
+class MeasuringStarted:
+    """A round's right programs are measured before it ends."""
+
+    programs: int
+    grade: str  # screen or full
+
+
+@dataclass(frozen=True)
+class ProgramMeasured:
+    """It is stored by now."""
+
+    speed: StoredSpeed
+
+
+@dataclass(frozen=True)
 class RoundEnded:
     round: RoundInfo
     solved: tuple[str, ...]
@@ -72,5 +88,16 @@ class RunEnded:
     result: RunResult
 
 
-Event = RunStarted | RoundStarted | SampleJudged | TaskSolved | RoundEnded | Warned | Stopping | RunEnded
+Event = (
+    RunStarted
+    | RoundStarted
+    | SampleJudged
+    | TaskSolved
+    | MeasuringStarted
+    | ProgramMeasured
+    | RoundEnded
+    | Warned
+    | Stopping
+    | RunEnded
+)
 OnEvent = Callable[[Event], None]

@@ -30,7 +30,7 @@ from opsmith.targets.protocols import GUARDIAN
 
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
-    *("workers", "executor", "ray_address", "max_cost", "trust_tasks"),
+    *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure"),
 }
 # settings that came later: as they are here, runs keep the names that they had without
 _SINCE: Mapping[str, Any] = {
@@ -89,11 +89,14 @@ def run_info(
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Settings as JSON data; a base URL without user, password and query, which may hold a key.
 
-    Options of the target are there when some were given, so that runs without any are stored as ever.
+    Options of the target are there when some were given, and what is measured if anything is, so that runs without are
+    stored as ever.
     """
     data = settings.as_flat("json")
     if not data["target_options"]:
         del data["target_options"]
+    if data["measure"] == "none":
+        del data["measure"]
     if settings.provider.base_url is not None:
         url = urlsplit(settings.provider.base_url)
         plain_url = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))

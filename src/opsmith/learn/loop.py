@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,10 +25,12 @@ from opsmith.learn.filter import choose_answer
 from opsmith.learn.identity import run_info
 from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
+from opsmith.learn.measurer import Measurer
 from opsmith.learn.pause import obey_wishes
 from opsmith.learn.sample import sample_round
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
+from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
 from opsmith.models import Batched, ChatModel
 from opsmith.records import Boundary, Candidate, Experience, Task
@@ -63,6 +65,7 @@ def improve(
     store: Store | None = None,
     *,
     judge: Judge,
+    measurer: Measurer | None = None,
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
 ) -> RunResult:
@@ -74,44 +77,48 @@ def improve(
         if store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opsmith-"))
             store = stack.enter_context(Store.open(Path(folder)))
-        return asyncio.run(_improve_interruptibly(tasks, model, settings, store, judge, on_event, experiences))
+        begin = partial(
+            improve_async,
+            tasks,
+            model,
+            settings,
+            store,
+            judge,
+            measurer=measurer,
+            on_event=on_event,
+            experiences=experiences,
+        )
+        return asyncio.run(_improve_interruptibly(begin, model, store))
 
 
 async def _improve_interruptibly(
-    tasks: Sequence[Task],
-    model: ChatModel,
-    settings: Settings,
-    store: Store,
-    judge: Judge,
-    on_event: OnEvent | None,
-    experiences: Sequence[Experience],
+    begin: Callable[..., Awaitable[RunResult]], model: ChatModel, store: Store
 ) -> RunResult:
     stop = asyncio.Event()
     try:
         with stop_on_interrupt(stop, lambda: store.hurry(GRACE_S)):
-            return await improve_async(
-                tasks, model, settings, store, judge, on_event=on_event, experiences=experiences, stop=stop
-            )
+            return await begin(stop=stop)
     finally:
         await model.close()  # its connections belong to this event loop
 
 
-async def improve_async(
+async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watches; most of it by name)
     tasks: Sequence[Task],
     model: ChatModel,
     settings: Settings,
     store: Store,
     judge: Judge,
     *,
+    measurer: Measurer | None = None,
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
     stop: asyncio.Event | None = None,
 ) -> RunResult:
     """Algorithm 1. The same call on the same store goes on where an earlier one was killed, or returns its result.
 
-    `experiences`: where D starts, beside those of `from_run`; tasks solved by them are not tried. `stop`: set
-    it to end in good order. Raises ProviderError, VerifierError, StoreError or TaskError when it cannot go on; what
-    was received by then is in the store.
+    `measurer`: what times programs, where `settings.measuring` asks for it. `experiences`: where D starts, beside those
+    of `from_run`; tasks solved by them are not tried. `stop`: set it to end in good order. Raises ProviderError,
+    VerifierError, StoreError or TaskError when it cannot go on; what was received by then is in the store.
     """
     emit = on_event or _ignore_event
     target = target_of(tasks, settings)
@@ -131,7 +138,7 @@ async def improve_async(
             model.use_ledger(StoreLedger(store))
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
-        session = RunSession(info.id, settings, target, model, judge, store, emit, spent, usd, number)
+        session = RunSession(info.id, settings, target, model, judge, store, emit, spent, measurer, usd, number)
         with time_session(store, session):
             await _Loop(session, tasks, budget, stop or asyncio.Event()).run()
     return _report_end(store, info.id, emit)
@@ -210,12 +217,9 @@ class _Loop:
         texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
         session.store.put([round_row(session.run, info), *texts]).result()
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
-        await self._await_sampling(sample_round(session, keys, self.tasks, prompts))
-        session.store.flush(FLUSH_S if session.halt else None)
-        if session.error is not None:
-            raise session.error
+        await self._await_work(sample_round(session, keys, self.tasks, prompts))
         if not session.halt:
-            self._end_round(info, prompts)
+            await self._close_round(info, self._filter_round(info, prompts))
 
     def _samples_left(self, state: _State) -> int | None:
         """The samples that the budget allows the next round; None: any number."""
@@ -246,10 +250,24 @@ class _Loop:
             session.warn_once(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")
         return prompt
 
-    async def _await_sampling(self, sampling: Coroutine[None, None, None]) -> None:
-        """Run the sampling of a round; after `stop`, wait for what is in flight, but not for ever."""
+    async def _close_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
+        """Measure what was solved, where that is asked for, and end the round: what is stored by then decides later."""
+        if self.session.measurer is not None and solutions:
+            await self._await_work(measure_programs(self.session, [solution.program for solution in solutions]))
+        if not self.session.halt:
+            self._end_round(info, solutions)
+
+    async def _await_work(self, work: Coroutine[None, None, None]) -> None:
+        """Sample a round, or measure what it solved. Raises the error that the session ends with."""
+        await self._await_until_stop(work)
+        self.session.store.flush(FLUSH_S if self.session.halt else None)
+        if self.session.error is not None:
+            raise self.session.error
+
+    async def _await_until_stop(self, coroutine: Coroutine[None, None, None]) -> None:
+        """After `stop`, wait for what is in flight, but not for ever."""
         self.session.running.clear()  # until the store was asked whether the run is paused
-        work = asyncio.create_task(sampling)
+        work = asyncio.create_task(coroutine)
         stopped = asyncio.create_task(self.stop.wait())
         obeying = asyncio.create_task(obey_wishes(self.session))
         try:
@@ -276,20 +294,25 @@ class _Loop:
         in_batches = isinstance(session.model, Batched)
         session.on_event(Stopping(session.asking, session.judging, GRACE_S, in_batches))
 
-    def _end_round(self, info: RoundInfo, prompts: dict[str, Prompt]) -> None:
-        """Filter what the round found, and close it: a round that is closed is never sampled again."""
+    def _filter_round(self, info: RoundInfo, prompts: dict[str, Prompt]) -> list[_Solution]:
+        """What the round solved, all of its samples judged."""
         session, store = self.session, self.session.store
         tallies = store.read_tallies(session.run, info.number)
-        unjudged = info.planned - sum(tally.judged for tally in tallies)
+        unjudged = _count_unjudged(info, tallies)
         charged = {whom for number, _, whom in store.read_charges(session.run) if number == info.number}
         if unjudged == info.planned and NOBODY not in charged:
             raise _nothing_judged(store, session.run, info.number)
-        solutions = self._collect_solutions(info.number, tallies, prompts)
+        return self._collect_solutions(info.number, tallies, prompts)
+
+    def _end_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
+        """Close a round with what it solved: a round that is closed is never sampled again."""
+        session, store = self.session, self.session.store
         rows = [row for solution in solutions for row in solution.rows]
         solved = [solution.experience.task.id for solution in solutions]
         store.put([*rows, round_end_row(session.run, info.number, solved)]).result()
         for solution in solutions:
             session.on_event(TaskSolved(solution.experience, solution.contaminated))
+        unjudged = _count_unjudged(info, store.read_tallies(session.run, info.number))
         session.on_event(RoundEnded(info, tuple(solved), unjudged, session.spent))
 
     def _collect_solutions(self, number: int, tallies: Sequence[Tally], prompts: dict[str, Prompt]) -> list[_Solution]:
@@ -311,14 +334,20 @@ class _Loop:
             canonical_source(task, program) for _, program in read_prompt(prompt.messages, session.target).examples
         }
         contaminated = names[best.source] in examples
-        return _Solution(experience, contaminated, experience_rows(session.run, experience, best.sample, contaminated))
+        rows = experience_rows(session.run, experience, best.sample, contaminated)
+        return _Solution(experience, contaminated, RightProgram(task, best.source, best.sample), rows)
 
 
 @dataclass(frozen=True)
 class _Solution:
     experience: Experience
     contaminated: bool
+    program: RightProgram
     rows: list[Row]
+
+
+def _count_unjudged(info: RoundInfo, tallies: Sequence[Tally]) -> int:
+    return info.planned - sum(tally.judged for tally in tallies)
 
 
 def plan_samples(

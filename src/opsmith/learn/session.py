@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from opsmith.errors import OpsmithError, ProviderError
 from opsmith.learn.events import OnEvent, Warned
 from opsmith.learn.judge import Judge
+from opsmith.learn.measurer import Measurer
 from opsmith.models import ChatModel
 from opsmith.records import Usage
 from opsmith.settings import Settings
@@ -31,6 +32,7 @@ class RunSession:
     store: Store
     on_event: OnEvent
     spent: Usage  # of the whole run, earlier sessions included
+    measurer: Measurer | None = None  # None: nothing is measured
     known_usd: float = 0.0  # of it, what is known: replies without a price are left out
     number: int = 1  # of the run's sessions
     halt: str = ""  # why no further request may start

@@ -107,7 +107,7 @@ def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> 
     reason = reason or next((build.failure for build in builds.values() if build.failure), "")
     if reason:
         for name in request.shape_sets:
-            yield SpeedReport(_withhold_figures(request, name, reason), None)
+            yield SpeedReport(withhold_figures(request, name, reason), None)
         return
     with room.asking_worker(request.task, request.task.target) as worker:
         for name in request.shape_sets:
@@ -154,7 +154,7 @@ def _measure_shape(
         with use_device():
             return SpeedReport(measurement, _find_share(worker, request, measurement))
     except TimingError as error:
-        return SpeedReport(_withhold_figures(request, name, str(error), flags), None)
+        return SpeedReport(withhold_figures(request, name, str(error), flags), None)
 
 
 def _prepare_case(
@@ -183,7 +183,7 @@ def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name
     apart = list(measure_apart(room, case, protocol, slots, seed)) if _asks_trusted(request) else []
     time = estimate_median([times.program for times in processes])
     measurement = replace(
-        _withhold_figures(request, name, "not said yet", flags),
+        withhold_figures(request, name, "not said yet", flags),
         time=time,
         reason="",
         sought_partner="",
@@ -221,7 +221,8 @@ def say_ratio(
     return replace(measurement, ratio=SpeedRatio(partner, precise, trusted, claim))
 
 
-def _withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str = "") -> SpeedMeasurement:
+def withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str = "") -> SpeedMeasurement:
+    """The measurement at a shape set without any figure, for this reason."""
     target = _require_timed(request.task)[1]
     return SpeedMeasurement(
         program=Candidate(request.program.source).id,

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from opsmith.learn import events
 from opsmith.records import Usage, printable, strip_number
+from opsmith.report.speeds import describe_speed
 from opsmith.report.tables import format_cost, format_duration, make_table
 
 
@@ -128,6 +129,19 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
             return f"round {info.number}: {new}{unjudged}, {clock}"
         case events.Warned() | events.Stopping():
             return f"warning: {event.message}" if isinstance(event, events.Warned) else describe_stop(event)
+        case _:
+            return _format_measuring(event)
+
+
+def _format_measuring(event: events.Event) -> str | None:
+    """The same of those that tell of measurements."""
+    match event:
+        case events.MeasuringStarted():
+            noun = "program" if event.programs == 1 else "programs"
+            return f"  {event.programs} {noun} to be measured, {event.grade} grade"
+        case events.ProgramMeasured():
+            measured = event.speed.report.measurement
+            return printable(f"  measured {event.speed.task} at {measured.shape_set}: {describe_speed(measured)}")
     return None
 
 

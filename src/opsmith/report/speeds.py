@@ -8,7 +8,7 @@ from rich.table import Table
 
 from opsmith.measuring.baseline import SpeedChange
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import SpeedMeasurement, SpeedReport
+from opsmith.measuring.record import SpeedMeasurement, SpeedReport, TimeUnit
 from opsmith.report.tables import make_table
 
 NOTHING = "-"
@@ -23,11 +23,11 @@ def tabulate_speeds(reports: Sequence[SpeedReport]) -> Table:
         measurement, share = report.measurement, report.share
         grid.add_row(
             f"{measurement.shape_set} ({write_sizes(measurement)})",
-            NOTHING if measurement.time is None else write_time(measurement.time),
+            write_duration(measurement),
             NOTHING if share is None else write_figure(share.gbytes),
             NOTHING if share is None else write_figure(share.gflops),
             NOTHING if share is None or share.share is None else f"{100 * share.share.value:.0f} %",
-            _write_ratio(measurement),
+            write_ratio(measurement),
             _write_claim(measurement),
         )
     return grid
@@ -54,6 +54,22 @@ def write_sizes(measurement: SpeedMeasurement) -> str:
     return ", ".join(f"{name} = {size}" for name, size in measurement.sizes.items())
 
 
+def write_duration(measurement: SpeedMeasurement) -> str:
+    """The time of one call in its unit; cycles are counted, so that they have no interval."""
+    if measurement.time is None:
+        return NOTHING
+    if measurement.unit is TimeUnit.CYCLES:
+        return f"{measurement.time.value:.0f} cycles"
+    return write_time(measurement.time)
+
+
+def describe_speed(measurement: SpeedMeasurement) -> str:
+    """A line of a log."""
+    figures = [write_duration(measurement), write_ratio(measurement)]
+    said = ", ".join(figure for figure in figures if figure != NOTHING)
+    return "; ".join(words for words in (said, measurement.reason) if words)
+
+
 def write_time(time: Interval) -> str:
     """
     >>> write_time(Interval(1500.0, 1400.0, 1600.0))
@@ -67,14 +83,21 @@ def write_figure(figure: Interval | None) -> str:
     return NOTHING if figure is None else f"{figure.value:.2f}"
 
 
-def _write_ratio(measurement: SpeedMeasurement) -> str:
+def write_ratio(measurement: SpeedMeasurement) -> str:
+    """How many times as fast as its partner."""
     ratio = measurement.ratio
-    return NOTHING if ratio is None else f"{ratio.precise} to {_shorten_name(ratio.partner)}"
+    if ratio is None:
+        return NOTHING
+    is_counted = measurement.unit is TimeUnit.CYCLES
+    figure = f"{ratio.precise.value:.3f}" if is_counted else str(ratio.precise)
+    return f"{figure} to {_shorten_name(ratio.partner)}"
 
 
 def _write_claim(measurement: SpeedMeasurement) -> str:
     if measurement.ratio is None:
         return NOTHING if not measurement.sought_partner else "not said"
+    if measurement.unit is TimeUnit.CYCLES:
+        return "none: simulated"
     return measurement.ratio.claim.value if measurement.ratio.claim is not None else "none: a screen"
 
 

@@ -85,3 +85,12 @@ class Solved:
     source: str  # a program that passed
     facts: Mapping[str, str]  # where it comes from, in words, for its documentation
     build: str = ""  # the toolchain of its verdict; "": nothing was built
+
+
+@dataclass(frozen=True)
+class TorchModule:
+    """A right program in files of KernelBench's kind."""
+
+    name: str  # of both files, without their suffix
+    text: str  # that which defines `ModelNew`: the program with host code around it
+    reference: str  # that which defines `Model`, `get_inputs` and `get_init_inputs`

@@ -19,7 +19,7 @@ from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.programs import Build, Dataflow, Solved, Traits
+from opsmith.targets.programs import Build, Dataflow, Solved, TorchModule, Traits
 from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
@@ -396,6 +396,15 @@ class Packaged(Protocol):
 
     def describe_ownership(self, name: str) -> str:
         """Whose code runs when an operator is called or tested, in Markdown."""
+        ...
+
+
+@runtime_checkable
+class Modular(Protocol):
+    """Programs can be taken away as a module of torch each: one file with host code of ours around the program."""
+
+    def write_torch_module(self, solved: Solved) -> TorchModule:
+        """Equal arguments give equal texts. Raises UsageError for a task that has no such form."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The part of C that takes programs away as a package: `Packaged`. What writes one imports torch, when it is asked."""
+"""The part of C that takes programs away: `Packaged`, `Modular`. What writes them imports torch, when it is asked."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opsmith.targets.programs import Solved
+    from opsmith.targets.programs import Solved, TorchModule
 
 
 class CPackages:
-    """`Packaged`."""
+    """`Packaged` and `Modular`."""
 
     requirements: Sequence[str] = ("torch>=2.6",)
 
@@ -33,3 +33,8 @@ class CPackages:
         from opsmith.targets.c.library.package import OWNERSHIP  # noqa: PLC0415 - imports torch
 
         return OWNERSHIP.format(name=name)
+
+    def write_torch_module(self, solved: Solved) -> TorchModule:
+        from opsmith.targets.c.torch_module import write_torch_module  # noqa: PLC0415 - imports torch
+
+        return write_torch_module(solved)

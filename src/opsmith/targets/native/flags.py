@@ -114,17 +114,21 @@ def _has_levels(features: Collection[str], levels: Sequence[tuple[str, Sequence[
     return all(feature in features for _, needed in levels for feature in needed)
 
 
+def list_features(isa: str) -> list[str]:
+    """What a processor needs for an instruction set, by the names of /proc/cpuinfo."""
+    names = [name for name, _ in _X86_LEVELS]
+    levels = _X86_LEVELS[names.index(isa) :] if isa in names else ()
+    needed = {feature for _, level in levels for feature in level}
+    return sorted(needed | {feature for feature, extension in _ARM_EXTENSIONS if extension in isa.split("+")[1:]})
+
+
 def find_missing_features(isa: str, features: Collection[str]) -> list[str]:
-    """What an instruction set needs that a processor lacks, by the names of /proc/cpuinfo.
+    """What an instruction set needs that a processor lacks.
 
     >>> find_missing_features("x86-64-v2", "cx16 popcnt sse4_1 ssse3".split())
     ['sse4_2']
     """
-    names = [name for name, _ in _X86_LEVELS]
-    levels = _X86_LEVELS[names.index(isa) :] if isa in names else ()
-    needed = [feature for _, level in levels for feature in level]
-    needed += [feature for feature, extension in _ARM_EXTENSIONS if extension in isa.split("+")[1:]]
-    return sorted(feature for feature in needed if feature not in features)
+    return [feature for feature in list_features(isa) if feature not in features]
 
 
 def read_features(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:

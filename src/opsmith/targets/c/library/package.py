@@ -122,13 +122,13 @@ def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
 
 def _read_program(solved: Solved) -> CProgram:
     problem, options = read_native_task(solved.task.text)
-    flags = BuildFlags(_find_isa(solved.build), options.flags, options.threads > 1)
+    flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
     return CProgram(
         OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads), solved.source, flags
     )
 
 
-def _find_isa(build: str) -> Isa:
+def find_judged_isa(build: str) -> Isa:
     """The one that a verdict names among its flags; that of this machine where it names none."""
     match = re.search(r"(?<!\S)-march=(\S+)", build)
     return Isa(match[1]) if match else find_isa()

@@ -1,0 +1,1 @@
+"""FlashInfer Trace: the formats (`formats`), the files of a data set (`dataset`), and definitions as problem files."""

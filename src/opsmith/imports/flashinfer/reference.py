@@ -1,0 +1,114 @@
+"""A definition's `run` as the reference of a problem file.
+
+The text stays as it is but for the float types that it names: they become torch's default type, which is float64 where
+expected values are computed. A function behind it has the problem's arguments, and gives its outputs in order.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from opsmith.imports.flashinfer.formats import Definition
+from opsmith.imports.flashinfer.names import ChosenNames
+from opsmith.imports.foreign_code import CodeRefusalError, check_foreign_code
+
+ENTRY = "run"
+DEFAULT_TYPE = "torch.get_default_dtype()"
+
+_FLOAT_TYPES = frozenset({"float32", "float", "float16", "half", "bfloat16"})
+_CASTS = frozenset({"float", "half", "bfloat16"})
+_NARROW = frozenset({"float16", "bfloat16"})
+
+
+def list_code_names(definition: Definition) -> list[str]:
+    """What the reference defines at its top level. Raises CodeRefusalError."""
+    tree = check_foreign_code(definition.reference)
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
+def write_reference(definition: Definition, names: ChosenNames) -> str:
+    """The text of the problem's reference. Raises CodeRefusalError where there is no such `run`."""
+    tree = check_foreign_code(definition.reference)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY]
+    if not functions:
+        raise CodeRefusalError(f"no function {ENTRY} at top level")
+    code = _raise_types(definition.reference, tree).strip("\n")
+    head = "" if _imports_torch(tree) else "import torch\n\n"
+    arguments = ", ".join(names.tensors[name] for name in definition.inputs)
+    call = _write_call(definition, names, functions[-1])
+    returned = _write_return(definition, names, functions[-1])
+    return f"{head}{code}\n\n\ndef {names.problem}({arguments}):\n    result = {call}\n    return {returned}\n"
+
+
+def _imports_torch(tree: ast.Module) -> bool:
+    imports = (node for node in tree.body if isinstance(node, ast.Import))
+    return any(alias.name == "torch" and alias.asname is None for node in imports for alias in node.names)
+
+
+def _write_call(definition: Definition, names: ChosenNames, function: ast.FunctionDef) -> str:
+    """By name where the function has the definition's names, else in the definition's order."""
+    formal = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    keywords = [argument.arg for argument in function.args.kwonlyargs]
+    words = {name: names.tensors[name] for name in definition.inputs}
+    if formal == list(words) and not keywords:
+        return f"{ENTRY}({', '.join(words.values())})"
+    if {*formal, *keywords} == words.keys() and not function.args.posonlyargs:
+        return f"{ENTRY}({', '.join(f'{name}={word}' for name, word in words.items())})"
+    if len(formal) != len(words) or keywords:
+        raise CodeRefusalError(f"{ENTRY}({', '.join([*formal, *keywords])}): expected {', '.join(words)}")
+    return f"{ENTRY}({', '.join(words.values())})"
+
+
+def _write_return(definition: Definition, names: ChosenNames, function: ast.FunctionDef) -> str:
+    """The outputs in order, each in the type of an input that is declared as it is: as narrow as the data."""
+    is_mapping = any(isinstance(value, ast.Dict) for value in _list_returned(function))
+    words = []
+    for number, (name, spec) in enumerate(definition.outputs.items()):
+        word = f"result[{name!r}]" if is_mapping else f"result[{number}]" if len(definition.outputs) > 1 else "result"
+        word = f"torch.as_tensor({word})" if spec.shape is None else word
+        like = next((key for key, own in definition.inputs.items() if own.dtype == spec.dtype and own.shape), "")
+        words.append(f"{word}.to({names.tensors[like]}.dtype)" if spec.dtype in _NARROW and like else word)
+    return ", ".join(words)
+
+
+def _list_returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    yield from (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None)
+
+
+def _raise_types(text: str, tree: ast.Module) -> str:
+    """The text with torch's default type in place of every float type that it names."""
+    lines = text.split("\n")
+    for node, word in sorted(_list_types(tree), key=lambda pair: (-pair[0].lineno, -pair[0].col_offset)):
+        if node.lineno != node.end_lineno or node.end_col_offset is None:
+            continue
+        line = lines[node.lineno - 1].encode()
+        lines[node.lineno - 1] = (line[: node.col_offset] + word.encode() + line[node.end_col_offset :]).decode()
+    return "\n".join(lines)
+
+
+def _list_types(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
+    """The places of types, and of methods that cast, with what stands there instead."""
+    casts: Mapping[int, ast.Attribute] = {
+        id(node.func): node.func
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "torch":
+            if node.attr in _FLOAT_TYPES and id(node) not in casts:
+                yield node, DEFAULT_TYPE
+        elif isinstance(node, ast.Call) and id(node.func) in casts:
+            func = casts[id(node.func)]
+            if func.attr in _CASTS:
+                yield _CastCall(node, func), f"to({DEFAULT_TYPE})"
+
+
+class _CastCall(ast.expr):
+    """The place of `float()` behind its object and the dot."""
+
+    def __init__(self, call: ast.Call, func: ast.Attribute) -> None:
+        super().__init__()
+        self.lineno = func.end_lineno or call.lineno
+        self.col_offset = (func.end_col_offset or 0) - len(func.attr)
+        self.end_lineno, self.end_col_offset = call.end_lineno, call.end_col_offset

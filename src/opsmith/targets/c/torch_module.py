@@ -1,0 +1,147 @@
+"""A right program in C as a file with `ModelNew`: host code around the kernel, compiled when the file is loaded.
+
+The C stays C: the file calls the C compiler itself and loads the result with ctypes. torch's inline extension would
+compile it as C++, which has no `restrict` and, before gcc 13, no `_Float16`, takes no `void *` for another pointer,
+reads torch's headers for many seconds, and needs ninja. So torch and gcc are all that is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from opsmith.problems.problem import Problem
+from opsmith.records import printable
+from opsmith.targets.c.library.package import find_judged_isa
+from opsmith.targets.literals import write_literal
+from opsmith.targets.native.flags import BuildFlags, list_features
+from opsmith.targets.native.signature import FUNCTION, Signature, make_signature
+from opsmith.targets.native.task import read_native_task
+from opsmith.targets.native.torch_module.counterpart import write_counterpart
+from opsmith.targets.native.torch_module.foreign import ForeignCode, read_foreign
+from opsmith.targets.native.torch_module.host import CHECKS, write_forward
+from opsmith.targets.programs import Solved, TorchModule
+
+_OWN = ForeignCode("", "", "class ModelNew(nn.Module):")  # of a problem that comes from no module
+_IMPORTS = """
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import nn
+""".strip("\n")
+_BUILD = '''
+def _opsmith_build():
+    """The kernel as a function. Raises RuntimeError where it cannot be built or run."""
+    isa = os.environ.get("OPSMITH_ISA", OPSMITH_ISA)
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(errors="replace").splitlines() if cpuinfo.exists() else []
+    features = next((line.split() for line in lines if line.startswith(("flags", "Features"))), None)
+    missing = [name for name in OPSMITH_FEATURES if features is not None and name not in features]
+    if missing and isa == OPSMITH_ISA:
+        what = f"the kernel was judged with -march={isa}: given a processor without {', '.join(missing)}"
+        raise RuntimeError(f"{what}; try: OPSMITH_ISA=x86-64-v3, or another that this processor has")
+    compiler = shutil.which(os.environ.get("CC", "gcc"))
+    if compiler is None:
+        raise RuntimeError(f"no compiler: given {os.environ.get('CC', 'gcc')}; expected gcc; try: apt install gcc")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "kernel.h").write_text(OPSMITH_HEADER)
+        (place / "kernel.c").write_text(OPSMITH_KERNEL)
+        flags = [f"-march={isa}" if flag == f"-march={OPSMITH_ISA}" else flag for flag in OPSMITH_COMPILE]
+        source = ["-fPIC", "-include", "kernel.h", "-c", "kernel.c", "-o", "kernel.o"]
+        for command in (
+            [compiler, *flags, *source],
+            [compiler, "kernel.o", "-o", "kernel.so", *OPSMITH_LINK],
+        ):
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"the kernel does not compile: {' '.join(command)}\\n{done.stderr}")
+        library = ctypes.CDLL(str(place / "kernel.so"))
+    library.FUNCTION.argtypes, library.FUNCTION.restype = OPSMITH_ARGUMENTS, None
+    return library
+
+
+OPSMITH_LIBRARY = _opsmith_build()
+
+
+def _opsmith_call(*arguments, threads):
+    if threads == 1:
+        OPSMITH_LIBRARY.FUNCTION(*arguments)
+        return
+    before = OPSMITH_LIBRARY.omp_get_max_threads()
+    OPSMITH_LIBRARY.omp_set_num_threads(threads)  # of this thread alone, as many as it was judged with
+    try:
+        OPSMITH_LIBRARY.FUNCTION(*arguments)
+    finally:
+        OPSMITH_LIBRARY.omp_set_num_threads(before)
+'''.strip("\n").replace("FUNCTION", FUNCTION)
+
+
+def write_torch_module(solved: Solved) -> TorchModule:
+    """The file with `ModelNew` and the one with `Model`. Raises UsageError for what has no such form."""
+    problem, options = read_native_task(solved.task.text)
+    source = problem.source
+    name = solved.task.id
+    if source is None or source.format != "kernelbench":
+        foreign, reference = _OWN, write_counterpart(problem, name)
+    else:
+        name = source.file.rpartition("/")[2].removesuffix(".py")
+        foreign, reference = read_foreign(source.text, name), source.text
+    flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
+    sections = [
+        _write_head(solved, problem),
+        foreign.futures,
+        _IMPORTS,
+        _write_constants(make_signature(problem), solved.source, flags),
+        f"\n{_BUILD}\n\n",
+        f"{CHECKS}\n\n",
+        foreign.top,
+        f"\n{foreign.module}\n{'' if foreign is _OWN else chr(10)}{write_forward(problem, options.threads)}",
+    ]
+    return TorchModule(re.sub(r"[^\w-]", "_", name), "\n".join(section for section in sections if section), reference)
+
+
+def _write_head(solved: Solved, problem: Problem) -> str:
+    """The docstring: what it is, where kernel and module come from."""
+    lines = [f"{solved.task.id}: `ModelNew` around a kernel in C. Made by `opsmith export --kernelbench`.", ""]
+    lines += [*_describe_origin(problem), *(f"{name}: {fact}" for name, fact in solved.facts.items()), ""]
+    lines += [
+        "The kernel runs on the CPU, for the types and shapes that are checked, in this process: nothing confines it.",
+        "gcc compiles it when this file is loaded, with the flags of its verdict (CC names another compiler,",
+        "OPSMITH_ISA another instruction set). It is C, which torch's inline extension would compile as C++.",
+    ]
+    text = "\n".join(map(printable, lines)) + "\n"
+    is_plain = "\\" not in text and '"""' not in text
+    return f'"""{text}"""\n' if is_plain else f"{text!r}\n"
+
+
+def _describe_origin(problem: Problem) -> list[str]:
+    source = problem.source
+    if source is None:
+        return []
+    words = [f"from: {source.file}, sha256 {source.sha256}, licence: {source.licence} (holds of the module's own code)"]
+    beyond = {name: size for name, size in source.sizes.items() if size != problem.base_sizes.get(name)}
+    if beyond:
+        listed = ", ".join(f"{name} = {size}" for name, size in beyond.items())
+        words.append(f"sizes: judged at smaller ones than the file's own ({listed}), and at some that nobody states")
+    return words
+
+
+def _write_constants(signature: Signature, source: str, flags: BuildFlags) -> str:
+    kinds = {"int64_t": "ctypes.c_int64", "double": "ctypes.c_double"}
+    arguments = ", ".join(kinds.get(argument.c_type, "ctypes.c_void_p") for argument in signature.arguments)
+    constants: Mapping[str, str] = {
+        "KERNEL": write_literal(source, 0),
+        "HEADER": write_literal(signature.header, 0),
+        "ISA": repr(flags.isa.name),
+        "FEATURES": repr(list_features(flags.isa.name)),
+        "COMPILE": repr(list(flags.compile_flags)),
+        "LINK": repr(list(flags.link_flags)),
+        "ARGUMENTS": f"[{arguments}]",
+    }
+    return "\n" + "".join(f"OPSMITH_{name} = {value}\n" for name, value in constants.items())

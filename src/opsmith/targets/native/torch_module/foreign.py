@@ -1,0 +1,73 @@
+"""The code of a foreign module of torch around its `forward`: what creates its weights, under another class name.
+
+The text is parsed and written anew, never executed here. Creating weights in the order of the module, from its own
+code, gives equal weights for equal seeds.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from opsmith.errors import UsageError
+
+_MODEL, _NEW = "Model", "ModelNew"
+_DROPPED = frozenset({"get_inputs", "get_init_inputs"})
+
+
+@dataclass(frozen=True)
+class ForeignCode:
+    """The parts of a file that defines `Model`."""
+
+    futures: str  # `from __future__` imports, which a file begins with
+    top: str  # imports, constants, functions and classes that `Model` may use
+    module: str  # class `ModelNew`: all of `Model` but its `forward`
+
+
+def read_foreign(text: str, name: str) -> ForeignCode:
+    """Raises UsageError for a text without such a class."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(
+            f"{name}: the source's text is no Python: {error}; expected a file that defines Model"
+        ) from None
+    model = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == _MODEL), None)
+    if model is None:
+        raise UsageError(f"{name}: the source's text has no class {_MODEL}; expected one, as KernelBench's files have")
+    futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
+    top = [node for node in tree.body if node not in futures and node is not model and not _is_dropped(node)]
+    return ForeignCode(_write_nodes(futures), _write_nodes(top), ast.unparse(_strip_forward(model)))
+
+
+def _is_dropped(node: ast.stmt) -> bool:
+    """Functions that make inputs, and texts that stand alone."""
+    is_maker = isinstance(node, ast.FunctionDef) and node.name in _DROPPED
+    return is_maker or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _write_nodes(nodes: list[ast.stmt] | list[ast.ImportFrom]) -> str:
+    return "\n".join(map(ast.unparse, nodes))
+
+
+def _strip_forward(model: ast.ClassDef) -> ast.ClassDef:
+    renamed: ast.ClassDef = _RenameModel().visit(model)
+    renamed.name = _NEW
+    renamed.body = [node for node in renamed.body if not _is_forward(node) and not _is_docstring(node)]
+    ast.fix_missing_locations(renamed)
+    return renamed
+
+
+def _is_forward(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == "forward"
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+class _RenameModel(ast.NodeTransformer):
+    """`super(Model, self)` and the like."""
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.copy_location(ast.Name(_NEW, node.ctx), node) if node.id == _MODEL else node
