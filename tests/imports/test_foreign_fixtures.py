@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 import torch
-
 from imports.originals import run_original
+
 from opsmith.problems.drawing import draw_data
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import Problem
@@ -34,7 +34,7 @@ class Expectation:
     """What must come of one file."""
 
     result: str
-    words: tuple[str, ...] = ()  # in the reason of a refusal
+    words: tuple[str, ...] = ()  # in the reason of a refusal, or in warnings
     needs: tuple[str, ...] = ()  # packages without which it is refused, with their names
 
 
@@ -89,12 +89,12 @@ def test_every_file_becomes_what_is_expected(imported: ForeignImport) -> None:
 
 def is_as_expected(row: dict[str, Any], expected: Expectation) -> bool:
     missing = [package for package in expected.needs if find_spec(package) is None]
-    if expected.result == REFUSED or missing:
-        reason = row["refusal"].casefold()
-        return bool(reason) and all(word.casefold() in reason for word in (*expected.words, *missing))
-    return not row["refusal"] and any("degenerate" in text for text in row["warnings"]) == (
-        expected.result == DEGENERATE
-    )
+    is_refused = expected.result == REFUSED or bool(missing)
+    warnings = "; ".join(row["warnings"])
+    text = (row["refusal"] if is_refused else warnings).casefold()
+    has_words = all(word.casefold() in text for word in (*expected.words, *missing))
+    is_degenerate = "degenerate" in warnings
+    return has_words and bool(row["refusal"]) == is_refused and is_degenerate == (expected.result == DEGENERATE)
 
 
 def test_refusals_have_reasons_of_their_own() -> None:
