@@ -34,7 +34,14 @@ def _run_module(source: Provenance, problem: Problem, bindings: Bindings) -> Any
     state = module.state_dict()
     state.update({key: bindings.input_data[name] for name, key in source.weights.items()})
     module.load_state_dict(state)
-    return module(*_list_arguments(source, problem, bindings))
+    return module(*_fill_tensors(names["get_inputs"](), _list_arguments(source, problem, bindings)))
+
+
+def _fill_tensors(structure: Any, values: Iterator[Any]) -> Any:
+    """What `get_inputs` gives, with these values in place of its own."""
+    if isinstance(structure, (list, tuple)):
+        return type(structure)(_fill_tensors(part, values) for part in structure)
+    return next(values) if isinstance(structure, Tensor) else structure
 
 
 def _run_definition(source: Provenance, problem: Problem, bindings: Bindings) -> Any:
