@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from opsmith.measuring.schedule import (
     FULL,
+    LEAST_PAIRS,
     MOST_SLOTS,
     SCREEN,
     PairProtocol,
@@ -120,3 +121,18 @@ def test_what_cannot_be_planned_is_refused() -> None:
         plan_turns(SCREEN, 0, 1)
     with pytest.raises(ValueError, match="at least one process"):
         PairProtocol(processes=1, pairs=0)
+
+
+@given(SLOTS, SEEDS)
+def test_a_screen_compares_few_outputs_and_nobody_knows_which(slots: int, seed: int) -> None:
+    turns = [turn for turn in plan_turns(SCREEN, slots, seed) if turn.checked]
+    assert [turn.side for turn in turns] == [Side.PROGRAM] * SCREEN.prepared
+    assert all(len(turn.checked) == 1 and not turn.is_warm_up for turn in turns)
+
+
+@given(st.floats(1.0, 1e10))
+def test_slow_programs_have_fewer_pairs_in_a_screen_and_as_many_otherwise(pair_ns: float) -> None:
+    fitting = SCREEN.fit_pairs(pair_ns)
+    assert LEAST_PAIRS <= fitting.pairs <= SCREEN.pairs
+    assert fitting.pairs == LEAST_PAIRS or (fitting.pairs + fitting.warm_ups) * pair_ns <= 1.01e9 * SCREEN.seconds
+    assert FULL.fit_pairs(pair_ns) == FULL

@@ -62,6 +62,36 @@ def import_flashinfer(
     _print_report(rows, time.monotonic() - start, as_json)
 
 
+@importing.command(name="kernelbench")
+def import_kernelbench(
+    place: Place,
+    out: OutFolder,
+    max_bytes: MaxBytes = "8MB",
+    max_flops: Annotated[
+        float, typer.Option("--max-flops", metavar="N", help="Of one call at the largest sizes: 4e8.")
+    ] = 4e8,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="That one file may take.")] = 60.0,
+    force: Force = False,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Import KernelBench's files: a class Model, get_inputs and get_init_inputs.
+
+    A file's code runs in confined processes only. Sizes are halved until the largest set fits the limits. A row per
+    file. Exit code 0: at least one was imported; 1: none was.
+    """
+    from opsmith.imports.kernelbench.folder import PRELOAD, ModuleLimits, import_modules
+    from opsmith.imports.outcomes import read_bytes
+    from opsmith.imports.worker import ImportWorkers
+    from opsmith.imports.writing import ProblemFolder
+
+    limits = ModuleLimits(read_bytes(max_bytes), int(max_flops), seconds)
+    folder, start = ProblemFolder(out, force), time.monotonic()
+    with show_progress("files are looked for") as tell, ImportWorkers(trust_tasks, preload=PRELOAD) as workers:
+        rows = tuple(import_modules(place, folder, workers, limits, tell))
+    _print_report(rows, time.monotonic() - start, as_json)
+
+
 def _print_report(rows: Sequence[ImportRow], seconds: float, as_json: bool) -> None:
     """When all processes have ended, so that their memory is known. Raises typer.Exit."""
     from opsmith.imports.outcomes import ImportReport, measure_peak

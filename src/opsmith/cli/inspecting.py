@@ -90,6 +90,8 @@ def show_run(
     A run: rounds, solutions and the closing table. A sample: prompt, reply, candidates and verdicts.
     """
     from opsmith.report import closing
+    from opsmith.report.speed_rows import choose_kept, choose_own
+    from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import open_console
     from opsmith.results.result import result_of
 
@@ -97,11 +99,14 @@ def show_run(
     with open_store(out, url) as store:
         run = store.find_run(run)
         if sample is None:
-            result = result_of(store, run)
-            console.print(closing.rounds_table(result), closing.solutions_table(store.read_experiences(run)))
+            result, solutions = result_of(store, run), store.read_experiences(run)
+            console.print(closing.rounds_table(result), closing.solutions_table(solutions))
+            print_speeds(console, choose_kept(store.read_speeds(run), solutions))
             console.print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
         elif sample in (tasks := {task.id: task for task in store.read_tasks(run)}):
             console.print(closing.samples_table(store.list_samples(run, sample)))
+            print_speeds(console, store.read_speeds(run, sample))
         else:
             detail = store.find_sample(run, sample)
             console.print(*closing.sample_text(detail, tasks[detail.row.task]), sep="\n", soft_wrap=True)
+            print_speeds(console, choose_own(store.read_speeds(run, detail.row.task), detail))

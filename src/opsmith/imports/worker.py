@@ -22,12 +22,11 @@ from opsmith.running.sandbox import Sandbox, confine_worker
 LARGEST_ANSWER = 1 << 24  # bytes
 MEMORY = 4 << 30  # bytes of one process
 
-_FUNCTIONS: Mapping[str, str] = {"try_problem": "opsmith.imports.trial:try_problem"}
-_SERVICES = Services(
-    "opsmith.judging.preload:load_torch",
-    "opsmith.judging.preload:load_language",
-    {"worker": "opsmith.imports.worker:serve_trials"},
-)
+_FUNCTIONS: Mapping[str, str] = {
+    "try_problem": "opsmith.imports.trial:try_problem",
+    "analyse_module": "opsmith.imports.kernelbench.analysis:analyse_module",
+}
+LOAD_TORCH = "opsmith.judging.preload:load_torch"
 
 
 class TrialError(Exception):
@@ -40,8 +39,9 @@ class ImportWorkers:
     Raises UsageError, when the first is needed, where nothing isolates foreign code and it is not trusted.
     """
 
-    def __init__(self, trust: bool = False, memory: int = MEMORY) -> None:
-        self._nursery = Nursery(_SERVICES)
+    def __init__(self, trust: bool = False, memory: int = MEMORY, preload: str = LOAD_TORCH) -> None:
+        kinds = {"worker": "opsmith.imports.worker:serve_trials"}
+        self._nursery = Nursery(Services(preload, "opsmith.judging.preload:load_language", kinds))
         self._trust = trust
         self._sandbox = Sandbox(memory=memory)
 
@@ -83,7 +83,7 @@ class ImportWorker:
             answer = json.loads(channel.receive(LARGEST_ANSWER, time.monotonic() + seconds))
         except TimeoutError:
             self._end_process()
-            raise TrialError(f"its code takes longer than {seconds:.0f} s") from None
+            raise TrialError(f"its code takes longer than {seconds:.0f} seconds") from None
         except (OSError, EOFError, ValueError, RecursionError):
             raise TrialError(f"the process that ran its code {self._end_process()}") from None
         if not isinstance(answer, dict):
@@ -97,11 +97,14 @@ class ImportWorker:
 
 def serve_trials(fds: Sequence[int], sandbox: Sandbox) -> None:
     """The process's end: confined, it answers until the parent hangs up."""
-    functions = {name: _import_function(place) for name, place in _FUNCTIONS.items()}
-    confine_worker(sandbox, ())
+    functions: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
     while (frame := read_frame(fds[0])) is not None:
         request = json.loads(frame)
-        write_frame(fds[0], json.dumps(functions[request["what"]](request)).encode())
+        if not functions:  # what the first request needs is imported; then there is no way back
+            functions[request["what"]] = _import_function(_FUNCTIONS[request["what"]])
+            confine_worker(sandbox, ())
+        function = functions.setdefault(request["what"], _import_function(_FUNCTIONS[request["what"]]))
+        write_frame(fds[0], json.dumps(function(request)).encode())
 
 
 def _import_function(place: str) -> Callable[[Mapping[str, Any]], Any]:

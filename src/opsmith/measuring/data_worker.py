@@ -19,6 +19,7 @@ from opsmith.problems.faults import TaskFault
 from opsmith.problems.native import NativeDraw
 from opsmith.problems.precision import dtype_of
 from opsmith.records import Task, to_json
+from opsmith.running.arena import Buffer
 from opsmith.running.sandbox import Sandbox
 from opsmith.targets.native.comparison import judge_pass
 from opsmith.targets.native.layout import read_inputs
@@ -26,9 +27,11 @@ from opsmith.targets.native.trials import NativeTrialData, make_trials
 
 _LARGE = 1 << 20  # bytes of inputs
 _NAME = "while timed"  # how findings call the trial
+_MOST_PREPARED = 16  # trials whose expected values are kept
 
 Answer = dict[str, Any]
 Sizes = tuple[tuple[str, int], ...]
+_prepared: dict[str, NativeTrialData] = {}  # of this worker's task
 
 
 def serve_measuring(fds: Sequence[int], sandbox: Sandbox) -> None:
@@ -48,24 +51,54 @@ class MixedDraw(NativeDraw):
 
 
 def _draw_inputs(task: Task, request: Answer) -> Answer:
-    """All draws in the form of a trial."""
-    draws = _make_draws(task.text, _read_sizes(request), request["draws"])
-    return {"blobs": [NativeTrialData(draws, False, make_trials(task.text).options).encoded_inputs]}
+    """One draw in the form of a trial."""
+    data = make_trials(task.text).data
+    draw = data.make_draw("bench", dict(_read_sizes(request)), request["seed"])
+    return {"blobs": [NativeTrialData([draw], False, make_trials(task.text).options).encoded_inputs]}
 
 
 def _check_outputs(task: Task, request: Answer) -> Answer:
     """Whether the outputs of one call are right; undecided where the inputs lie too near to a discrete decision."""
-    base = _make_draws(task.text, _read_sizes(request), request["draws"])[0]
     inputs, outputs = request["blobs"]
-    mixed = _read_bindings(base, memoryview(inputs))
-    if find_narrow_margin(base.problem, mixed):
+    trial = _prepare_trial(task, request, inputs)
+    if trial is None:
         return {"is_undecided": True, "errors": []}
-    draw = MixedDraw(base.standard, base.shape_set, base.overrides, 0, mixed=mixed)
-    result = judge_pass(_NAME, NativeTrialData([draw], False, make_trials(task.text).options), outputs)
-    del draw, mixed
+    answer = _judge_outputs(trial, outputs)
+    del trial
     if len(inputs) > _LARGE:
         gc.collect()  # what a draw remembers is a circle
-    return {"is_undecided": False, "errors": to_json(result.errors)}
+    return answer
+
+
+def _prepare_check(task: Task, request: Answer) -> Answer:
+    """Keep what is expected of inputs under a key, and forget what was kept of others than the last ones."""
+    trial = _prepare_trial(task, request, request["blobs"][0])
+    if trial is not None:
+        _ = trial.limits, trial.layout
+        _prepared[request["key"]] = trial
+        while len(_prepared) > _MOST_PREPARED:
+            del _prepared[next(iter(_prepared))]
+    gc.collect()
+    return {"is_undecided": trial is None}
+
+
+def _check_prepared(task: Task, request: Answer) -> Answer:
+    trial = _prepared.get(request["key"])
+    return {"is_forgotten": True} if trial is None else _judge_outputs(trial, request["blobs"][0])
+
+
+def _judge_outputs(trial: NativeTrialData, outputs: bytes) -> Answer:
+    return {"is_undecided": False, "errors": to_json(judge_pass(_NAME, trial, outputs).errors)}
+
+
+def _prepare_trial(task: Task, request: Answer, inputs: Buffer) -> NativeTrialData | None:
+    """None: the inputs lie too near to a discrete decision."""
+    base = _make_base(task.text, _read_sizes(request))
+    mixed = _read_bindings(base, memoryview(inputs))
+    if find_narrow_margin(base.problem, mixed):
+        return None
+    draw = MixedDraw(base.standard, base.shape_set, base.overrides, 0, mixed=mixed)
+    return NativeTrialData([draw], False, make_trials(task.text).options)
 
 
 def _count_work(task: Task, request: Answer) -> Answer:
@@ -83,9 +116,9 @@ def _read_bindings(base: NativeDraw, inputs: memoryview) -> Bindings:
 
 
 @lru_cache(maxsize=4)
-def _make_draws(text: str, sizes: Sizes, count: int) -> list[NativeDraw]:
-    data = make_trials(text).data
-    return [data.make_draw("bench", dict(sizes), seed) for seed in range(count)]
+def _make_base(text: str, sizes: Sizes) -> NativeDraw:
+    """Of which the names and the problem are taken."""
+    return make_trials(text).data.make_draw("bench", dict(sizes), 0)
 
 
 def _read_sizes(request: Answer) -> Sizes:
@@ -109,5 +142,7 @@ def _or_problem(step: Callable[[Task, Answer], Answer]) -> Callable[[Task, Answe
 STEPS = {
     "draw_inputs": _or_problem(_draw_inputs),
     "check_timed": _or_problem(_check_outputs),
+    "prepare_check": _or_problem(_prepare_check),
+    "check_prepared": _or_problem(_check_prepared),
     "count_work": _or_problem(_count_work),
 }

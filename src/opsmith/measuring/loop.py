@@ -10,40 +10,35 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Any
 
 from opsmith.devices.lease import WAIT_S, lease_device
 from opsmith.judging.executed import TaskWorker
 from opsmith.measuring.schedule import LEAST_CHECKS, PairProtocol, Side, Turn, choose_slot_count, plan_turns
-from opsmith.measuring.slots import InputMixer, Recipe, SlotLayout, is_mixable
+from opsmith.measuring.slots import InputMixer, Recipe
 from opsmith.measuring.timing import TIMED, TimedArtefacts, TimedProcess, TimingError
-from opsmith.measuring.work import ProblemWork
-from opsmith.problems.problem import Problem
-from opsmith.records import Diagnostic, Task
+from opsmith.measuring.timing_data import DataWorker
+from opsmith.records import Task
 from opsmith.running.arena import CAPACITY
 from opsmith.running.nursery import Nursery, Services
 from opsmith.running.sandbox import Sandbox
 from opsmith.running.turnstile import CPU
-from opsmith.targets.native.layout import LayoutError, TrialLayout, read_inputs, write_inputs
+from opsmith.targets.native.layout import LayoutError
 
 WORKERS = Services(
     "opsmith.judging.preload:load_torch",
     "opsmith.judging.preload:load_language",
     {"worker": "opsmith.measuring.data_worker:serve_measuring"},
 )
-DRAWS = 4  # that inputs are mixed of
-_MOST_DRAWS, _MOST_BYTES = 64, 32 << 20  # where they cannot be mixed
+MOST_WARM = 4  # workers of tasks that are kept
 _ANSWER_S = 120.0
 _LEAST_NS = 1e6  # a turn that is shorter says little of a call
 _SLOWER = 5  # by how much the slower side's turn may pass the time that a turn should take
-
-
-class WrongOutputError(TimingError):
-    """A program was right for its verdict, and wrong while it was timed."""
+_FILLED = 2.0  # bytes a nanosecond that are written before a turn, or more
+_TURN_COST_NS = 5e5  # of a pair, beside calls and inputs
 
 
 @dataclass(frozen=True)
@@ -68,6 +63,8 @@ class TimedCase:
     artefacts: TimedArtefacts
     mixer: InputMixer
     check: Callable[[Recipe, Sequence[bytes]], bool]  # raises WrongOutputError; False: undecided
+    recipes: Sequence[Recipe] = ()  # of the slots that are checked, where a protocol has them prepared
+    call_ns: MutableMapping[bytes, float] = field(default_factory=dict)  # of partners, by what they are built to
 
 
 @dataclass
@@ -79,6 +76,7 @@ class TimingRoom:
 
     def __post_init__(self) -> None:
         self._workers, self._timed = Nursery(WORKERS), Nursery(TIMED)
+        self._warm: dict[str, DataWorker] = {}  # by the digest of their task, the one asked last at the end
 
     def __enter__(self) -> TimingRoom:
         return self
@@ -89,14 +87,22 @@ class TimingRoom:
 
     @contextmanager
     def asking_worker(self, task: Task, language: str) -> Iterator[DataWorker]:
-        """A worker of the task's. What it raises beside TimingError is its author's or ours."""
-        worker = self._workers.fork_worker(self.sandbox, language)
+        """The task's worker, which stays for the next program of the task, unless it fails. What it raises beside
+        TimingError is its author's or ours."""
+        worker = self._warm.pop(task.digest, None) or self._start_worker(task, language)
         try:
-            yield DataWorker(TaskWorker(worker, task, "", _ANSWER_S))
-        except (TimeoutError, EOFError, OSError, LookupError, LayoutError) as error:
-            raise TimingError(f"the worker of task {task.id}: {error or type(error).__name__}") from error
-        finally:
-            self._workers.kill(worker)
+            yield worker
+        except BaseException as error:
+            self._workers.kill(worker.worker.worker)
+            if isinstance(error, TimeoutError | EOFError | OSError | LookupError | LayoutError):
+                raise TimingError(f"the worker of task {task.id}: {error or type(error).__name__}") from error
+            raise
+        self._warm[task.digest] = worker
+        while len(self._warm) > MOST_WARM:
+            self._workers.kill(self._warm.pop(next(iter(self._warm))).worker.worker)
+
+    def _start_worker(self, task: Task, language: str) -> DataWorker:
+        return DataWorker(TaskWorker(self._workers.fork_worker(self.sandbox, language), task, "", _ANSWER_S))
 
     def lease_processor(self, purpose: str) -> AbstractContextManager[object]:
         """This machine's processor alone, for the block. Raises BusyError."""
@@ -106,108 +112,95 @@ class TimingRoom:
         return TimedProcess(self._timed, self.sandbox, artefacts, is_reversed)
 
 
-@dataclass(frozen=True)
-class DataWorker:
-    """A worker that draws inputs and compares outputs."""
-
-    worker: TaskWorker
-
-    def draw_inputs(self, problem: Problem, sizes: Mapping[str, int]) -> tuple[SlotLayout, list[list[bytes]]]:
-        """The arrays of a call, and of some draws what they hold. Raises TimingError."""
-        layout, draws = self._ask_draws(sizes, DRAWS)
-        if not is_mixable(problem):
-            fitting = _MOST_BYTES // max(1, sum(layout.arrays.inputs))
-            layout, draws = self._ask_draws(sizes, max(DRAWS, min(_MOST_DRAWS, fitting)))
-        return layout, draws
-
-    def check_outputs(
-        self, sizes: Mapping[str, int], layout: SlotLayout, inputs: Sequence[bytes], outputs: Sequence[bytes]
-    ) -> bool:
-        """Whether they could be judged. Raises WrongOutputError where they are wrong, TimingError."""
-        blobs = [write_inputs(TrialLayout((layout.arrays,)), inputs), b"".join(outputs)]
-        answer = self._ask("check_timed", blobs, sizes=dict(sizes), draws=DRAWS)
-        errors = [Diagnostic(**error) for error in answer["errors"]]
-        if errors:
-            raise WrongOutputError(f"a wrong output while it was timed: {errors[0]}")
-        return not answer["is_undecided"]
-
-    def count_work(self, sizes: Mapping[str, int]) -> ProblemWork:
-        """Raises TimingError."""
-        return ProblemWork(**self._ask("count_work", sizes=dict(sizes))["work"])
-
-    def _ask_draws(self, sizes: Mapping[str, int], draws: int) -> tuple[SlotLayout, list[list[bytes]]]:
-        answer = self._ask("draw_inputs", sizes=dict(sizes), draws=draws)
-        layout, arrays = read_inputs(memoryview(bytes(answer["blobs"][0])))
-        return SlotLayout(layout.draws[0]), [[bytes(array) for array in draw] for draw in arrays]
-
-    def _ask(self, what: str, blobs: Sequence[bytes] = (), **arguments: Any) -> dict[str, Any]:
-        answer = self.worker.ask_step(what, blobs, **arguments)
-        if "problem" in answer:
-            raise TimingError(str(answer["problem"]))
-        return answer
-
-
 # -- one shape set
 
 
-def find_slot_count(room: TimingRoom, case: TimedCase) -> int:
-    """How many slots each side needs, by the clock outside of a process that is asked for no figure. Raises
-    TimingError, and ValueError where two calls do not fit into memory."""
-    layout = case.artefacts.layout
-    capacity = choose_slot_count(1.0, layout.stride, CAPACITY)
+@dataclass(frozen=True)
+class PairPlan:
+    """How many pairs of turns, of how many calls."""
+
+    protocol: PairProtocol
+    slots: int  # of each side
+
+
+def plan_pairs(room: TimingRoom, case: TimedCase, protocol: PairProtocol) -> PairPlan:
+    """As a protocol says, for programs as fast as these, by the clock outside of a process that is asked for no figure.
+
+    Raises TimingError, and ValueError where two calls do not fit into memory.
+    """
+    layout, most_calls = case.artefacts.layout, case.mixer.most_calls
+    memory = min(CAPACITY, max(protocol.turn_bytes, layout.stride) * 2)
+    capacity = choose_slot_count(1.0, layout.stride, memory)
     with room.start_timed(case.artefacts) as process:
-        count, counted = 0, [0]
-        while min(counted) < _LEAST_NS and count < capacity:
-            count = min(4 * count or 1, capacity)
-            (turn, _) = plan_turns(PairProtocol(1, 1, 0, 1), count, count)[:2]
-            counted = [_count_turn(process, case, turn, side) for side in case.artefacts.programs]
-    call_ns = max(1, min(counted), max(counted) / _SLOWER) / count
-    return choose_slot_count(call_ns, layout.stride, CAPACITY)
+        call_ns = {side: _find_call_time(process, case, side, capacity) for side in reversed(Side)}
+    fastest, slowest = min(call_ns.values()), max(call_ns.values())
+    slots = choose_slot_count(max(fastest, slowest / _SLOWER), layout.stride, memory, protocol.turn_ns)
+    if most_calls is not None:
+        slots = max(1, min(slots, most_calls // (protocol.pairs + protocol.warm_ups)))
+    fitting = protocol.fit_pairs(slots * (sum(call_ns.values()) + 2 * layout.stride / _FILLED) + _TURN_COST_NS)
+    if most_calls is not None and fitting.pairs + fitting.warm_ups > most_calls:
+        fitting = replace(fitting, pairs=max(1, most_calls - 1), warm_ups=min(1, most_calls - 1))
+    return PairPlan(fitting, slots)
 
 
-def _count_turn(process: TimedProcess, case: TimedCase, turn: Turn, side: Side) -> int:
-    """The shortest of some turns, in nanoseconds."""
+def _find_call_time(process: TimedProcess, case: TimedCase, side: Side, capacity: int) -> float:
+    """Nanoseconds of one call; a partner's are kept for the next program."""
+    artefact = case.artefacts.programs.get(side, b"")
+    if side is Side.PARTNER and artefact in case.call_ns:
+        return case.call_ns[artefact]
+    most = min(capacity, case.mixer.most_calls or capacity)
+    count, counted = 1, _count_turn(process, case, side, 1)
+    while counted < _LEAST_NS and count < most:
+        count = min(4 * count, most)
+        counted = _count_turn(process, case, side, count)
+    call_ns = max(1, counted) / count
+    if side is Side.PARTNER:
+        case.call_ns[artefact] = call_ns
+    return call_ns
+
+
+def _count_turn(process: TimedProcess, case: TimedCase, side: Side, count: int) -> int:
+    """The shorter of two turns of so many calls, in nanoseconds."""
     counted = []
-    for _ in range(3):
-        case.mixer.fill_slots(process.memory, turn)
-        process.time_turn(side, turn.slots)
-        counted.append(process.count_time())
+    for turn in plan_turns(PairProtocol(1, 2, 0, 1), count, count):
+        if turn.side is side:
+            case.mixer.fill_slots(process.memory, turn)
+            process.time_turn(side, turn.slots)
+            counted.append(process.count_time())
     return min(counted)
 
 
-def measure_pairs(
-    room: TimingRoom, case: TimedCase, protocol: PairProtocol, slots: int, seed: int
-) -> Iterator[PairTimes]:
+def measure_pairs(room: TimingRoom, case: TimedCase, plan: PairPlan, seed: int) -> Iterator[PairTimes]:
     """Both sides in one process, one after the other. Raises WrongOutputError, TimingError."""
-    for number in range(protocol.processes):
+    for number in range(plan.protocol.processes):
         with room.start_timed(case.artefacts, is_reversed=bool((seed + number) % 2)) as process:
             readings = _Readings()
-            for turn in plan_turns(protocol, slots, seed, number):
-                recipes = case.mixer.fill_slots(process.memory, turn)
+            prepared = random.Random(seed + number).sample(case.recipes, len(case.recipes))
+            for turn in plan_turns(plan.protocol, plan.slots, seed, number):
+                recipes = {slot: prepared.pop() for slot in turn.checked if prepared}
+                recipes = case.mixer.fill_slots(process.memory, turn, recipes)
                 elapsed = process.time_turn(turn.side, turn.slots)
                 _read_turn(readings, case, process, turn, recipes, elapsed)
-        yield _check_readings(readings, case, protocol, seed)
+        yield _check_readings(readings, case, plan.protocol, seed)
 
 
-def measure_apart(
-    room: TimingRoom, case: TimedCase, protocol: PairProtocol, slots: int, seed: int
-) -> Iterator[PairTimes]:
+def measure_apart(room: TimingRoom, case: TimedCase, plan: PairPlan, seed: int) -> Iterator[PairTimes]:
     """Each side in a process of its own, by our clock. Raises WrongOutputError, TimingError."""
-    for number in range(protocol.processes):
+    for number in range(plan.protocol.processes):
         with ExitStack() as stack:
             processes = {
                 side: stack.enter_context(room.start_timed(case.artefacts.take_side(side))) for side in reversed(Side)
             }
             readings, overheads = _Readings(), []
-            for turn in plan_turns(protocol, slots, seed + 1, number):
+            for turn in plan_turns(plan.protocol, plan.slots, seed + 1, number):
                 process = processes[turn.side]
                 if turn.side is Side.PARTNER:
                     overheads.append(_measure_overhead(process, case, turn))
                 recipes = case.mixer.fill_slots(process.memory, turn)
                 process.time_turn(turn.side, turn.slots)
                 _read_turn(readings, case, process, turn, recipes, process.count_time())
-        _subtract_overhead(readings, statistics.median(overheads) / slots)
-        yield _check_readings(readings, case, protocol, seed)
+        _subtract_overhead(readings, statistics.median(overheads) / plan.slots)
+        yield _check_readings(readings, case, plan.protocol, seed)
 
 
 def _measure_overhead(process: TimedProcess, case: TimedCase, turn: Turn) -> int:

@@ -15,13 +15,12 @@ from opsmith.errors import UsageError
 from opsmith.measuring.claims import Claim, explain_refusal, judge_ratio
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.loop import (
-    DataWorker,
     PairTimes,
     TimedCase,
     TimingRoom,
-    find_slot_count,
     measure_apart,
     measure_pairs,
+    plan_pairs,
 )
 from opsmith.measuring.pairs import compare_times, estimate_median
 from opsmith.measuring.record import (
@@ -34,8 +33,8 @@ from opsmith.measuring.record import (
 )
 from opsmith.measuring.roofline import bound_time, measure_share
 from opsmith.measuring.schedule import FULL, SCREEN, PairProtocol, Side
-from opsmith.measuring.slots import InputMixer
 from opsmith.measuring.timing import TimedArtefacts, TimingError
+from opsmith.measuring.timing_data import DataWorker
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Candidate, Task, Verdict, content_hash
@@ -160,27 +159,27 @@ def _measure_shape(
 def _prepare_case(
     worker: DataWorker, request: SpeedRequest, builds: Mapping[Side, Build], sizes: Mapping[str, int]
 ) -> TimedCase:
-    layout, draws = worker.draw_inputs(request.problem, sizes)
+    data = worker.prepare_data(request.problem, sizes)
     programs = {side: build.artefacts[PROGRAM] for side, build in builds.items()}
     build = builds[Side.PROGRAM]
-    artefacts = TimedArtefacts(request.task.target, build.artefacts[DRIVER], programs, layout, build.threads)
-    mixer = InputMixer(request.problem, layout, draws)
+    artefacts = TimedArtefacts(request.task.target, build.artefacts[DRIVER], programs, data.layout, build.threads)
     return TimedCase(
         artefacts,
-        mixer,
-        lambda recipe, outputs: worker.check_outputs(sizes, layout, mixer.mix_inputs(recipe), outputs),
+        data.mixer,
+        lambda recipe, outputs: worker.check_outputs(data, recipe, outputs),
+        worker.list_recipes(data, PROTOCOLS[request.grade].prepared),
+        data.call_ns,
     )
 
 
 def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name: str, flags: str) -> SpeedMeasurement:
-    protocol = PROTOCOLS[request.grade]
     seed = int(content_hash("measure", request.program.source, name, str(request.seed))[:12], 16)
     try:
-        slots = find_slot_count(room, case)
+        plan = plan_pairs(room, case, PROTOCOLS[request.grade])
     except ValueError as error:
         raise TimingError(f"the arrays are too large to be timed: {error}") from None
-    processes = list(measure_pairs(room, case, protocol, slots, seed))
-    apart = list(measure_apart(room, case, protocol, slots, seed)) if _asks_trusted(request) else []
+    processes = list(measure_pairs(room, case, plan, seed))
+    apart = list(measure_apart(room, case, plan, seed)) if _asks_trusted(request) else []
     time = estimate_median([times.program for times in processes])
     measurement = replace(
         withhold_figures(request, name, "not said yet", flags),
@@ -243,5 +242,5 @@ def withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str =
 def _find_share(worker: DataWorker, request: SpeedRequest, measurement: SpeedMeasurement) -> RooflineShare | None:
     if measurement.time is None:
         return None
-    work = worker.count_work(measurement.sizes)
+    work = worker.count_work(worker.prepare_data(request.problem, measurement.sizes))
     return measure_share(bound_time(request.problem, work, request.peaks), work, measurement.time)

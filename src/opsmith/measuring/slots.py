@@ -1,27 +1,26 @@
 """Slots: where the arrays of a call lie in shared memory, and the inputs that are put there, which never come twice.
 
-Inputs are mixed of a few draws of the problem. An array whose entries are drawn independently of each other begins as
-that of one draw and goes on as that of another, from a random entry on; all other arrays are those of one draw. What is
-put into a slot is remembered on our side as a recipe: what the process makes of its memory is not asked.
+Inputs are mixed of a few draws of the problem. An array whose entries (or rows) are drawn independently of each other
+begins as that of one draw and goes on as that of another, from a random one on; all other arrays are those of one draw.
+Where no array can be mixed, every call of a side has a draw of its own. What is put into a slot is remembered on our
+side as a recipe: what the process makes of its memory is not asked.
 """
 
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from opsmith.measuring.grain import measure_grain
 from opsmith.measuring.schedule import Turn
-from opsmith.problems.dtypes import BYTES_BY_DTYPE
-from opsmith.problems.problem import InputTensor, Problem
+from opsmith.problems.problem import Problem
 from opsmith.targets.native.layout import ALIGNMENT, DrawLayout
 
 POISON = 0xFF  # NaN in every float, -1 in every whole number
 _PAGE = 4096
 _GAP = 5 * ALIGNMENT  # arrays of equal sizes would begin at equal places of their pages, which slows every store
-_INDEPENDENT = re.compile(r"(uniform|randint)\([^()]*\)")  # expressions whose entries know nothing of each other
 
 
 @dataclass(frozen=True)
@@ -66,17 +65,31 @@ class Recipe:
 class InputMixer:
     """Mixes inputs of draws; each array of a draw as bytes."""
 
-    def __init__(self, problem: Problem, layout: SlotLayout, draws: Sequence[Sequence[bytes]]) -> None:
+    def __init__(
+        self, problem: Problem, layout: SlotLayout, sizes: Mapping[str, int], draws: Sequence[Sequence[bytes]]
+    ) -> None:
         self._layout = layout
         self._draws = draws
-        self._entries = [BYTES_BY_DTYPE[tensor.type.dtype] if _is_mixed(tensor) else 0 for tensor in problem.tensors]
+        self._grains = [measure_grain(problem, tensor, sizes) for tensor in problem.tensors]
+        self._is_mixing = any(self._count_parts(number) > 1 for number in range(len(self._grains)))
 
-    def fill_slots(self, memory: memoryview, turn: Turn) -> dict[int, Recipe]:
-        """Put fresh inputs into a turn's slots and poison into outputs; the recipes of the slots that are checked."""
+    @property
+    def most_calls(self) -> int | None:
+        """Of a side in one process, so that no inputs come twice; None: as many as there are."""
+        return None if self._is_mixing else len(self._draws)
+
+    def fill_slots(
+        self, memory: memoryview, turn: Turn, prepared: Mapping[int, Recipe] | None = None
+    ) -> dict[int, Recipe]:
+        """Put fresh inputs into a turn's slots and poison into outputs; the recipes of the slots that are checked.
+
+        `prepared`: recipes of some slots, which were drawn before.
+        """
         generator = random.Random(turn.input_seed)
         recipes = {}
-        for slot in sorted(turn.slots):
-            recipe = self._draw_recipe(generator)
+        for number, slot in enumerate(sorted(turn.slots)):
+            recipe = self.draw_recipe(generator, turn.calls + number)
+            recipe = (prepared or {}).get(slot, recipe)
             self._write_inputs(memory, slot * self._layout.stride, recipe)
             if slot in turn.poisoned:
                 for output in self._layout.list_outputs(slot):
@@ -90,16 +103,24 @@ class InputMixer:
         pairs = zip(self._draws[recipe.first], self._draws[recipe.second], recipe.cuts, strict=True)
         return [first[:cut] + second[cut:] for first, second, cut in pairs]
 
-    def _draw_recipe(self, generator: random.Random) -> Recipe:
-        """Of two different draws, each with an entry of its own at least."""
+    def draw_recipe(self, generator: random.Random, call: int = 0) -> Recipe:
+        """Of two different draws, each with an entry of its own at least; or the draw of this call."""
+        if not self._is_mixing:
+            whole = call % len(self._draws)
+            return Recipe(whole, whole, self._layout.arrays.inputs)
         first = int(generator.random() * len(self._draws))
         second = (first + 1 + int(generator.random() * (len(self._draws) - 1))) % len(self._draws)
-        sizes = self._layout.arrays.inputs
-        cuts = (
-            (1 + int(generator.random() * (size // entry - 1))) * entry if entry else size
-            for size, entry in zip(sizes, self._entries, strict=True)
-        )
-        return Recipe(first, second, tuple(cuts))
+        return Recipe(first, second, tuple(self._draw_cut(generator, number) for number in range(len(self._grains))))
+
+    def _draw_cut(self, generator: random.Random, number: int) -> int:
+        """Where an array goes on as that of the second draw."""
+        grain, parts = self._grains[number], self._count_parts(number)
+        return (1 + int(generator.random() * (parts - 1))) * grain if grain else self._layout.arrays.inputs[number]
+
+    def _count_parts(self, number: int) -> int:
+        """Of how many parts an array is, each of which may come from another draw."""
+        grain = self._grains[number]
+        return self._layout.arrays.inputs[number] // grain if grain else 1
 
     def _write_inputs(self, memory: memoryview, start: int, recipe: Recipe) -> None:
         first, second = self._draws[recipe.first], self._draws[recipe.second]
@@ -107,13 +128,3 @@ class InputMixer:
             begin, end = start + place, start + place + len(head)
             memory[begin : begin + cut] = memoryview(head)[:cut]
             memory[begin + cut : end] = memoryview(tail)[cut:]
-
-
-def is_mixable(problem: Problem) -> bool:
-    """Whether any input can be mixed; else only whole draws can be told apart."""
-    return any(map(_is_mixed, problem.tensors))
-
-
-def _is_mixed(tensor: InputTensor) -> bool:
-    is_generated = tensor.data_gen in {"torch.rand", "torch.randn"}
-    return not tensor.type.is_multihot and (is_generated or bool(_INDEPENDENT.fullmatch(tensor.expression)))

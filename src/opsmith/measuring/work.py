@@ -59,6 +59,11 @@ class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # 
         self.operations = 0
         self.unknown: set[str] = set()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: nothing is compiled here, and torch's compiler need not be imported (two seconds)."""
+        return False
+
     def __torch_dispatch__(
         self, func: OpOverload[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:

@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from opsmith.records import Candidate, Outcome, Stage, Task, Usage, content_hash
+from opsmith.report.curves import Picture, draw_picture
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
+from opsmith.report.speed_figures import draw_speeds
+from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.views import TaskRow
 from opsmith.store import Store
 from opsmith.store import attempts as stored
+from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import CandidateRow, KeptExperience, SampleDetail
 from opsmith.suites import find_bundled
 from opsmith.targets import get_target
@@ -68,6 +72,7 @@ class SampleView:
     candidates: tuple[CandidateView, ...]
     calls: tuple[CallView, ...]
     failures: tuple[str, ...]  # what left it unjudged
+    speeds: tuple[SpeedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class TaskView:
     unjudged: tuple[tuple[str, int], ...]  # what left samples without a verdict, and how often
     solution: str | None  # the program that was kept, or given
     own: str | None  # the bundled task's own program
+    speeds: tuple[SpeedRow, ...]  # of the kept program
+    speed_picture: Picture | None  # None: no time of it is known
 
 
 @dataclass(frozen=True)
@@ -116,25 +123,42 @@ def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, program
     ends = stored.count_stages(store, run, task.id)
     compared = sum(group.sample_count for group in groups)
     stages = sorted(ends, key=lambda end: (end[1] is not Outcome.PASSED, -end[0].rank, end[1]))
+    speeds = store.read_speeds(run, task.id)
+    kept_speeds = choose_kept(speeds, [solution] if solution is not None else [])
     return TaskView(
         row=row,
         text=task.prompt_text,
         stages=tuple((label_of(stage, outcome), ends[stage, outcome]) for stage, outcome in stages),
-        groups=tuple(_view_groups(store, task, chosen, solution)),
+        groups=tuple(_view_groups(store, task, chosen, solution, speeds)),
         groups_left=len(groups) - len(chosen),
         samples_left=compared - sum(group.sample_count for group in chosen),
         uncompared=sum(ends.values()) - compared,
         unjudged=tuple(stored.count_failures(store, run, task.id)),
         solution=solution.experience.source if solution else None,
         own=own_program(task),
+        speeds=tuple(map(word_speed, kept_speeds)),
+        speed_picture=_draw_kept(task.id, kept_speeds),
     )
+
+
+def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], Picture | None]:
+    """What was measured of the program kept for a task, and its picture over sizes; None: no time is known."""
+    solutions = [solution for solution in store.read_experiences(run) if solution.experience.task.id == task]
+    kept_speeds = choose_kept(store.read_speeds(run, task), solutions)
+    return tuple(map(word_speed, kept_speeds)), _draw_kept(task, kept_speeds)
+
+
+def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> Picture | None:
+    figure = draw_speeds(task, [speed.report for speed in kept])
+    return draw_picture(figure) if figure is not None else None
 
 
 def sample_view(store: Store, run: str, name: str) -> SampleView:
     """One sample with drawings, and differences against the kept and the bundled program. Raises UsageError."""
     detail = store.find_sample(run, name)
     task = next(task for task in store.read_tasks(run) if task.id == detail.row.task)
-    return _view_sample(task, detail, _reference_programs(task, _find_solution(store, run, task)))
+    references = _reference_programs(task, _find_solution(store, run, task))
+    return _view_sample(task, detail, references, store.read_speeds(run, task.id))
 
 
 def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
@@ -197,7 +221,11 @@ def _holds_solution(group: _Group, solution: KeptExperience | None) -> bool:
 
 
 def _view_groups(
-    store: Store, task: Task, groups: Sequence[_Group], solution: KeptExperience | None
+    store: Store,
+    task: Task,
+    groups: Sequence[_Group],
+    solution: KeptExperience | None,
+    speeds: Sequence[StoredSpeed],
 ) -> Iterable[AttemptGroup]:
     chosen = [_choose_sample(group, solution) for group in groups]
     details = store.read_details(chosen)
@@ -214,7 +242,7 @@ def _view_groups(
             passed=first.outcome is Outcome.PASSED,
             first_round=min(program.round for program in group.programs),
             is_kept=_holds_solution(group, solution),
-            sample=_view_sample(task, details[sample], references, neighbours),
+            sample=_view_sample(task, details[sample], references, speeds, neighbours),
         )
 
 
@@ -238,7 +266,11 @@ def _counted_program(detail: SampleDetail) -> str:
 
 
 def _view_sample(
-    task: Task, detail: SampleDetail, references: Mapping[str, str], neighbours: Mapping[str, str] | None = None
+    task: Task,
+    detail: SampleDetail,
+    references: Mapping[str, str],
+    speeds: Sequence[StoredSpeed],
+    neighbours: Mapping[str, str] | None = None,
 ) -> SampleView:
     row = detail.row
     compared = dict(references)
@@ -254,7 +286,8 @@ def _view_sample(
     calls = tuple(_view_calls(detail))
     place = (row.id, row.task, row.round, row.temperature, row.number)
     passed = row.outcome is Outcome.PASSED
-    return SampleView(*place, label_of(row.stage, row.outcome), passed, candidates, calls, detail.failures)
+    measured = tuple(map(word_speed, choose_own(speeds, detail)))
+    return SampleView(*place, label_of(row.stage, row.outcome), passed, candidates, calls, detail.failures, measured)
 
 
 def _view_candidate(

@@ -8,9 +8,8 @@ from rich.table import Table
 
 from opsmith.records import printable
 from opsmith.report.by_target import ProblemRow, describe_task, have_several_targets, name_columns
-from opsmith.report.pages import list_names
 from opsmith.report.paired import Comparison
-from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.report.tables import format_cost, format_duration, list_names, make_table
 from opsmith.report.views import RunView
 from opsmith.results.intervals import Estimate
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opsmith.report.figures import Spec, bar_chart, line_chart
+from opsmith.report.figures import Spec, bar_chart, line_chart, render_svg
 from opsmith.report.views import PassAt, RunView
 
 
@@ -19,6 +19,19 @@ class Figure:
     title: str
     caption: str
     spec: Spec
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, drawn for a page."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def draw_picture(figure: Figure) -> Picture:
+    return Picture(figure.title, figure.caption, render_svg(figure.spec))
 
 
 def figures_of(runs: Sequence[RunView]) -> list[Figure]:

@@ -10,20 +10,12 @@ from importlib import metadata
 from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
-from opsmith.report.curves import figures_of
-from opsmith.report.figures import render_svg
+from opsmith.report.curves import Picture, draw_picture, figures_of
 from opsmith.report.pages import Anchors, name_agent, render_page
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
-@dataclass(frozen=True)
-class Picture:
-    title: str
-    caption: str
-    svg: str
 
 
 @dataclass(frozen=True)
@@ -77,7 +69,7 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
 
 def draw_pictures(views: Sequence[RunView]) -> tuple[Picture, ...]:
     """The figures of these runs, drawn for a page."""
-    return tuple(Picture(figure.title, figure.caption, render_svg(figure.spec)) for figure in figures_of(views))
+    return tuple(map(draw_picture, figures_of(views)))
 
 
 def _run_report(store: Store, run: str, groups: int) -> RunReport:

@@ -88,7 +88,7 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
 ) -> Spec:
     """Bars side by side, in the order of the rows; `low` and `high` draw an interval on each. None: no bar."""
     points = _rename_columns(rows, {"x": x, "y": y, "series": series, "low": low, "high": high})
-    order = list(dict.fromkeys(row["x"] for row in points))
+    order = _list_names(points, "x")
     longest = max((len(str(name)) for name in order), default=0) * len(order)
     angle = {"labelAngle": 0 if longest * 7 < width else -40}
     across = {"field": "x", "type": "nominal", "title": x_title or x, "sort": order, "axis": angle}
@@ -100,6 +100,40 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
     if low is not None and high is not None:
         spans = {**place, "y": _vertical_axis(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
         layers.append(_make_layer("rule", spans, strokeWidth=1.4))
+    return _make_spec(points, layers, title, width, height)
+
+
+def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    x: str,
+    y: str,
+    series: str,
+    low: str,
+    high: str,
+    title: str = "",
+    x_title: str = "",
+    y_title: str = "",
+    width: int = 420,
+    height: int = 250,
+) -> Spec:
+    """Points side by side over names, in the order of the rows, each with its interval; y is logarithmic.
+
+    A point whose y is None, or not positive, is left out.
+    """
+    columns = {"x": x, "y": y, "series": series, "low": low, "high": high}
+    points = _rename_columns(rows, columns, lambda row: row["y"] > 0)
+    across = {"field": "x", "type": "nominal", "title": x_title or x, "sort": _list_names(points, "x")}
+    place = {"x": {**across, "axis": {"labelAngle": 0}}}
+    place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
+    ends = [end for row in points for end in (row["low"], row["high"])]
+    domain = [min(ends, default=1) / 1.6, max(ends, default=1) * 1.6]
+    scale = {"type": "log", "domain": domain, "nice": False}
+    upward = {"type": "quantitative", "title": y_title or y, "scale": scale, "axis": {"tickCount": 5, "format": "~s"}}
+    spans = {**place, "y": {"field": "low", **upward}, "y2": {"field": "high"}, **_colour_channel(points, series)}
+    dots = {**place, "y": {"field": "y", **upward}, **_colour_channel(points, series)}
+    dots["shape"] = _series_channel(points, _SHAPES)
+    layers = [_make_layer("rule", spans, strokeWidth=2), _make_layer("point", dots, size=64, opacity=1, filled=True)]
     return _make_spec(points, layers, title, width, height)
 
 
@@ -159,7 +193,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _series_names(rows: Iterable[Spec]) -> list[str]:
-    return list(dict.fromkeys(str(row["series"]) for row in rows))
+    return _list_names(rows, "series")
+
+
+def _list_names(rows: Iterable[Spec], column: str) -> list[str]:
+    return list(dict.fromkeys(str(row[column]) for row in rows))
 
 
 def _series_channel(rows: Sequence[Spec], values: Sequence[Any]) -> Spec:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from opsmith.records import printable
 from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
 from opsmith.report.pages import format_interval, format_moment, format_number, format_share
+from opsmith.report.speed_rows import SpeedRow, list_reasons
 from opsmith.report.tables import format_cost, format_duration
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
 from opsmith.store import Store
@@ -93,6 +94,7 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
     yield from markdown_table(
         ("group", "solved", "pass@1", "pass@n", "n"), map(_group_cells, (*view.groups, view.overall))
     )
+    yield from _write_speeds(view)
     yield from ("## Rounds", "")
     yield from markdown_table(_ROUND, map(_round_cells, view.rounds))
     yield from ("## pass@k", "")
@@ -103,6 +105,25 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
     yield from ("## Kept programs", "")
     for solution in solutions:
         yield from (f"### {escape_markup(solution.experience.task.id)}", "", *fence_text(solution.experience.source))
+
+
+_SPEED = ("task, shape set", "time of one call", "GB/s", "GFLOP/s", "of the limit", "ratio", "claim", "grade")
+
+
+def _write_speeds(view: RunView) -> Iterator[str]:
+    if not view.speeds:
+        return
+    yield from ("## Speed", "", f"{view.speed_summary}.", "")
+    yield from markdown_table(_SPEED, map(_speed_cells, view.speeds))
+    for reason in list_reasons(view.speeds):
+        yield from (f"Not said: {escape_markup(reason)}", "")
+    for build in dict.fromkeys(row.build for row in view.speeds):
+        yield from (escape_markup(build), "")
+
+
+def _speed_cells(row: SpeedRow) -> tuple[str, ...]:
+    figures = (row.time, row.gbytes, row.gflops, row.share, row.ratio)
+    return escape_markup(f"{row.task}, {row.shape_set} ({row.sizes})"), *figures, row.claim, row.grade
 
 
 def _name_model(view: RunView) -> str:

@@ -6,7 +6,6 @@ Templates need, beside their views, `links`: where a run, a task, a sample or a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.resources import files
@@ -17,7 +16,8 @@ from markupsafe import Markup
 
 from opsmith.records import content_hash, printable
 from opsmith.report.attempts import CallView
-from opsmith.report.tables import format_cost, format_duration
+from opsmith.report.speed_rows import list_reasons
+from opsmith.report.tables import format_cost, format_duration, list_names
 from opsmith.results.intervals import Estimate
 from opsmith.store.rows import UNANSWERED
 
@@ -79,7 +79,13 @@ def make_environment(*packages: str) -> Environment:
         "moment": format_moment,
         "svg": Markup,
     }
-    templates.filters |= {"duration": format_duration, "cost": format_cost, "sentence": list_names, "agent": name_agent}
+    templates.filters |= {
+        "duration": format_duration,
+        "cost": format_cost,
+        "sentence": list_names,
+        "reasons": list_reasons,
+        "agent": name_agent,
+    }
     templates.globals |= {"anchor": anchor_name, "style": read_style}
     return templates
 
@@ -121,12 +127,6 @@ def name_agent(name: str) -> str:
     if who == UNANSWERED:
         return "agent that got no answer"
     return f"{'proposer' if who == 'repair' else who} in repair turn {turn}" if turn else name
-
-
-def list_names(names: Sequence[str], limit: int = 12) -> str:
-    """Names with commas; a long list is cut, and says so."""
-    hidden = len(names) - limit
-    return ", ".join(names[:limit]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def _clean_value(value: Any) -> Any:

@@ -196,3 +196,9 @@ def format_duration(seconds: float) -> str:
     minutes, remainder = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes}:{remainder:02}"
+
+
+def list_names(names: Sequence[str], limit: int = 12) -> str:
+    """Names with commas; a long list is cut, and says so."""
+    hidden = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {hidden} more" if hidden > 0 else "")

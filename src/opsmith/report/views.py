@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from opsmith.records import Usage, printable
 from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
+from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
 from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
 from opsmith.results.metrics import GroupScore
@@ -114,6 +115,8 @@ class RunView:
     pass_at_k: tuple[PassAt, ...]
     solving: Mapping[str, tuple[int, int]]  # by task: (judged, right) of the samples that pass@1 counts
     first: Mapping[str, tuple[int, int]]  # the same of round 0
+    speeds: tuple[SpeedRow, ...]  # of the kept programs
+    speed_summary: SpeedSummary | None  # None: nothing was measured of them
 
     @property
     def name(self) -> str:
@@ -135,6 +138,7 @@ def run_view(store: Store, run: str) -> RunView:
     spent = spent_by_round(store, run, tallies)
     counts, first = solving_counts(result, tallies), _best_counts(result, tallies, last=0)
     rows = _view_rounds(rounds, spent)
+    kept_speeds = choose_kept(store.read_speeds(run), store.read_experiences(run))
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
     info = summary.info
     return RunView(
@@ -167,6 +171,8 @@ def run_view(store: Store, run: str) -> RunView:
         ),
         solving=counts,
         first=first,
+        speeds=tuple(map(word_speed, kept_speeds)),
+        speed_summary=summarise_speeds(kept_speeds) if kept_speeds else None,
     )
 
 

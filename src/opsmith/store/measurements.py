@@ -47,11 +47,14 @@ class Profile:
 class SpeedQueries(Reading):
     """The questions to measurements and profiles."""
 
-    def read_speeds(self, run: str) -> list[StoredSpeed]:
-        """Of a whole run, in the order in which they were made. Raises StoreError for one that cannot be read."""
+    def read_speeds(self, run: str, task: str | None = None) -> list[StoredSpeed]:
+        """Of a run, or of a task in it, in the order in which they were made. Raises StoreError for one that cannot
+        be read."""
         table = schema.measurement
         columns = (table.c.task, table.c.sample, table.c.seconds, text.c.body)
         query = select(*columns).join(text, text.c.hash == table.c.body).where(table.c.run == run)
+        if task is not None:
+            query = query.where(table.c.task == task)
         return [self._read_speed(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
 
     def read_profiles(self, run: str) -> list[Profile]:

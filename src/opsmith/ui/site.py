@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, replace
 
 from opsmith.learn.pause import store_wish
-from opsmith.report.document import Picture, draw_pictures
+from opsmith.report.curves import Picture
+from opsmith.report.document import draw_pictures
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
 from opsmith.store.pages import run_ids

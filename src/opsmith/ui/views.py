@@ -7,7 +7,7 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.records import Outcome, Stage
-from opsmith.report.attempts import sample_view, task_view
+from opsmith.report.attempts import read_task_speeds, sample_view, task_view
 from opsmith.report.views import TaskRow
 from opsmith.store.attempts import list_attempts
 from opsmith.store.pages import SampleKind, page_of
@@ -56,6 +56,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such task."""
     snapshot = site.read_snapshot(run)
     cell = _find_cell(site, run, task)
+    speeds, picture = read_task_speeds(site.store, run, task)
     return {
         "run": run,
         "info": snapshot.summary.info,
@@ -65,6 +66,8 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "stages": _count_by_stage(snapshot.counts, task),
         "attempts": list_attempts(site.store, run, task, PROGRAMS),
         "program": _find_program(site, run, cell),
+        "speeds": speeds,
+        "picture": picture,
     }
 
 

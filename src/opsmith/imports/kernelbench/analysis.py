@@ -1,0 +1,299 @@
+"""One KernelBench file, made into a problem file: the whole way, in a confined worker."""
+
+from __future__ import annotations
+
+import re
+import resource
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from opsmith.imports.foreign_code import CodeRefusalError
+from opsmith.imports.kernelbench.axes import Sizes
+from opsmith.imports.kernelbench.drafting import (
+    FUNCTIONAL,
+    LOADED,
+    ChosenSets,
+    ProblemDraft,
+    check_arguments,
+    find_bounds,
+)
+from opsmith.imports.kernelbench.examination import Examination, examine_module, run_copies
+from opsmith.imports.kernelbench.sampling import (
+    CPU,
+    META,
+    Instance,
+    ModuleFailureError,
+    ModuleRefusalError,
+    Sample,
+    list_leaves,
+    open_module,
+    sample_module,
+)
+from opsmith.imports.kernelbench.sizes import (
+    AxisPlan,
+    ModuleSampler,
+    SizeVariation,
+    WorkLimits,
+    choose_bench,
+    choose_sets,
+    shrink_sizes,
+)
+from opsmith.imports.kernelbench.source import ModuleSource, read_module
+from opsmith.problems.bindings import Bindings
+from opsmith.problems.drawing import draw_data, widen_data
+from opsmith.problems.faults import TaskFault
+from opsmith.problems.files.canonical import write_problem
+from opsmith.problems.problem import Problem
+from opsmith.problems.reference import compute_expected
+from opsmith.records import to_json
+
+JUDGED = WorkLimits(bytes_moved=1 << 19, operations=25_000_000)  # of the base sizes, where verdicts are given
+JUDGED_FLOOR = 8
+SMALL = (64, 32, 16)  # what sizes are halved to where torch's meta device does not do
+SLOW_S = 0.15  # a sample on the meta device that takes longer is taken on numbers, where these are few
+_RECURRENT = re.compile(r"\bnn\.(?:GRU|LSTM|RNN)\b")  # for which the meta device takes every step in Python
+CLOSE = 1e-3  # relative to the largest output: the reference beside the module itself
+
+
+def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A draft, or why there is none: {"refusal": ...}."""
+    limits = WorkLimits(request["max_bytes"], request["max_operations"])
+    try:
+        answer = _ModuleAnalysis(
+            read_module(request["text"]), request["name"], request["group"], limits
+        ).describe_problem()
+    except (ModuleRefusalError, CodeRefusalError, ModuleFailureError) as error:
+        answer = {"refusal": f"{error}{_explain_device(str(error))}"}
+    except TaskFault as fault:
+        answer = {"refusal": f"its reference: {fault.diagnostic.given}"}
+    except MemoryError:
+        answer = {"refusal": "it needs more memory than a worker has"}
+    return {**answer, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def _explain_device(message: str) -> str:
+    return "; it asks for cuda, which is not there" if "CUDA" in message or "cuda" in message else ""
+
+
+class _ModuleAnalysis:
+    def __init__(self, source: ModuleSource, name: str, group: str, limits: WorkLimits) -> None:
+        self._source, self._name, self._group, self._limits = source, name, group, limits
+        self._own = {constant.name: constant.value for constant in source.constants}
+        self._device = META
+        self._sampler = ModuleSampler(self._take_sample)
+        self._warnings: list[str] = []
+
+    def _take_sample(self, sizes: Sizes) -> Sample | None:
+        try:
+            return sample_module(self._source, sizes, self._device)
+        except (ModuleFailureError, ModuleRefusalError):
+            return None
+
+    def describe_problem(self) -> dict[str, Any]:
+        start = self._find_start()
+        large = shrink_sizes(self._sampler, start, self._limits)
+        sample = self._need_sample(large)
+        if self._limits.measure_excess(sample) > 2:
+            size = f"{sample.bytes_moved / 2**20:.0f} MiB and {sample.operations:.1e} operations"
+            raise ModuleRefusalError(f"too large: {size} at the smallest sizes that work")
+        base = shrink_sizes(self._sampler, large, JUDGED, JUDGED_FLOOR)
+        base, facts = self._examine_soundly(base)
+        if not check_arguments([*(tensor.keys for tensor in facts.inputs), *(leaf.keys for leaf in facts.constants)]):
+            raise ModuleRefusalError("its inputs lie in a mapping; expected tensors, tuples and lists")
+        self._use_numbers_if_slow(base)
+        plan = SizeVariation(self._sampler, base).plan_sizes()
+        facts = self._settle_bounds(facts, plan, base)
+        draft = self._draft_problem(plan, facts, self._choose_sets(plan, base, large))
+        return self._describe_draft(draft, start, large, base)
+
+    # -- sizes
+
+    def _find_start(self) -> Sizes:
+        """Its own sizes, or smaller ones where only numbers say what it does. Raises ModuleFailureError."""
+        if _RECURRENT.search(self._source.text):
+            return self._find_small_start()
+        try:
+            sample_module(self._source, self._own, META)
+        except ModuleFailureError as error:
+            if not error.needs_data:
+                raise
+            return self._find_small_start()
+        return self._own
+
+    def _find_small_start(self) -> Sizes:
+        self._device = CPU
+        last: Exception = ModuleRefusalError("no sizes at which it works")
+        for limit in SMALL:
+            sizes = {name: _halve_until(size, limit) for name, size in self._own.items()}
+            try:
+                sample_module(self._source, sizes, CPU)
+            except ModuleFailureError as failure:
+                last = failure
+                continue
+            return sizes
+        raise last
+
+    def _need_sample(self, sizes: Sizes) -> Sample:
+        sample = self._sampler.sample(sizes)
+        if sample is None:
+            sample_module(self._source, sizes, self._device)
+            raise ModuleRefusalError("it fails now and then")
+        return sample
+
+    def _use_numbers_if_slow(self, base: Sizes) -> None:
+        """Recurrent networks take seconds on the meta device, and milliseconds on few numbers."""
+        if self._sampler.latest > SLOW_S:
+            self._device = CPU
+            self._sampler = ModuleSampler(self._take_sample)
+            self._need_sample(base)
+
+    def _choose_sets(self, plan: AxisPlan, base: Sizes, large: Sizes) -> ChosenSets:
+        fixed = {name: base[name] for name in plan.fixed}
+        limit = WorkLimits(8 * JUDGED.bytes_moved, 8 * JUDGED.operations)
+        shapes = choose_sets(self._sampler, plan, base, limit)
+        bench = choose_bench(self._sampler, plan, base, {**large, **fixed}, self._limits)
+        return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
+
+    # -- facts
+
+    def _examine_soundly(self, base: Sizes) -> tuple[Sizes, Examination]:
+        """At sizes at which its answers are not degenerate, where smaller ones made them so."""
+        facts = examine_module(self._source, base)
+        if not _is_degenerate(facts):
+            return base, facts
+        for sizes in self._list_other_sizes(base):
+            try:
+                second = examine_module(self._source, sizes)
+            except (ModuleFailureError, ModuleRefusalError):
+                continue
+            if not _is_degenerate(second):
+                return sizes, second
+        return base, facts
+
+    def _list_other_sizes(self, base: Sizes) -> list[Sizes]:
+        """Numbers of groups and the like made smaller as well; sizes less small."""
+        sample = self._need_sample(base)
+        choices: list[Sizes] = []
+        for name, size in base.items():
+            for divisor in (8, 4, 2):
+                sizes = {**base, name: size // divisor}
+                is_whole = size % divisor == 0 and size > divisor
+                if is_whole and (smaller := self._sampler.sample(sizes)) and smaller.shapes == sample.shapes:
+                    choices.append(sizes)
+        for factor in (2, 4):
+            sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
+            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
+                choices.append(sizes)
+        return choices
+
+    def _settle_bounds(self, facts: Examination, plan: AxisPlan, base: Sizes) -> Examination:
+        """Bounds of randint that move with sizes are left to the module's own code."""
+        drawn = [tensor for tensor in facts.inputs if find_bounds(tensor) is not None]
+        if not drawn:
+            return facts
+        moving = set()
+        for name in plan.dims:
+            sizes = {**base, name: base[name] * 2}
+            if self._sampler.sample(sizes) is None:
+                continue
+            moved = examine_module(self._source, sizes)
+            pairs = zip(facts.inputs, moved.inputs, strict=True)
+            moving |= {own.keys for own, tensor in pairs if find_bounds(own) != find_bounds(tensor)}
+        inputs = [replace(tensor, generator=None) if tensor.keys in moving else tensor for tensor in facts.inputs]
+        return replace(facts, inputs=inputs)
+
+    # -- the problem
+
+    def _draft_problem(self, plan: AxisPlan, facts: Examination, sets: ChosenSets) -> ProblemDraft:
+        """The first style of reference that gives the module's own outputs. Raises ModuleRefusalError and TaskFault."""
+        self._warnings += facts.warnings
+        difference = ""
+        for style in (FUNCTIONAL, LOADED):
+            draft = ProblemDraft(self._name, self._source, plan, facts, sets, style, self._group)
+            difference = self._compare_reference(draft)
+            if not difference:
+                return self._drop_failing_sets(draft, plan, facts, sets, style)
+        raise ModuleRefusalError(difference)
+
+    def _compare_reference(self, draft: ProblemDraft) -> str:
+        """How the reference differs from the module on the same numbers; "": it does not."""
+        problem = draft.file.problem
+        declared = draw_data(problem, {}, 1)
+        expected = compute_expected(problem, widen_data(problem, declared, 1))
+        instance = open_module(self._source, draft.base, CPU, seed=7)
+        _load_numbers(instance, draft, declared)
+        outputs = [leaf.value for leaf in run_copies(instance)]
+        for output, (wide,) in zip(outputs, expected, strict=True):
+            if wide.is_floating_point() and not _is_close(output, wide):
+                return "as a function of its weights it gives other values"
+        return ""
+
+    def _drop_failing_sets(
+        self, draft: ProblemDraft, plan: AxisPlan, facts: Examination, sets: ChosenSets, style: str
+    ) -> ProblemDraft:
+        """Without the shape sets at which the reference fails, as the variance of a single number does."""
+        problem = draft.file.problem
+        failing = {name for name, sizes in problem.shapes.items() if not _runs_at(problem, sizes)}
+        if not failing:
+            return draft
+        shapes = {name: sizes for name, sizes in sets.shapes.items() if name not in failing}
+        return ProblemDraft(self._name, self._source, plan, facts, replace(sets, shapes=shapes), style, self._group)
+
+    def _describe_draft(self, draft: ProblemDraft, start: Sizes, large: Sizes, base: Sizes) -> dict[str, Any]:
+        if len(draft.file.problem.bench) < 3:
+            self._warnings.append("its sizes do not vary enough for three sizes to be timed")
+        own = self._sampler.sample(start) if start == self._own else None
+        fixed = [name for name in self._own if name not in draft.dims]
+        return {
+            "text": write_problem(draft.file),
+            "source": to_json(draft.provenance),
+            "dims": draft.dims,
+            "fixed": fixed,
+            "warnings": self._warnings,
+            "own_bytes": own.bytes_moved if own is not None else None,
+            "own_operations": own.operations if own is not None else None,
+            "large_bytes": self._need_sample(large).bytes_moved,
+            "large_operations": self._need_sample(large).operations,
+            "is_shrunk": {**start, **large} != self._own,
+        }
+
+
+def _halve_until(size: int, limit: int) -> int:
+    while size > limit:
+        size //= 2
+    return size
+
+
+def _is_degenerate(facts: Examination) -> bool:
+    return any(warning.startswith("degenerate") for warning in facts.warnings)
+
+
+def _load_numbers(instance: Instance, draft: ProblemDraft, bindings: Bindings) -> None:
+    """The draw's weights and inputs in place of the module's own."""
+    with torch.no_grad():
+        for name, key in draft.provenance.weights.items():
+            instance.state[key].copy_(bindings.input_data[name])
+    numbers = [bindings.input_data[tensor.name] for tensor in draft.file.problem.inputs]
+    leaves = [leaf.value for leaf in list_leaves(instance.arguments) if isinstance(leaf.value, Tensor)]
+    for leaf, number in zip(leaves, numbers, strict=False):
+        leaf.copy_(number)
+
+
+def _is_close(output: Any, wide: Tensor) -> bool:
+    if not isinstance(output, Tensor) or output.shape != wide.shape:
+        return False
+    scale = float(wide.nan_to_num(posinf=0.0, neginf=0.0).abs().max()) if wide.numel() else 0.0
+    allowed = max(CLOSE, 64 * torch.finfo(output.dtype).eps) * (scale + 1e-30)
+    return torch.allclose(output.double(), wide, rtol=CLOSE, atol=allowed, equal_nan=True)
+
+
+def _runs_at(problem: Problem, sizes: Sizes) -> bool:
+    try:
+        compute_expected(problem, widen_data(problem, draw_data(problem, sizes, 1), 1))
+    except TaskFault:
+        return False
+    return True

@@ -1,0 +1,288 @@
+"""A KernelBench file as text: whether it may be executed in a worker, which of its integers are sizes, and its code
+with these left to a problem's dims. Nothing is executed here."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import keyword
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+
+from opsmith.imports.foreign_code import CodeRefusalError, parse_foreign_code
+from opsmith.problems.files.entries import RESERVED
+
+MODEL, MAKE_INPUTS, MAKE_ARGUMENTS = "Model", "get_inputs", "get_init_inputs"
+PACKAGES = frozenset(
+    ["torch", "math", "numpy", "einops", "typing", "functools", "itertools", "collections", "dataclasses", "__future__"]
+)
+_OPTIONAL = ("einops",)
+_DENIED_MODULES = ("torch.hub", "torch.utils.cpp_extension", "torch.distributed", "torch.multiprocessing")
+_DENIED_NAMES = frozenset(["open", "exec", "eval", "compile", "__import__", "input", "breakpoint"])
+_PURE_CALLS = frozenset(
+    ["int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum", "abs", "round", "pow"]
+)
+_LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SizeConstant:
+    """An integer of the top level, as written or as a product of literals: the default of a dim."""
+
+    name: str  # the variable; of a tuple's element, with its number
+    value: int
+    place: tuple[int, int]  # line and column of its expression
+
+
+@dataclass(frozen=True)
+class ModuleSource:
+    """A file that may be executed in a confined worker."""
+
+    text: str
+    tree: ast.Module
+
+    @cached_property
+    def constants(self) -> tuple[SizeConstant, ...]:
+        """In the order of the file; the last assignment of a name counts."""
+        constants = {constant.name: constant for constant in _list_constants(self.tree)}
+        return tuple(constants.values())
+
+    @cached_property
+    def forward_names(self) -> list[str]:
+        """The arguments of the model's `forward`, without `self`."""
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef) and node.name == MODEL:
+                for statement in node.body:
+                    if isinstance(statement, ast.FunctionDef) and statement.name == "forward":
+                        return [argument.arg for argument in (*statement.args.posonlyargs, *statement.args.args)[1:]]
+        return []
+
+    def place_sizes(self, sizes: Mapping[str, int]) -> ast.Module:
+        """The tree with other values of these constants."""
+        places = {constant.place: ast.Constant(sizes[constant.name]) for constant in self._choose(sizes)}
+        return _replace_places(self.tree, places)
+
+    def write_setup(self, dims: Sequence[str], fixed: Mapping[str, int], dropped: Sequence[str] = ()) -> str:
+        """The code that data and reference of a problem share: the file's, with these constants left to the dims, those
+        of `fixed` at other values, and without some of its functions."""
+        places: dict[tuple[int, int], ast.expr] = {}
+        places |= {constant.place: ast.Name(constant.name) for constant in self._choose(dims)}
+        changed = [constant for constant in self._choose(fixed) if fixed[constant.name] != constant.value]
+        places |= {constant.place: ast.Constant(fixed[constant.name]) for constant in changed}
+        tree = _replace_places(self.tree, places)
+        rows = self.text.splitlines()
+        pairs = [pair for pair in zip(self.tree.body, tree.body, strict=True) if _name_of(pair[0]) not in dropped]
+        return _join_pieces([(old, _write_statement(old, new, rows)) for old, new in pairs])
+
+    def _choose(self, names: Sequence[str] | Mapping[str, int]) -> list[SizeConstant]:
+        return [constant for constant in self.constants if constant.name in names]
+
+
+def read_module(text: str) -> ModuleSource:
+    """A file's text. Raises CodeRefusalError."""
+    try:
+        tree = parse_foreign_code(text)
+    except CodeRefusalError as error:
+        raise CodeRefusalError(str(error).replace("no Python", "a syntax error")) from None
+    tree.body = [statement for statement in tree.body if not _is_main_block(statement)]
+    for node in ast.walk(tree):
+        _check_node(node)
+    for statement in tree.body:
+        _check_statement(statement)
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if MODEL not in classes:
+        raise CodeRefusalError(f"no class {MODEL}")
+    if MAKE_INPUTS not in functions:
+        raise CodeRefusalError(f"no function {MAKE_INPUTS}")
+    return ModuleSource(text, tree)
+
+
+# -- what is refused
+
+
+def _is_main_block(statement: ast.stmt) -> bool:
+    """`if __name__ == "__main__":`, which is left out: it does not belong to the problem."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test) in (
+        "__name__ == '__main__'",
+        "'__main__' == __name__",
+    )
+
+
+def _check_statement(statement: ast.stmt) -> None:
+    """Raises CodeRefusalError for what does more at the top level than to define."""
+    match statement:
+        case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef() | ast.Pass():
+            return
+        case ast.Expr(value=ast.Constant()):
+            return
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) if all(map(_is_pure, ast.walk(value))):
+            return
+        case ast.AnnAssign(value=None):
+            return
+    excerpt = ast.unparse(statement).split("\n")[0][:60]
+    expected = "imports, constants, classes and functions at the top level"
+    raise CodeRefusalError(f"line {statement.lineno}: `{excerpt}`; expected {expected}")
+
+
+def _is_pure(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        return name in _PURE_CALLS or name.startswith("math.")
+    return not isinstance(node, (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom))
+
+
+def _check_node(node: ast.AST) -> None:
+    """Raises CodeRefusalError for imports of other packages, and for what reaches out of the process."""
+    for module in _list_modules(node):
+        _check_module(module, getattr(node, "lineno", 0))
+    if isinstance(node, ast.Attribute):
+        _check_denied(ast.unparse(node) if _is_dotted(node) else "", node.lineno)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DENIED_NAMES:
+        raise CodeRefusalError(f"line {node.lineno}: calls {node.func.id}; expected code that computes")
+
+
+def _list_modules(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        yield f"{'.' * node.level}{node.module or ''}"
+        yield from (f"{node.module}.{alias.name}" for alias in node.names if not node.level)
+
+
+def _check_module(module: str, line: int) -> None:
+    package = module.partition(".")[0]
+    if package not in PACKAGES:
+        names = ", ".join(sorted(PACKAGES - {"__future__"}))
+        raise CodeRefusalError(f"line {line}: imports {module}; expected {names}")
+    if package in _OPTIONAL and find_spec(package) is None:
+        raise CodeRefusalError(f"line {line}: imports {package}, which is not installed here")
+    _check_denied(module, line)
+
+
+def _check_denied(module: str, line: int) -> None:
+    for denied in _DENIED_MODULES:
+        if module == denied or module.startswith(f"{denied}."):
+            raise CodeRefusalError(f"line {line}: {denied}; expected code that computes")
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))
+
+
+# -- constants
+
+
+def _list_constants(tree: ast.Module) -> Iterator[SizeConstant]:
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign):
+            yield from _list_assigned(statement.targets[0], statement.value)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            yield from _list_assigned(statement.target, statement.value)
+
+
+def _list_assigned(target: ast.expr, value: ast.expr) -> Iterator[SizeConstant]:
+    if isinstance(target, ast.Name):
+        if isinstance(value, ast.Tuple | ast.List):
+            for number, element in enumerate(value.elts):
+                yield from _read_constant(f"{target.id}_{number}", element)
+        else:
+            yield from _read_constant(target.id, value)
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for name, element in zip(target.elts, value.elts, strict=True):
+            yield from _list_assigned(name, element)
+
+
+def _read_constant(name: str, node: ast.expr) -> Iterator[SizeConstant]:
+    value = _fold_literals(node)
+    if value is not None and 1 <= value <= _LARGEST and name not in RESERVED and not keyword.iskeyword(name):
+        yield SizeConstant(name, value, (node.lineno, node.col_offset))
+
+
+def _fold_literals(node: ast.expr) -> int | None:
+    """The value of integer literals and their sums, products and powers; None: it is something else."""
+    match node:
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return value
+        case ast.BinOp(left=left, op=operation, right=right):
+            first, second = _fold_literals(left), _fold_literals(right)
+            if first is None or second is None:
+                return None
+            return _combine_numbers(operation, first, second)
+    return None
+
+
+def _combine_numbers(operation: ast.operator, first: int, second: int) -> int | None:
+    match operation:
+        case ast.Mult():
+            return first * second
+        case ast.Add():
+            return first + second
+        case ast.Sub():
+            return first - second
+        case ast.FloorDiv() if second:
+            return first // second
+        case ast.Pow() if 0 <= second <= 31 and abs(first) <= 1024:
+            return int(first**second)
+    return None
+
+
+# -- rewriting
+
+
+class _Replacer(ast.NodeTransformer):
+    """Replaces expressions of the top level by their place."""
+
+    def __init__(self, places: Mapping[tuple[int, int], ast.expr]) -> None:
+        self._places = places
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr) and (node.lineno, node.col_offset) in self._places:
+            is_number = isinstance(node, ast.Constant | ast.BinOp)
+            if is_number:
+                return ast.copy_location(self._places[node.lineno, node.col_offset], node)
+        return super().generic_visit(node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+
+def _replace_places(tree: ast.Module, places: Mapping[tuple[int, int], ast.expr]) -> ast.Module:
+    body = [_Replacer(places).visit(copy.deepcopy(node)) if _is_assignment(node) else node for node in tree.body]
+    return ast.fix_missing_locations(ast.Module(body, []))
+
+
+def _is_assignment(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign | ast.AnnAssign)
+
+
+def _name_of(node: ast.stmt) -> str:
+    return node.name if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
+
+
+def _join_pieces(pieces: Sequence[tuple[ast.stmt, str]]) -> str:
+    """Short statements on lines of their own, functions and classes with a line between."""
+    text = ""
+    for node, piece in pieces:
+        if piece:
+            gap = "\n" if text and (_name_of(node) or text.endswith("\n\n")) and not text.endswith("\n\n") else ""
+            text += f"{gap}{piece}\n" + ("\n" if _name_of(node) else "")
+    return text.rstrip("\n") + "\n" if text else ""
+
+
+def _write_statement(old: ast.stmt, new: ast.stmt, rows: Sequence[str]) -> str:
+    """A statement in the author's own words unless it was changed; "" for `n = n` and the file's docstring."""
+    if isinstance(old, ast.Expr):
+        return ""
+    if _is_assignment(old):
+        text = ast.unparse(new)
+        target, _, value = text.partition(" = ")
+        is_same = target.strip("()") == value.strip("()") or target.partition(":")[0] == value
+        return "" if is_same else text
+    decorators = [node.lineno for node in getattr(old, "decorator_list", [])]
+    return "\n".join(rows[min([old.lineno, *decorators]) - 1 : old.end_lineno])

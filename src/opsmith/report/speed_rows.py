@@ -1,0 +1,190 @@
+"""Measurements as texts: one wording of times, ratios, claims and reasons for the terminal, pages and Markdown.
+
+Of a run's measurements a table shows those of the programs that were kept; a headline holds figures of the full grade
+only, and counts what could not be said beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opsmith.measuring.claims import Claim
+from opsmith.measuring.intervals import Interval, average_ratios
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport, TimeUnit
+from opsmith.records import Candidate
+from opsmith.report.tables import list_names
+from opsmith.store.measurements import StoredSpeed
+from opsmith.store.queries import KeptExperience, SampleDetail
+
+NOTHING = "–"
+_MOST_PLACES = 3  # that a reason names
+_SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+@dataclass(frozen=True)
+class SpeedRow:
+    """One measurement in words. A figure that cannot be said is a dash, and `reason` says why."""
+
+    task: str
+    sample: str | None  # None: a baseline, or of no run
+    shape_set: str
+    sizes: str
+    grade: str
+    time: str
+    gbytes: str
+    gflops: str
+    share: str
+    ratio: str
+    claim: str
+    reason: str
+    build: str  # device, protocol and build in one text
+
+
+@dataclass(frozen=True)
+class SpeedSummary:
+    """What the kept programs of a run gained over their partners, over tasks and shape sets of the full grade."""
+
+    gain: Interval | None  # geometric mean of the ratios that may be said; its interval is of the measuring
+    said: int  # ratios behind it
+    withheld: int  # measurements of the full grade without such a ratio
+    screened: int  # measurements of the screening grade, which are in no headline
+
+    def __str__(self) -> str:
+        """
+        >>> print(SpeedSummary(Interval(1.5, 1.4, 1.6), 6, 1, 0))
+        1.500 [1.400, 1.600] times as fast as the partner, geometric mean of 6 measurements; 1 without a ratio
+        """
+        counts = [(self.withheld, "without a ratio"), (self.screened, "screened only, in no headline")]
+        tail = "".join(f"; {count} {words}" for count, words in counts if count)
+        if self.gain is None:
+            return f"no ratio that may be published{tail}"
+        return f"{self.gain} times as fast as the partner, geometric mean of {self.said} measurements{tail}"
+
+
+def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
+    """The headline of these measurements. Ratios that the trusted clock does not confirm are not in it."""
+    measured = [speed.report.measurement for speed in speeds]
+    full = [measurement for measurement in measured if measurement.grade is MeasuringGrade.FULL]
+    ratios = [ratio.precise for one in full if (ratio := one.ratio) is not None and ratio.claim is not Claim.IN_PROCESS]
+    return SpeedSummary(average_ratios(ratios), len(ratios), len(full) - len(ratios), len(measured) - len(full))
+
+
+def choose_kept(speeds: Sequence[StoredSpeed], solutions: Iterable[KeptExperience]) -> list[StoredSpeed]:
+    """Those of the kept programs: of each task, shape set and partner the last one of the higher grade."""
+    programs = {solution.experience.task.id: Candidate(solution.experience.source).id for solution in solutions}
+    chosen: dict[tuple[str, str, str], StoredSpeed] = {}
+    for speed in sorted(speeds, key=lambda speed: speed.report.measurement.grade is MeasuringGrade.FULL):
+        measurement = speed.report.measurement
+        if programs.get(speed.task) == measurement.program:
+            chosen[speed.task, measurement.shape_set, name_partner(measurement)] = speed
+    return [speed for speed in speeds if speed in chosen.values()]
+
+
+def choose_own(speeds: Iterable[StoredSpeed], detail: SampleDetail) -> list[StoredSpeed]:
+    """Those of a sample's programs."""
+    programs = {Candidate(candidate.source).id for candidate in detail.candidates if candidate.source is not None}
+    return [speed for speed in speeds if speed.report.measurement.program in programs]
+
+
+def name_partner(measurement: SpeedMeasurement) -> str:
+    """Whom it was compared with, or was to be; "": nobody."""
+    return measurement.ratio.partner if measurement.ratio is not None else measurement.sought_partner
+
+
+def word_speed(speed: StoredSpeed) -> SpeedRow:
+    """A stored measurement in words."""
+    return word_report(speed.report, speed.task, speed.sample)
+
+
+def word_report(report: SpeedReport, task: str = "", sample: str | None = None) -> SpeedRow:
+    """A measurement in words."""
+    measurement, share = report.measurement, report.share
+    return SpeedRow(
+        task=task,
+        sample=sample,
+        shape_set=measurement.shape_set,
+        sizes=write_sizes(measurement.sizes),
+        grade=measurement.grade.value,
+        time=NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit),
+        gbytes=NOTHING if share is None else write_figure(share.gbytes),
+        gflops=NOTHING if share is None else write_figure(share.gflops),
+        share=NOTHING if share is None or share.share is None else f"{100 * share.share.value:.0f} %",
+        ratio=_write_ratio(measurement),
+        claim=_write_claim(measurement),
+        reason=explain_missing(report),
+        build=_describe_build(measurement),
+    )
+
+
+def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
+    """Why figures are missing: each reason once, with the first of the places where it holds."""
+    places: dict[str, list[str]] = {}
+    for row in rows:
+        if row.reason:
+            places.setdefault(row.reason, []).append(f"{row.task} {row.shape_set}".strip())
+    return [f"{list_names(names, _MOST_PLACES)}: {reason}" for reason, names in places.items()]
+
+
+def describe_speed(measurement: SpeedMeasurement) -> str:
+    """A line of a log."""
+    time = NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit)
+    said = ", ".join(figure for figure in (time, _write_ratio(measurement)) if figure != NOTHING)
+    return "; ".join(words for words in (said, measurement.reason) if words)
+
+
+def explain_missing(report: SpeedReport) -> str:
+    """Why a figure of it is missing; "": none is."""
+    if report.measurement.reason:
+        return report.measurement.reason
+    reason = report.share.reason if report.share is not None else ""
+    return f"share of the limit: {reason}" if reason else ""
+
+
+def write_sizes(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in sizes.items())
+
+
+def write_time(time: Interval, unit: TimeUnit = TimeUnit.NS) -> str:
+    """
+    >>> write_time(Interval(1500.0, 1400.0, 1600.0))
+    '1.500 [1.400, 1.600] µs'
+    >>> write_time(Interval(1500.0, 1500.0, 1500.0), TimeUnit.CYCLES)
+    '1,500 cycles'
+    """
+    if unit is TimeUnit.CYCLES:
+        return f"{time.value:,.0f} cycles"
+    scale, name = next((scale, name) for scale, name in _SCALES if time.value >= scale or name == "ns")
+    return f"{time.scale_by(1 / scale)} {name}"
+
+
+def write_figure(figure: Interval | None) -> str:
+    return NOTHING if figure is None else f"{figure.value:.2f}"
+
+
+def _describe_build(measurement: SpeedMeasurement) -> str:
+    device = measurement.device if ":" in measurement.device else measurement.device[:12]
+    counts = f"{measurement.pairs} pairs in {measurement.processes} processes" if measurement.pairs else ""
+    texts = (f"device {device}", f"protocol {measurement.protocol}", counts, measurement.flags)
+    return ", ".join(text for text in texts if text)
+
+
+def _write_ratio(measurement: SpeedMeasurement) -> str:
+    ratio = measurement.ratio
+    if ratio is None:
+        return NOTHING
+    is_counted = measurement.unit is TimeUnit.CYCLES
+    figure = f"{ratio.precise.value:.3f}" if is_counted else str(ratio.precise)
+    return f"{figure} to {_shorten_name(ratio.partner)}"
+
+
+def _write_claim(measurement: SpeedMeasurement) -> str:
+    if measurement.ratio is None:
+        return NOTHING if not measurement.sought_partner else "not said"
+    if measurement.ratio.claim is not None:
+        return measurement.ratio.claim.value
+    return "none: simulated" if measurement.unit is TimeUnit.CYCLES else "none: a screen"
+
+
+def _shorten_name(name: str) -> str:
+    return name[:8]
