@@ -23,9 +23,9 @@ PROGRAMS = sorted(FIXTURES.glob("*/programs/*.c"))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The problems that the programs are for, imported."""
-    root = tmp_path_factory.mktemp("imported")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The problem files that the programs are for, by the programs' names."""
+    root, files = tmp_path_factory.mktemp("imported"), {}
     for format_ in ("kernelbench", "flashinfer"):
         for program in (FIXTURES / format_ / "programs").glob("*.c"):
             copy_source(FIXTURES / format_, program.stem, root / "sources" / format_)
@@ -34,8 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         result = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=root, check=False)
         for row in json.loads(result.stdout)["files"]:
             assert row["problem"], row
-            shutil.copy(root / row["written"], root / f"{Path(row['file']).stem}.yaml")
-    return root
+            files[Path(row["file"]).stem] = root / row["written"]
+    return files
 
 
 def copy_source(folder: Path, stem: str, target: Path) -> None:
@@ -54,18 +54,18 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_a_plain_program_solves_an_imported_problem(pool: Pool, folder: Path, program: Path) -> None:
-    verdict = pool.verify(load_imported(folder, program), program.read_text("utf-8"))
+def test_a_plain_program_solves_an_imported_problem(pool: Pool, imported: dict[str, Path], program: Path) -> None:
+    verdict = pool.verify(load_imported(imported[program.stem]), program.read_text("utf-8"))
     assert verdict.passed, f"{verdict.message}\n{verdict.warnings}"
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_a_program_that_writes_nothing_solves_none(pool: Pool, folder: Path, program: Path) -> None:
+def test_a_program_that_writes_nothing_solves_none(pool: Pool, imported: dict[str, Path], program: Path) -> None:
     source = program.read_text("utf-8")
     head = source[source.index("void kernel(") : source.index("{", source.index("void kernel("))]
-    verdict = pool.verify(load_imported(folder, program), f"#include <stdint.h>\n{head}{{}}\n")
+    verdict = pool.verify(load_imported(imported[program.stem]), f"#include <stdint.h>\n{head}{{}}\n")
     assert verdict.outcome is Outcome.REFUSED, verdict.message
 
 
-def load_imported(folder: Path, program: Path) -> Task:
-    return load_tasks([str(folder / f"{program.stem}.yaml")], "c", {})[0]
+def load_imported(path: Path) -> Task:
+    return load_tasks([str(path)], "c", {})[0]

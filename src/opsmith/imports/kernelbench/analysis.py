@@ -20,6 +20,7 @@ from opsmith.imports.kernelbench.drafting import (
     ProblemDraft,
     check_arguments,
     find_bounds,
+    is_weight,
 )
 from opsmith.imports.kernelbench.examination import Examination, examine_module, run_copies
 from opsmith.imports.kernelbench.sampling import (
@@ -101,11 +102,11 @@ class _ModuleAnalysis:
             size = f"{sample.bytes_moved / 2**20:.0f} MiB and {sample.operations:.1e} operations"
             raise ModuleRefusalError(f"too large: {size} at the smallest sizes that work")
         base = shrink_sizes(self._sampler, large, JUDGED, JUDGED_FLOOR)
-        base, facts = self._examine_soundly(base)
+        base, facts = self._restore_constants(*self._examine_soundly(base))
         if not check_arguments([*(tensor.keys for tensor in facts.inputs), *(leaf.keys for leaf in facts.constants)]):
             raise ModuleRefusalError("its inputs lie in a mapping; expected tensors, tuples and lists")
         self._use_numbers_if_slow(base)
-        plan = SizeVariation(self._sampler, base).plan_sizes()
+        plan = SizeVariation(self._sampler, base, self._list_unused(facts, base)).plan_sizes()
         facts = self._settle_bounds(facts, plan, base)
         draft = self._draft_problem(plan, facts, self._choose_sets(plan, base, large))
         return self._describe_draft(draft, start, large, base)
@@ -158,6 +159,26 @@ class _ModuleAnalysis:
         bench = choose_bench(self._sampler, plan, base, {**large, **fixed}, self._limits)
         return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
 
+    def _restore_constants(self, base: Sizes, facts: Examination) -> tuple[Sizes, Examination]:
+        """With the file's own value of every integer that no tensor of the problem shows, as far as these are sound."""
+        unused, restored = self._list_unused(facts, base), base
+        for name, size in base.items():
+            own = {**restored, name: self._own[name]}
+            sample = self._sampler.sample(own) if size != self._own[name] else None
+            if sample is not None and self._limits.measure_excess(sample) <= 1:
+                shapes = self._need_sample(base).shapes
+                if all(sample.shapes.get(label) == shape for label, shape in shapes.items() if label not in unused):
+                    restored = own
+        if restored == base:
+            return base, facts
+        second = examine_module(self._source, restored)
+        return (base, facts) if _is_degenerate(second) and not _is_degenerate(facts) else (restored, second)
+
+    def _list_unused(self, facts: Examination, base: Sizes) -> set[str]:
+        """The labels of state that no program is given."""
+        weights = {f"weight {state.name}" for state in facts.state if is_weight(state)}
+        return {label for label in self._need_sample(base).shapes if label.startswith("weight ")} - weights
+
     # -- facts
 
     def _examine_soundly(self, base: Sizes) -> tuple[Sizes, Examination]:
@@ -175,19 +196,19 @@ class _ModuleAnalysis:
         return base, facts
 
     def _list_other_sizes(self, base: Sizes) -> list[Sizes]:
-        """Numbers of groups and the like made smaller as well; sizes less small."""
+        """Sizes less small; numbers of groups and the like made smaller as well."""
         sample = self._need_sample(base)
         choices: list[Sizes] = []
+        for factor in (2, 4):
+            sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
+            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
+                choices.append(sizes)
         for name, size in base.items():
             for divisor in (8, 4, 2):
                 sizes = {**base, name: size // divisor}
                 is_whole = size % divisor == 0 and size > divisor
                 if is_whole and (smaller := self._sampler.sample(sizes)) and smaller.shapes == sample.shapes:
                     choices.append(sizes)
-        for factor in (2, 4):
-            sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
-            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
-                choices.append(sizes)
         return choices
 
     def _settle_bounds(self, facts: Examination, plan: AxisPlan, base: Sizes) -> Examination:
@@ -248,6 +269,10 @@ class _ModuleAnalysis:
             self._warnings.append("its sizes do not vary enough for three sizes to be timed")
         own = self._sampler.sample(start) if start == self._own else None
         fixed = [name for name in self._own if name not in draft.dims]
+        changed = [
+            f"{name} is {base[name]} instead of {self._own[name]}" for name in fixed if base[name] != self._own[name]
+        ]
+        self._warnings += [f"another constant: {', '.join(changed)}"] if changed else []
         return {
             "text": write_problem(draft.file),
             "source": to_json(draft.provenance),
