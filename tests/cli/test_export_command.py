@@ -23,8 +23,11 @@ def runs(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "expected one of --library DIR, --dataset DIR and --kernelbench DIR"),
-        (("--library", "a", "--dataset", "b"), "expected one of --library DIR, --dataset DIR and --kernelbench DIR"),
+        ((), "expected one of --library DIR, --dataset DIR, --kernelbench DIR and --flashinfer DIR"),
+        (
+            ("--library", "a", "--dataset", "b"),
+            "expected one of --library DIR, --dataset DIR, --kernelbench DIR and --flashinfer DIR",
+        ),
         (("--dataset", "a", "--name", "ops"), "--name belongs to --library"),
         (("--library", "a", "--all"), "--all belongs to --dataset"),
         (("--library", "a", "--name", "torch"), "expected a name for a Python package"),

@@ -1,16 +1,21 @@
 """`opsmith measure`: what cannot be timed is said before anything is."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opsmith.suites import load_tasks
+
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("attn_0",), "cannot be timed here; try, for its problem: --target c"),
+        (("attn_0", "--shapes", "large"), "cycles of task attn_0 are counted at its own sizes only: base"),
+        (("attn_0", "--against", "eager"), "expected plain or a FILE"),
+        (("nosuch",), "no such id, file or folder"),
         (("kernels/softmax", "--target", "c", "--shapes", "small,nosuch"), "shape set 'nosuch'"),
         (("kernels", "--target", "c"), "expected one"),
     ],
@@ -28,3 +33,26 @@ def test_a_program_is_not_compared_with_itself(opsmith: Callable[..., Any], tmp_
     files = ("--impl", str(program), "--against", str(program))
     done = opsmith("measure", "kernels/softmax", "--target", "c", *files)
     assert "is the program itself" in done.err
+
+
+def test_a_program_that_is_simulated_has_its_cycles_beside_its_task_s_own(
+    opsmith: Callable[..., Any], tmp_path: Path
+) -> None:
+    task = load_tasks(["index_0"])[0]
+    program = tmp_path / "program.step"
+    program.write_text(f"# the same\n{task.impl}", "utf-8")
+    done = opsmith("measure", "index_0", "--impl", str(program), "--json")
+    (row,) = json.loads(done.out)["measurements"]
+    assert (done.code, row["unit"], row["shape_set"]) == (0, "cycles", "base")
+    assert row["device"].startswith("emulated:step-")
+    cycles = opsmith("cost", "index_0", "--json")
+    assert row["time"]["value"] == json.loads(cycles.out)["cycles"]
+    assert row["ratio"]["precise"] == {"value": 1.0, "low": 1.0, "high": 1.0}
+    assert row["ratio"]["partner"] == "plain"
+
+
+def test_the_cycles_of_a_task_s_own_program_stand_alone(opsmith: Callable[..., Any]) -> None:
+    done = opsmith("measure", "index_0")
+    assert done.code == 0
+    assert "emulated:step" in done.out
+    assert " cycles" in done.out

@@ -1,9 +1,13 @@
 """Slots: arrays never overlap, inputs never come twice, and what was put there is known without looking."""
 
+import random
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from problems.examples import SOFTMAX, read_example
 
-from opsmith.measuring.grain import is_mixable, measure_grain
+from opsmith.measuring.grain import Grain, is_fresh, measure_grain
 from opsmith.measuring.schedule import PairProtocol, Side, plan_turns
 from opsmith.measuring.slots import POISON, InputMixer, SlotLayout
 from opsmith.targets.native.layout import ALIGNMENT, DrawLayout
@@ -52,19 +56,69 @@ def test_poison_lies_where_the_turn_says_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "entries"),
+    ("data", "grain"),
     [
-        ("normal", 1),
-        ('"torch.rand(M, N) < 0.7"', 1),
-        ('"torch.randint(0, M, (M, N))"', 1),
-        ('"torch.rand(M, N).argsort(-1) * 0.375 - N"', 128),
-        ('"torch.rand(M, 1) * torch.ones(M, N)"', 0),
-        ('"torch.rand(M, N).argsort(0)"', 0),
-        ('"torch.rand(M, N).cumsum(-1) + x"', 0),
+        ("normal", Grain(4, 0xFFFF)),
+        ('"uniform(0.5, 1.5)"', Grain(4, 0xFFFF)),
+        ('"torch.rand(M, N) < 0.7"', Grain(4)),
+        ('"torch.randint(0, M, (M, N))"', Grain(4)),
+        ('"torch.rand(M, N).argsort(-1) * 0.375 - N"', Grain(512, columns=128)),
+        ('"torch.rand(M, 1) * torch.ones(M, N)"', Grain()),
+        ('"torch.rand(M, N).argsort(0)"', Grain()),
+        ('"torch.rand(M, N).cumsum(-1)"', Grain()),
     ],
 )
-def test_what_is_drawn_together_is_of_one_draw(data: str, entries: int) -> None:
+def test_what_may_be_drawn_anew_is_read_from_the_text_of_an_input(data: str, grain: Grain) -> None:
     problem = read_example(SOFTMAX, ("data: normal", f"data: {data}"))
     (tensor,) = problem.tensors
-    assert measure_grain(problem, tensor, SIZES) == 4 * entries
-    assert is_mixable(problem) is bool(entries)
+    assert measure_grain(problem, tensor, SIZES) == grain
+    assert is_fresh(problem) is grain.is_fresh
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data", "mask"),
+    [("int8", "randint(-128, 128)", 0xFF), ("int8", "randint(0, 64)", 0x3F), ("int8", "randint(-8, 8)", 0)],
+)
+def test_whole_numbers_stay_within_their_range(dtype: str, data: str, mask: int) -> None:
+    problem = read_example(
+        SOFTMAX, ("dtype: fp32, shape: [M, N], data: normal", f"dtype: {dtype}, shape: [M, N], data: '{data}'")
+    )
+    assert measure_grain(problem, problem.tensors[0], SIZES).mask == mask
+
+
+def draw_rows(data: str) -> list[NDArray[np.float32]]:
+    """The arrays of some calls, as rows."""
+    problem = read_example(SOFTMAX, ("data: normal", f"data: {data}"))
+    draws = [[np.arange(1024, dtype=np.float32) + 1024 * number + 1] for number in range(4)]
+    mixer = InputMixer(problem, LAYOUT, SIZES, [[array.tobytes() for array in draw] for draw in draws])
+    generator = random.Random(5)
+    recipes = [mixer.draw_recipe(generator) for _ in range(50)]
+    return [np.frombuffer(mixer.mix_inputs(recipe)[0], np.float32).reshape(8, 128) for recipe in recipes]
+
+
+def test_no_row_comes_twice_though_there_are_few_draws() -> None:
+    for data in ("normal", '"torch.rand(M, N).argsort(-1)"'):
+        rows = [row.tobytes() for array in draw_rows(data) for row in array]
+        assert len(set(rows)) == len(rows)
+
+
+def test_what_is_drawn_anew_stays_near_what_was_drawn() -> None:
+    drawn = np.arange(1024) + 1 + 1024 * np.arange(4)[:, None]
+    for array in draw_rows("normal"):
+        distances = np.abs(array.reshape(-1) / drawn - 1)
+        assert distances.min(axis=0).max() < 1 / 64
+        assert np.count_nonzero(distances.min(axis=0)) > 1000
+
+
+def test_rows_hold_the_entries_of_one_draw_in_another_order() -> None:
+    for array in draw_rows('"torch.rand(M, N).argsort(-1)"'):
+        starts = np.sort(array, axis=-1)[:, 0] - 1
+        assert np.array_equal(np.sort(array, axis=-1), starts[:, None] + 1 + np.arange(128))
+        assert set((starts % 1024).tolist()) == set(range(0, 1024, 128))
+
+
+def test_where_nothing_is_drawn_anew_every_call_has_a_draw_of_its_own() -> None:
+    problem = read_example(SOFTMAX, ("data: normal", 'data: "torch.rand(M, N).cumsum(-1)"'))
+    mixer = InputMixer(problem, LAYOUT, SIZES, DRAWS)
+    assert mixer.most_calls == len(DRAWS)
+    assert [mixer.mix_inputs(mixer.draw_recipe(random.Random(), call)) for call in range(4)] == DRAWS

@@ -45,6 +45,9 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     kernelbench: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write its kernels there, as `ModelNew` files of KernelBench.")
     ] = None,
+    flashinfer: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write its kernels there, as solutions of FlashInfer Trace.")
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the package is imported as; default: its folder's name.")
     ] = None,
@@ -62,8 +65,9 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
 
     Exit code 0: all is there; 1: operators were left out that the verifier of today does not pass.
     """
-    if sum(folder is not None for folder in (library, dataset, kernelbench)) != 1:
-        raise UsageError("export: expected one of --library DIR, --dataset DIR and --kernelbench DIR")
+    if sum(folder is not None for folder in (library, dataset, kernelbench, flashinfer)) != 1:
+        kinds = "--library DIR, --dataset DIR, --kernelbench DIR and --flashinfer DIR"
+        raise UsageError(f"export: expected one of {kinds}")
     if name is not None and library is None:
         raise UsageError("export: --name belongs to --library")
     if every and dataset is None:
@@ -78,6 +82,8 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
                 raise typer.Exit(_export_library(store, run, library, name, pool, as_json))
             if kernelbench is not None:
                 raise typer.Exit(_export_modules(store, run, kernelbench, pool, as_json))
+            if flashinfer is not None:
+                raise typer.Exit(_export_traces(store, run, flashinfer, pool, as_json))
 
 
 def _export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool, as_json: bool) -> int:
@@ -103,6 +109,19 @@ def _export_modules(store: Store, run: str, folder: Path, pool: Pool, as_json: b
         print(json.dumps(exported.as_json(), indent=1))
     else:
         open_console().print(*list_module_lines(exported), sep="\n")
+    return 1 if exported.refused else 0
+
+
+def _export_traces(store: Store, run: str, folder: Path, pool: Pool, as_json: bool) -> int:
+    from opsmith.export.flashinfer import export_traces
+    from opsmith.export.shown import list_trace_lines
+    from opsmith.report.tables import open_console
+
+    exported = export_traces(store, run, folder, pool)
+    if as_json:
+        print(json.dumps(exported.as_json(), indent=1))
+    else:
+        open_console().print(*list_trace_lines(exported), sep="\n")
     return 1 if exported.refused else 0
 
 

@@ -37,7 +37,7 @@ COMMANDS = {  # module of this package -> its commands
         "new-task": "Draft a task file from a PyTorch function.",
     },
     "describing": {"devices": "Describe this machine; measure what it can do at most."},
-    "timing": {"measure": "Time a right program beside a partner."},
+    "timing": {"measure": "Time a right program, or what a run solved, beside a partner."},
     "importing": {"import": "Turn problems of others into problem files."},
     "measuring": {"bench": "Measure verdicts, runs, pages and stores."},
 }

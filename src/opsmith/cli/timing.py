@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,8 @@ import typer
 
 from opsmith.cli.options import (
     AsJson,
+    Out,
+    StoreUrl,
     TargetName,
     TargetOptions,
     TrustTasks,
@@ -34,10 +37,14 @@ def add_to(app: typer.Typer) -> None:
 
 
 def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
-    task: Annotated[str, typer.Argument(metavar="TASK", help="An id or a file.")],
+    name: Annotated[str, typer.Argument(metavar="TASK|RUN", help="A task's id or file, or a run.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the task's own.")] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="plain|FILE", help="The partner; default: plain, the task's own program.")
+        str | None,
+        typer.Option(
+            metavar="plain|eager|compile|FILE",
+            help="The partner: the task's own program (the default), torch, torch.compile, or another program.",
+        ),
     ] = None,
     shapes: Annotated[
         str, typer.Option(metavar="NAME,...", help="Shape sets; default: those of `bench` in the task's file.")
@@ -48,24 +55,57 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Written if it is not there, else compared with.")
     ] = None,
+    is_again: Annotated[bool, typer.Option("--again", help="Of a run: also what is stored already.")] = False,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
     target: TargetName = None,
     option: TargetOptions = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Time a right program beside a partner.
+    """Time a right program, or what a run solved, beside a partner.
 
-    The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Exit code 0: all was
+    The program is judged first, and outputs of timed calls are compared. Best on a quiet machine. Torch is timed beside
+    the task's own program, in a process without the program, and the ratios are multiplied. Figures of a run's programs
+    are stored there. Where a simulator or a cost model runs programs, their cycles are counted. Exit code 0: all was
     measured; 1: a figure is missing, or something became slower than the baseline by more than the noise.
     """
-    from opsmith.measuring.loop import TimingRoom
-    from opsmith.measuring.measure import measure_program
+    from opsmith.cli.timing_runs import choose_run, measure_run
+
+    if (run := choose_run(name, (out, url))) is not None:
+        of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "target": target}
+        _refuse_options(run, of_tasks | {"option": option})
+        raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
+    from opsmith.measuring.orders import is_counted, is_timed
     from opsmith.suites import load_tasks
 
-    (chosen, *surplus) = load_tasks((task,), target, read_target_options(option))
+    (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
     if surplus:
-        raise UsageError(f"measure: {task} names {len(surplus) + 1} tasks; expected one")
+        raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
+    if is_counted(chosen) and not is_timed(chosen):
+        heading, counted = _count_cycles(chosen, impl, against, shapes, is_full, trust_tasks)
+        raise typer.Exit(_say_reports(heading, counted, baseline, as_json))
     request = _make_request(chosen, impl, against, shapes, is_full)
+    reports = _time_program(request, against, trust_tasks)
+    heading = _Heading(chosen.id, request.grade.value, request.device.name)
+    raise typer.Exit(_say_reports(heading, reports, baseline, as_json))
+
+
+@dataclass(frozen=True)
+class _Heading:
+    """What stands above the figures."""
+
+    task: str
+    grade: str
+    machine: str | None  # the processor, or what is simulated
+
+
+def _time_program(request: SpeedRequest, against: str | None, trust_tasks: bool) -> list[SpeedReport]:
+    from opsmith.measuring.chaining import chain_to_torch
+    from opsmith.measuring.loop import TimingRoom
+    from opsmith.measuring.measure import measure_program
+    from opsmith.measuring.torch_partners import PARTNERS
+
     reports = []
     with (
         show_progress("it is measured") as tell,
@@ -73,12 +113,28 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         TimingRoom() as room,
     ):
         for report in measure_program(room, pool.verify, request):
-            tell(f"{chosen.id}: measured at {report.measurement.shape_set}")
+            tell(f"{request.task.id}: measured at {report.measurement.shape_set}")
             reports.append(report)
+        if against in PARTNERS:
+            tell(f"{request.task.id}: torch is timed")
+            reports = chain_to_torch(request, reports, against)
+    return reports
+
+
+def _say_reports(heading: _Heading, reports: list[SpeedReport], baseline: Path | None, as_json: bool) -> int:
+    """The exit code."""
     changes = _compare_with(baseline, reports)
-    _print_reports(request, reports, changes, as_json)
+    _print_reports(heading, reports, changes, as_json)
     is_missing = any(report.measurement.reason for report in reports)
-    raise typer.Exit(int(is_missing or any(change.is_regression for change in changes)))
+    return int(is_missing or any(change.is_regression for change in changes))
+
+
+def _refuse_options(run: str, options: dict[str, object]) -> None:
+    for name, value in options.items():
+        if value:
+            raise UsageError(
+                f"--{name}: given with a run ({run}); expected it with a task: a run's programs are stored"
+            )
 
 
 def _make_request(task: Task, impl: Path | None, against: str | None, shapes: str, is_full: bool) -> SpeedRequest:
@@ -88,10 +144,7 @@ def _make_request(task: Task, impl: Path | None, against: str | None, shapes: st
     from opsmith.measuring.record import MeasuringGrade
 
     shape_sets = choose_timed_sets(task, [name for name in shapes.split(",") if name])
-    source = read_text(impl) if impl else task.impl
-    if source is None:
-        raise UsageError(f"measure: task {task.id} has no program of its own; try: --impl FILE")
-    device = describe_device()
+    source, device = _read_source(task, impl), describe_device()
     return SpeedRequest(
         task,
         TimedProgram(source, "program"),
@@ -104,14 +157,45 @@ def _make_request(task: Task, impl: Path | None, against: str | None, shapes: st
     )
 
 
+def _read_source(task: Task, impl: Path | None) -> str:
+    source = read_text(impl) if impl else task.impl
+    if source is None:
+        raise UsageError(f"measure: task {task.id} has no program of its own; try: --impl FILE")
+    return source
+
+
+def _count_cycles(
+    task: Task, impl: Path | None, against: str | None, shapes: str, is_full: bool, trust_tasks: bool
+) -> tuple[_Heading, list[SpeedReport]]:
+    """The cycles of a program that is simulated, at the task's own sizes."""
+    from opsmith.measuring.cycles import BASE, CycleRequest, measure_cycles
+    from opsmith.measuring.record import MeasuringGrade
+    from opsmith.measuring.torch_partners import PARTNERS
+
+    if shapes not in ("", BASE):
+        raise UsageError(f"--shapes {shapes}: cycles of task {task.id} are counted at its own sizes only: {BASE}")
+    if against in PARTNERS:
+        raise UsageError(
+            f"--against {against}: programs of target {task.target} are simulated; expected plain or a FILE"
+        )
+    source = _read_source(task, impl)
+    partner = _choose_partner(task, source, against)
+    named = None if partner is None else (partner.name, partner.source)
+    request = CycleRequest(task, source, named, MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN)
+    with make_pool(1, trust_tasks, None, None) as pool:
+        report = measure_cycles(pool.verify, pool.cost, request)
+    return _Heading(task.id, request.grade.value, report.measurement.device), [report]
+
+
 def _choose_partner(task: Task, source: str, against: str | None) -> TimedProgram | None:
-    """None: the task's own program was asked for, and nobody beside it."""
+    """None: the task's own program was asked for, and nobody beside it; torch is compared with the task's own."""
     from opsmith.measuring.measure import PLAIN, TimedProgram
+    from opsmith.measuring.torch_partners import PARTNERS
     from opsmith.records import Candidate
 
-    if against is None and source == task.impl:
+    if (against is None and source == task.impl) or (against in PARTNERS and task.impl in (None, source)):
         return None
-    if against in (None, PLAIN):
+    if against in (None, PLAIN, *PARTNERS):
         if task.impl is None:
             raise UsageError(f"measure: task {task.id} has no program of its own to compare with; try: --against FILE")
         return TimedProgram(task.impl, PLAIN)
@@ -133,29 +217,27 @@ def _compare_with(baseline: Path | None, reports: list[SpeedReport]) -> list[Spe
     return []
 
 
-def _print_reports(
-    request: SpeedRequest, reports: list[SpeedReport], changes: list[SpeedChange], as_json: bool
-) -> None:
+def _print_reports(heading: _Heading, reports: list[SpeedReport], changes: list[SpeedChange], as_json: bool) -> None:
     from opsmith.report.speeds import list_notes, tabulate_changes, tabulate_speeds
     from opsmith.report.tables import open_console
 
     if as_json:
-        print(json.dumps(_write_json(request, reports, changes), indent=1))
+        print(json.dumps(_write_json(heading, reports, changes), indent=1))
         return
     console = open_console()
-    console.print(f"{request.task.id}, {request.grade.value} grade, on {request.device.name}", markup=False)
+    console.print(f"{heading.task}, {heading.grade} grade, on {heading.machine}", markup=False)
     console.print(tabulate_speeds(reports), *([tabulate_changes(changes)] if changes else []))
-    for line in (*list_notes(reports), *dict.fromkeys(report.measurement.flags for report in reports)):
+    for line in (*list_notes(reports), *filter(None, dict.fromkeys(report.measurement.flags for report in reports))):
         console.print(line, markup=False)
 
 
-def _write_json(request: SpeedRequest, reports: list[SpeedReport], changes: list[SpeedChange]) -> dict[str, Any]:
+def _write_json(heading: _Heading, reports: list[SpeedReport], changes: list[SpeedChange]) -> dict[str, Any]:
     from opsmith.measuring.record import write_report
     from opsmith.records import to_json
 
     return {
-        "task": request.task.id,
-        "cpu": request.device.name,
+        "task": heading.task,
+        "cpu": heading.machine,
         "measurements": [write_report(report) for report in reports],
         "changes": [
             {

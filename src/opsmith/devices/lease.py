@@ -17,7 +17,7 @@ from pathlib import Path
 from opsmith.errors import OpsmithError
 from opsmith.running.turnstile import OccupiedError, have_alone, read_note
 
-WAIT_S = 120.0  # that a measurement waits for a lease: a few others, or the longest verdict
+WAIT_S = 300.0  # that a measurement waits for a lease: others, or the longest verdict
 
 
 class BusyError(OpsmithError):
@@ -50,7 +50,7 @@ def lease_device(device: str, purpose: str, seconds: float = 0.0, folder: Path |
     holder = Holder(os.getpid(), purpose, time.time())
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(have_alone(device, json.dumps(asdict(holder)).encode(), seconds, folder))
+            stack.enter_context(have_alone(device, _write_note(holder), seconds, folder))
         except OccupiedError as error:
             raise _explain_refusal(device, error, seconds) from None
         yield holder
@@ -70,9 +70,14 @@ def _explain_refusal(device: str, error: OccupiedError, seconds: float) -> BusyE
     return BusyError(f"{device}: {words} has it; try: wait until it has ended", holder)
 
 
+def _write_note(holder: Holder) -> bytes:
+    """A line for people, and one for us."""
+    return f"{holder}\n{json.dumps(asdict(holder))}".encode()
+
+
 def _read_holder(note: bytes) -> Holder | None:
     """None: what they wrote is no holder, or not all of it is there yet."""
     with contextlib.suppress(ValueError, TypeError, KeyError):
-        data = json.loads(note)
+        data = json.loads(note.rpartition(b"\n")[2])
         return Holder(int(data["pid"]), str(data["purpose"]), float(data["since"]))
     return None

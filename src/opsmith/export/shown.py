@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from opsmith.export.flashinfer import ExportedTraces
 from opsmith.export.library import Exported
 from opsmith.export.reverify import Flip, Reverified
 from opsmith.export.torch_modules import ExportedModules
@@ -28,7 +29,15 @@ def list_module_lines(exported: ExportedModules) -> Iterator[str]:
     yield f"try: python {exported.folder}/harness.py"
 
 
-def _list_left_out(exported: Exported | ExportedModules) -> Iterator[str]:
+def list_trace_lines(exported: ExportedTraces) -> Iterator[str]:
+    figures = exported.as_json()
+    traces = f"{figures['traces']} traces, {figures['measured']} of them with a speed"
+    yield f"{exported.folder}: {len(exported.entries)} solutions, {traces}"
+    yield from _list_left_out(exported)
+    yield from (printable(f"left out, {reason}") for reason in exported.without_form.values())
+
+
+def _list_left_out(exported: Exported | ExportedModules | ExportedTraces) -> Iterator[str]:
     if exported.missing:
         yield printable(f"not solved by the run: {', '.join(task.id for task in exported.missing)}")
     for operator in exported.refused:

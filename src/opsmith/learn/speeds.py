@@ -17,6 +17,7 @@ from opsmith.learn.session import RunSession
 from opsmith.measuring.orders import SpeedKey, SpeedOrder, name_measurement
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Task
+from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 
 
@@ -41,9 +42,7 @@ async def measure_programs(session: RunSession, programs: Sequence[RightProgram]
         session.warn_once(lack)
         return
     session.on_event(MeasuringStarted(len(programs), grade))
-    measured = {
-        name_measurement(speed.task, speed.report.measurement) for speed in session.store.read_speeds(session.run)
-    }
+    measured = read_keys(session.store, session.run)
     for program in programs:
         await session.running.wait()
         if session.halt:
@@ -53,6 +52,12 @@ async def measure_programs(session: RunSession, programs: Sequence[RightProgram]
             measured |= await _fill_order(session, measurer, order, program.sample)
         except VerifierError as error:
             session.warn_once(f"task {program.task.id}: its program was not measured: {error}")
+
+
+def read_keys(store: Store, run: str, only_timed: bool = False) -> set[SpeedKey]:
+    """What of a run is measured; `only_timed`: less what could not be."""
+    speeds = [speed for speed in store.read_speeds(run) if speed.report.measurement.time is not None or not only_timed]
+    return {name_measurement(speed.task, speed.report.measurement) for speed in speeds}
 
 
 async def _fill_order(session: RunSession, measurer: Measurer, order: SpeedOrder, sample: str) -> set[SpeedKey]:

@@ -4,7 +4,7 @@ inputs, and counts the work. It runs authors' code, and has what a worker of ver
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -50,11 +50,15 @@ class MixedDraw(NativeDraw):
         return self.mixed, widen_data(self.problem, self.mixed, make_seed(self.seed_text))
 
 
+def encode_draw(text: str, sizes: Mapping[str, int], seed: int) -> bytes:
+    """One draw of a task at these sizes in the form of a trial. Raises TaskFault."""
+    trials = make_trials(text)
+    draw = trials.data.make_draw("bench", dict(sizes), seed)
+    return NativeTrialData([draw], False, trials.options).encoded_inputs
+
+
 def _draw_inputs(task: Task, request: Answer) -> Answer:
-    """One draw in the form of a trial."""
-    data = make_trials(task.text).data
-    draw = data.make_draw("bench", dict(_read_sizes(request)), request["seed"])
-    return {"blobs": [NativeTrialData([draw], False, make_trials(task.text).options).encoded_inputs]}
+    return {"blobs": [encode_draw(task.text, request["sizes"], request["seed"])]}
 
 
 def _check_outputs(task: Task, request: Answer) -> Answer:

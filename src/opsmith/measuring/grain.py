@@ -1,46 +1,80 @@
-"""How finely an input may be mixed of several draws: which of its entries must come from one draw together.
+"""How an input may be drawn anew from a few draws, at the cost of a copy and with nothing in it that was there before.
 
-Entries that are drawn apart (`normal`, `uniform(0, 1)`, `torch.rand(M, N) < 0.7`) may come from any; rows of which each
-is made of its own numbers (`torch.rand(M, N).argsort(-1)`) stay whole. Only texts are believed of which every word is
-in a table here; of all others the array stays whole.
+An array is mixed of two draws as finely as its entries were drawn apart (`normal`, `torch.rand(M, N) < 0.7`), or by
+rows of which each is made of its own numbers (`torch.rand(M, N).argsort(-1)`). That alone leaves whole rows that come
+again, of which a program could remember the answers. So the low bits of continuous numbers, and all bits of numbers
+that may be any, are drawn anew as well; of rows the order of their entries. Only texts are believed of which every word
+is in a table here; of all others the array stays as it was drawn.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import InputTensor, Problem
 
+_GENERATORS = frozenset({"torch.rand", "torch.randn"})
+_UNIFORM = re.compile(r"uniform\([^()]*\)")
+_WHOLE_NUMBERS = re.compile(r"randint\( *(-?\d+), *(-?\d+) *\)")
 _PLAIN = re.compile(r"(uniform|randint)\([^()]*\)")  # expressions whose entries know nothing of each other
 _DRAWN = frozenset({"rand", "randn", "randint"})  # of torch: entries know nothing of each other
 _ENTRYWISE = "abs ceil cos double exp float floor half int log long neg round sign sin sqrt square tan"
-_ROWWISE = "argsort cumsum flip softmax sort"  # with -1 alone as their argument
+_ROWWISE = "argsort softmax"  # with -1 alone as their argument: of entries in another order, the same in that order
+_LOW_BITS = {"fp16": 0x003F, "bf16": 0x000F, "fp32": 0x0000FFFF, "fp64": 0x00001FFFFFFFFFFF}  # up to 1/16 of a number
 _WHOLE = None
 
 
-def measure_grain(problem: Problem, tensor: InputTensor, sizes: Mapping[str, int]) -> int:
-    """Bytes that must come from one draw together; 0: the whole array."""
+@dataclass(frozen=True)
+class Grain:
+    """What of an array may be drawn anew."""
+
+    size: int = 0  # bytes that must come from one draw together; 0: the whole array
+    mask: int = 0  # bits of each entry that may be any
+    columns: int = 0  # entries of a row, whose order may be any; 0: none
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every part of it is another one in every call."""
+        return bool(self.mask or self.columns)
+
+
+def measure_grain(problem: Problem, tensor: InputTensor, sizes: Mapping[str, int]) -> Grain:
     axes = _count_axes(problem, tensor)
+    width = BYTES_BY_DTYPE[tensor.type.dtype]
     if axes is _WHOLE:
+        return Grain()
+    if axes == 0:
+        return Grain(width, _choose_mask(tensor))
+    columns = tensor.type.shape_at(sizes)[-1]
+    return Grain(width * columns, columns=columns)
+
+
+def is_fresh(problem: Problem) -> bool:
+    """Whether any input can be drawn anew; else only whole draws can be told apart."""
+    return any(measure_grain(problem, tensor, problem.base_sizes).is_fresh for tensor in problem.tensors)
+
+
+def _choose_mask(tensor: InputTensor) -> int:
+    if tensor.data_gen in _GENERATORS or _UNIFORM.fullmatch(tensor.expression):
+        return _LOW_BITS.get(tensor.type.dtype, 0)
+    bounds = _WHOLE_NUMBERS.fullmatch(tensor.expression)
+    if bounds is None or tensor.type.is_floating:
         return 0
-    shape = tensor.type.shape_at(sizes)
-    return BYTES_BY_DTYPE[tensor.type.dtype] * math.prod(shape[len(shape) - axes :])
-
-
-def is_mixable(problem: Problem) -> bool:
-    """Whether any input can be mixed; else only whole draws can be told apart."""
-    return any(_count_axes(problem, tensor) is not _WHOLE for tensor in problem.tensors)
+    low, high = map(int, bounds.groups())
+    bits = 8 * BYTES_BY_DTYPE[tensor.type.dtype]
+    is_power = low == 0 and high > 1 and high & (high - 1) == 0
+    return 2**bits - 1 if (low, high) == (-(2 ** (bits - 1)), 2 ** (bits - 1)) else high - 1 if is_power else 0
 
 
 def _count_axes(problem: Problem, tensor: InputTensor) -> int | None:
     """How many of the last axes hold entries that belong together; None: all."""
     if tensor.type.is_multihot:
         return _WHOLE
-    if tensor.data_gen in {"torch.rand", "torch.randn"} or _PLAIN.fullmatch(tensor.expression):
+    if tensor.data_gen in _GENERATORS or _PLAIN.fullmatch(tensor.expression):
         return 0
     try:
         axes = _Reader(problem, tensor).read_axes(ast.parse(tensor.expression, mode="eval").body)

@@ -43,7 +43,7 @@ from opsmith.targets import Build, Target, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
 from opsmith.targets.protocols import Stating, Timed
 
-PROTOCOL = "pairs/1"  # raise it whenever figures of two versions cannot be compared
+PROTOCOL = "pairs/2"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
 TRUSTED_ERROR = 0.03  # of the clock outside: processes have luck of their own, and their turns a price of their own
 PLAIN = "plain"  # the problem's own program as a partner
@@ -99,7 +99,8 @@ def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> 
     """One report for each shape set. Raises UsageError for a task whose programs cannot be timed, BusyError where
     somebody else has the processor for too long, VerifierError.
 
-    The programs are judged and built before: the processor is leased for the timing of each shape set alone.
+    The programs are judged and built before, and the processor is leased for each process of a measurement: between
+    two of them other work goes on.
     """
     reason = _find_obstacle(verify, request)
     builds = {} if reason else _build_sides(request)
@@ -148,8 +149,7 @@ def _measure_shape(
     try:
         with use_device():
             case = _prepare_case(worker, request, builds, request.shape_sets[name])
-        with room.lease_processor(f"measure {request.task.id} at {name}"):
-            measurement = _measure_case(room, request, case, name, flags)
+        measurement = _measure_case(room, request, case, name, flags)
         with use_device():
             return SpeedReport(measurement, _find_share(worker, request, measurement))
     except TimingError as error:
@@ -161,7 +161,9 @@ def _prepare_case(
 ) -> TimedCase:
     data = worker.prepare_data(request.problem, sizes)
     programs = {side: build.artefacts[PROGRAM] for side, build in builds.items()}
-    build = builds[Side.PROGRAM]
+    build, processors = builds[Side.PROGRAM], request.device.usable_cores or 1
+    if build.threads > processors:
+        raise TimingError(f"it has {build.threads} threads, of which {processors} can run at once here")
     artefacts = TimedArtefacts(request.task.target, build.artefacts[DRIVER], programs, data.layout, build.threads)
     return TimedCase(
         artefacts,
@@ -174,12 +176,14 @@ def _prepare_case(
 
 def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name: str, flags: str) -> SpeedMeasurement:
     seed = int(content_hash("measure", request.program.source, name, str(request.seed))[:12], 16)
+    purpose = f"measure {request.task.id} at {name}"
     try:
-        plan = plan_pairs(room, case, PROTOCOLS[request.grade])
+        with room.lease_processor(purpose):
+            plan = plan_pairs(room, case, PROTOCOLS[request.grade])
     except ValueError as error:
         raise TimingError(f"the arrays are too large to be timed: {error}") from None
-    processes = list(measure_pairs(room, case, plan, seed))
-    apart = list(measure_apart(room, case, plan, seed)) if _asks_trusted(request) else []
+    processes = list(lease_each(room, purpose, measure_pairs(room, case, plan, seed)))
+    apart = list(lease_each(room, purpose, measure_apart(room, case, plan, seed))) if _asks_trusted(request) else []
     time = estimate_median([times.program for times in processes])
     measurement = replace(
         withhold_figures(request, name, "not said yet", flags),
@@ -192,6 +196,16 @@ def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name
     if request.partner is None:
         return measurement
     return say_ratio(measurement, request.partner.name, estimate_ratio(processes), estimate_ratio(apart))
+
+
+def lease_each(room: TimingRoom, purpose: str, processes: Iterator[PairTimes]) -> Iterator[PairTimes]:
+    """What they say, each timed while the processor is leased. Raises BusyError, TimingError."""
+    while True:
+        with room.lease_processor(purpose):
+            times = next(processes, None)
+        if times is None:
+            return
+        yield times
 
 
 def _asks_trusted(request: SpeedRequest) -> bool:

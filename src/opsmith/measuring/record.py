@@ -63,7 +63,7 @@ class SpeedMeasurement:
     problem: str  # its digest
     shape_set: str
     sizes: Mapping[str, int]  # by symbol
-    device: str  # Device.digest, or `emulated` and the simulator's name
+    device: str  # Device.digest, or `emulated:` and the simulated language's version
     protocol: str  # name and version: figures of different ones are not compared
     flags: str  # of the build; "": nothing was built
     grade: MeasuringGrade

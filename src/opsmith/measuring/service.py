@@ -13,7 +13,7 @@ from opsmith.devices.describe import describe_device
 from opsmith.devices.peaks import load_peaks
 from opsmith.errors import OpsmithError
 from opsmith.judging.pool import Pool
-from opsmith.measuring.cycles import fill_cycles, plan_cycles
+from opsmith.measuring.cycles import CycleRequest, measure_cycles
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import (
     PLAIN,
@@ -37,9 +37,9 @@ def fill_order(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Spee
 
 def _count_program(order: SpeedOrder, pool: Pool) -> Iterator[SpeedReport]:
     partner = order.find_partner()
-    planned = plan_cycles(order.task, order.source, PLAIN if partner is not None else "", order.grade)
-    if name_measurement(order.task.id, planned) not in order.measured:
-        yield SpeedReport(fill_cycles(planned, order.task, order.source, partner, pool.cost), None)
+    request = CycleRequest(order.task, order.source, None if partner is None else (PLAIN, partner), order.grade)
+    if name_measurement(order.task.id, request.plan_measurement()) not in order.measured:
+        yield measure_cycles(pool.verify, pool.cost, request)
 
 
 def _time_program(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:

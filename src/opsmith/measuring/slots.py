@@ -1,26 +1,37 @@
 """Slots: where the arrays of a call lie in shared memory, and the inputs that are put there, which never come twice.
 
 Inputs are mixed of a few draws of the problem. An array whose entries (or rows) are drawn independently of each other
-begins as that of one draw and goes on as that of another, from a random one on; all other arrays are those of one draw.
-Where no array can be mixed, every call of a side has a draw of its own. What is put into a slot is remembered on our
-side as a recipe: what the process makes of its memory is not asked.
+begins as that of one draw and goes on as that of another, from a random one on; what `grain` allows of it is drawn
+anew; all other arrays are those of one draw. Where nothing can be drawn anew, every call of a side has a draw of its
+own. What is put into a slot is remembered on our side as a recipe: what the process makes of its memory is not asked.
 """
 
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from opsmith.measuring.grain import measure_grain
+import numpy as np
+from numpy.typing import NDArray
+
+from opsmith.measuring.grain import Grain, measure_grain
 from opsmith.measuring.schedule import Turn
+from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import Problem
 from opsmith.targets.native.layout import ALIGNMENT, DrawLayout
 
 POISON = 0xFF  # NaN in every float, -1 in every whole number
 _PAGE = 4096
+_STEP = 1 << 19  # numbers of noise, from any of which on they may be used
+_STRIDE = 7919  # of places in the noise, from one step of an array to the next
 _GAP = 5 * ALIGNMENT  # arrays of equal sizes would begin at equal places of their pages, which slows every store
+
+
+Words = NDArray[Any]  # of unsigned whole numbers
 
 
 @dataclass(frozen=True)
@@ -55,11 +66,12 @@ class SlotLayout:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Of which draws a call's inputs are."""
+    """Of which draws a call's inputs are, and what is drawn anew of them."""
 
     first: int
     second: int
     cuts: tuple[int, ...]  # of each array the bytes that are of the first draw
+    novelty: int = 0  # what all that is drawn anew follows from
 
 
 class InputMixer:
@@ -68,10 +80,13 @@ class InputMixer:
     def __init__(
         self, problem: Problem, layout: SlotLayout, sizes: Mapping[str, int], draws: Sequence[Sequence[bytes]]
     ) -> None:
+        """`sizes`: of the dims."""
         self._layout = layout
         self._draws = draws
         self._grains = [measure_grain(problem, tensor, sizes) for tensor in problem.tensors]
-        self._is_mixing = any(self._count_parts(number) > 1 for number in range(len(self._grains)))
+        self._words = [f"u{BYTES_BY_DTYPE[tensor.type.dtype]}" for tensor in problem.tensors]
+        self._noise = {(word, grain.mask): _draw_noise(word, grain.mask) for word, grain in self._pairs if grain.mask}
+        self._is_mixing = any(grain.is_fresh for grain in self._grains)
 
     @property
     def most_calls(self) -> int | None:
@@ -100,8 +115,10 @@ class InputMixer:
 
     def mix_inputs(self, recipe: Recipe) -> list[bytes]:
         """The arrays of a recipe."""
-        pairs = zip(self._draws[recipe.first], self._draws[recipe.second], recipe.cuts, strict=True)
-        return [first[:cut] + second[cut:] for first, second, cut in pairs]
+        arrays = [bytearray(size) for size in self._layout.arrays.inputs]
+        for number, array in enumerate(arrays):
+            self._write_array(memoryview(array), number, recipe)
+        return [bytes(array) for array in arrays]
 
     def draw_recipe(self, generator: random.Random, call: int = 0) -> Recipe:
         """Of two different draws, each with an entry of its own at least; or the draw of this call."""
@@ -110,21 +127,48 @@ class InputMixer:
             return Recipe(whole, whole, self._layout.arrays.inputs)
         first = int(generator.random() * len(self._draws))
         second = (first + 1 + int(generator.random() * (len(self._draws) - 1))) % len(self._draws)
-        return Recipe(first, second, tuple(self._draw_cut(generator, number) for number in range(len(self._grains))))
+        cuts = tuple(self._draw_cut(generator, number) for number in range(len(self._grains)))
+        return Recipe(first, second, cuts, generator.getrandbits(48))
+
+    @property
+    def _pairs(self) -> Iterator[tuple[str, Grain]]:
+        return zip(self._words, self._grains, strict=True)
 
     def _draw_cut(self, generator: random.Random, number: int) -> int:
         """Where an array goes on as that of the second draw."""
-        grain, parts = self._grains[number], self._count_parts(number)
-        return (1 + int(generator.random() * (parts - 1))) * grain if grain else self._layout.arrays.inputs[number]
-
-    def _count_parts(self, number: int) -> int:
-        """Of how many parts an array is, each of which may come from another draw."""
-        grain = self._grains[number]
-        return self._layout.arrays.inputs[number] // grain if grain else 1
+        size, grain = self._layout.arrays.inputs[number], self._grains[number].size
+        return (1 + int(generator.random() * (size // grain - 1))) * grain if grain else size
 
     def _write_inputs(self, memory: memoryview, start: int, recipe: Recipe) -> None:
-        first, second = self._draws[recipe.first], self._draws[recipe.second]
-        for place, head, tail, cut in zip(self._layout.places, first, second, recipe.cuts, strict=False):
-            begin, end = start + place, start + place + len(head)
-            memory[begin : begin + cut] = memoryview(head)[:cut]
-            memory[begin + cut : end] = memoryview(tail)[cut:]
+        for number, size in enumerate(self._layout.arrays.inputs):
+            begin = start + self._layout.places[number]
+            self._write_array(memory[begin : begin + size], number, recipe)
+
+    def _write_array(self, target: memoryview, number: int, recipe: Recipe) -> None:
+        first, second = self._draws[recipe.first][number], self._draws[recipe.second][number]
+        cut, grain, word = recipe.cuts[number], self._grains[number], self._words[number]
+        if not grain.is_fresh or not len(target):
+            target[:cut], target[cut:] = memoryview(first)[:cut], memoryview(second)[cut:]
+            return
+        for begin, end, draw in ((0, cut, first), (cut, len(target), second)):
+            old, new = np.frombuffer(memoryview(draw)[begin:end], word), np.frombuffer(target[begin:end], word)
+            if grain.mask:
+                _disturb_bits(old, new, self._noise[word, grain.mask], recipe.novelty * (number + 1) + begin)
+            else:
+                order = np.random.default_rng([recipe.novelty, number]).permutation(grain.columns)
+                np.take(old.reshape(-1, grain.columns), order, axis=1, out=new.reshape(-1, grain.columns), mode="clip")
+
+
+def _draw_noise(word: str, mask: int) -> Words:
+    """Bits within the mask, which nobody knows before."""
+    generator = np.random.default_rng(secrets.randbits(64))
+    noise: Words = generator.integers(0, mask, 2 * _STEP, np.dtype(word), endpoint=True)
+    return noise
+
+
+def _disturb_bits(old: Words, new: Words, noise: Words, place: int) -> None:
+    """Change bits of what is old as the noise says from a place on."""
+    for number, begin in enumerate(range(0, len(old), _STEP)):
+        start = (place + _STRIDE * number) % _STEP
+        part = old[begin : begin + _STEP]
+        np.bitwise_xor(part, noise[start : start + len(part)], out=new[begin : begin + _STEP])

@@ -38,7 +38,7 @@ def serve_timed(fds: Sequence[int], sandbox: Sandbox) -> None:
     die_of_signals()
     confine_candidate(sandbox, (), request["threads"])
     try:
-        caller = _Caller(request, fds[2:], arena.view_blobs([CAPACITY])[0])
+        caller = ProgramCaller(request, fds[2:], arena.view_blobs([CAPACITY])[0])
     except (OSError, AttributeError) as error:
         write_frame(fd, BROKEN + str(error).encode(errors="replace")[:1000])
         return
@@ -47,17 +47,19 @@ def serve_timed(fds: Sequence[int], sandbox: Sandbox) -> None:
         write_frame(fd, PLACE.pack(caller.time_calls(message)))
 
 
-class _Caller:
+class ProgramCaller:
     """The loaded programs and the loop that calls them."""
 
     def __init__(self, request: Mapping[str, Any], artefacts: Sequence[int], memory: memoryview) -> None:
+        """`request`: `artefacts`, the names of what the descriptors are of; `sides`, the programs; `places`, `numbers`
+        and `threads`. Raises OSError or AttributeError where one cannot be loaded."""
         paths = {name: f"/proc/self/fd/{fd}" for name, fd in zip(request["artefacts"], artefacts, strict=True)}
         self._driver = ctypes.CDLL(paths.pop(DRIVER), mode=_LOCAL)[TIME_CALLS]
         self._driver.restype = ctypes.c_int64
         libraries = {name: ctypes.CDLL(path, mode=_LOCAL) for name, path in paths.items()}  # in the order of the names
         if request["threads"] > 1:
             for library in libraries.values():
-                library.omp_set_num_threads(request["threads"])
+                getattr(library, "omp_set_num_threads", _set_nothing)(request["threads"])  # absent: it starts none
         self._programs = [
             ctypes.cast(libraries[name][FUNCTION], ctypes.c_void_p) if name in libraries else None
             for name in request["sides"]
@@ -75,6 +77,10 @@ class _Caller:
         arguments = (slots, ctypes.c_int64(count), self._places, self._numbers, self._clock)
         elapsed: int = self._driver(self._programs[side], ctypes.c_void_p(self._memory), *arguments)
         return elapsed
+
+
+def _set_nothing(threads: int) -> None:
+    pass
 
 
 def _make_number(value: float) -> _Number:

@@ -1,8 +1,14 @@
-"""Our end of processes in which programs are timed, and the time of one turn by two clocks."""
+"""Our end of processes in which programs are timed, and the time of one turn by two clocks.
+
+One thread: the process reads its processor time, and so do we, outside. Several: both read the clock on the wall, since
+threads that wait for each other spin; between turns the process is stopped, so that none works on unseen.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import struct
 import time
 from collections.abc import Mapping, Sequence
@@ -71,22 +77,31 @@ class TimedProcess:
             words = printable(answer.removeprefix(BROKEN).decode(errors="replace"))
             self.close()
             raise TimingError(f"the process in which programs are timed: {words}; expected one that is ready")
+        self._has_threads = artefacts.threads > 1
         self._stride = artefacts.layout.stride
         self.memory = self._process.arena.view_blobs([CAPACITY])[0]
         self._counted = self._read_clock()
+        self._waited = 0  # for the last turn
+        self._send_signal(signal.SIGSTOP)
 
     def time_turn(self, side: Side, slots: Sequence[int]) -> int:
         """Nanoseconds by the clock that the process reads. Raises TimingError."""
         message = struct.pack(f"<{len(slots) + 1}q", SIDES.index(side), *(slot * self._stride for slot in slots))
+        self._send_signal(signal.SIGCONT)
+        begin = time.monotonic_ns()
         answer = self._exchange(message, _TURN_S)
+        self._waited = time.monotonic_ns() - begin
+        self._send_signal(signal.SIGSTOP)
         if len(answer) != PLACE.size:
             raise TimingError("the process in which programs are timed answers something that is no time")
         elapsed: int = PLACE.unpack(answer)[0]
         return elapsed
 
     def count_time(self) -> int:
-        """Nanoseconds of processor time that the kernel has counted for it since it was last asked: all that the
-        process did, between turns too."""
+        """Nanoseconds of the last turn by our clock. One thread: what the kernel has counted for the process since we
+        last asked, so that all it did is in it, between turns too. Several: how long we waited for its answer."""
+        if self._has_threads:
+            return self._waited
         before, self._counted = self._counted, self._read_clock()
         return self._counted - before
 
@@ -101,6 +116,11 @@ class TimedProcess:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _send_signal(self, number: signal.Signals) -> None:
+        """To a process with threads; its id is its own until the nursery reaps it."""
+        if self._has_threads:
+            os.kill(self._process.pid, number)
 
     def _read_clock(self) -> int:
         counted = read_process_clock(self._process.pid)

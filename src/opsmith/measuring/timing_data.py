@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.judging.executed import TaskWorker
-from opsmith.measuring.grain import is_mixable
+from opsmith.measuring.grain import is_fresh
 from opsmith.measuring.slots import InputMixer, Recipe, SlotLayout
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.work import ProblemWork
@@ -97,7 +97,7 @@ class DataWorker:
         first = secrets.randbits(40)  # nobody knows the data before
         layout, draw = self._ask_draw(sizes, first)
         count = DRAWS
-        if not is_mixable(problem):
+        if not is_fresh(problem):
             count = max(DRAWS, min(_MOST_DRAWS, _MOST_BYTES // max(1, sum(layout.arrays.inputs))))
         draws = [draw, *(self._ask_draw(sizes, first + number)[1] for number in range(1, count))]
         return SizedData(dict(sizes), layout, InputMixer(problem, layout, sizes, draws))

@@ -45,7 +45,8 @@ _WATCH_S = 0.02  # between two looks at the memory of a process that is watched
 class CommandLimits:
     """What one order may use."""
 
-    cpu_seconds: int = 10  # of processor time, each process
+    cpu_seconds: int | None = 10  # of processor time, each process; None: not limited, as the kernel's clock of a
+    # process that is limited goes on in steps of milliseconds
     seconds: float = 60.0  # of the clock, all commands together
     memory: int | None = 1 << 30  # bytes of addresses, each process; None: not limited (a sanitizer maps terabytes)
     resident: int | None = None  # bytes of memory in use, which we watch; only where no process may be started
@@ -181,6 +182,7 @@ def _run_process(order: CommandOrder, limits: CommandLimits, folder: Path) -> tu
 def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, report: int) -> ProcessOrder:
     resources = {
         "RLIMIT_CPU": limits.cpu_seconds,
+        "RLIMIT_AS": limits.memory,
         "RLIMIT_FSIZE": limits.file_bytes,
         "RLIMIT_NOFILE": limits.open_files,
         "RLIMIT_STACK": limits.stack,
@@ -191,7 +193,7 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
         {**order.environment, "TMPDIR": str(folder)},
         str(folder),
         [str(path) for path in order.readable],
-        resources | ({"RLIMIT_AS": limits.memory} if limits.memory is not None else {}),
+        {name: amount for name, amount in resources.items() if amount is not None},
         report,
         order.has_processes,
         order.executes_folder,
@@ -338,6 +340,8 @@ def _find_broken_limit(limits: CommandLimits, messages: str, codes: Sequence[int
     """The limit of the operating system that ended a command; a driver tells of its own child by the signal's name."""
     if not any(codes):
         return ""
+    if limits.cpu_seconds is None:
+        return f"{limits.file_bytes} bytes in one file" if codes[-1] == -signal.SIGXFSZ else ""
     is_out_of_time = codes[-1] == -signal.SIGKILL and cpu_seconds >= limits.cpu_seconds
     if codes[-1] == -signal.SIGXCPU or is_out_of_time or "CPU time limit exceeded" in messages:
         return f"{limits.cpu_seconds} s of processor time"

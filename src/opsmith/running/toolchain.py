@@ -1,4 +1,4 @@
-"""The C compiler of this machine: its version, and the files and folders that it reads and executes.
+"""The C compiler of this machine, and the one for C++: its version, and what it reads and executes.
 
 All of it is what gcc says of itself; nothing is compiled to find out. A toolchain is found once a process.
 """
@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-COMPILER = "gcc"
+COMPILER, CXX_COMPILER = "gcc", "g++"
 NO_COMPILER = f"no C compiler: {COMPILER} is not on the path; try: install Debian's packages gcc and libc6-dev"
+NO_CXX_COMPILER = f"no C++ compiler: {CXX_COMPILER} is not on the path; try: install Debian's package g++"
 
-_PROGRAMS = ("cc1", "as", "ld", "collect2")  # what the driver starts
+_PROGRAMS = ("as", "ld", "collect2")  # what the driver starts, beside the compiler proper
+_LANGUAGES = {COMPILER: ("c", "cc1"), CXX_COMPILER: ("c++", "cc1plus")}  # and what compiles it
 _START_FILES = ("crti.o", "libgcc.a", "libm.so")
 _SYSTEM = ("/lib", "/lib64", "/etc/ld.so.cache")  # what its programs are loaded with
 _SECONDS = 20.0  # for one question
@@ -39,25 +41,26 @@ class Toolchain:
 
 
 @cache
-def find_toolchain() -> Toolchain | None:
-    """The toolchain of `gcc`; None: there is none, as `NO_COMPILER` says in words."""
-    name = shutil.which(COMPILER)
+def find_toolchain(compiler: str = COMPILER) -> Toolchain | None:
+    """The toolchain of `gcc` or `g++`; None: there is none, as `NO_COMPILER` and its like say in words."""
+    language, proper = _LANGUAGES[compiler]
+    name = shutil.which(compiler)
     if name is None:
         return None
     driver = Path(name).resolve()
     try:
-        programs = [driver, *_find_programs(driver)]
-        readable = {*programs, *_find_folders(driver), *map(Path, _SYSTEM)}
-        version = f"{COMPILER} {_ask_driver(driver, '-dumpfullversion')} {_ask_driver(driver, '-dumpmachine')}"
+        programs = [driver, *_find_programs(driver, proper)]
+        readable = {*programs, *_find_folders(driver, language), *map(Path, _SYSTEM)}
+        version = f"{compiler} {_ask_driver(driver, '-dumpfullversion')} {_ask_driver(driver, '-dumpmachine')}"
     except (OSError, subprocess.SubprocessError):
         return None
     folders = dict.fromkeys(str(program.parent) for program in (Path(name), *_link_programs(), *programs))
     return Toolchain(driver, version, tuple(sorted(filter(_is_specific, readable))), os.pathsep.join(folders))
 
 
-def _find_programs(driver: Path) -> Iterator[Path]:
+def _find_programs(driver: Path, proper: str) -> Iterator[Path]:
     """Where its programs are; a bare name is one that it looks for on the path."""
-    for program in _PROGRAMS:
+    for program in (proper, *_PROGRAMS):
         place = shutil.which(_ask_driver(driver, f"-print-prog-name={program}"))
         if place is not None:
             yield Path(place).resolve()
@@ -71,9 +74,9 @@ def _link_programs() -> Iterator[Path]:
             yield Path(place)
 
 
-def _find_folders(driver: Path) -> Iterator[Path]:
+def _find_folders(driver: Path, language: str) -> Iterator[Path]:
     """Its headers, libraries and start files, as real paths that exist."""
-    for folder in (*_list_headers(driver), *_list_libraries(driver)):
+    for folder in (*_list_headers(driver, language), *_list_libraries(driver)):
         if folder.is_dir():
             yield folder.resolve()
     for name in _START_FILES:
@@ -82,8 +85,8 @@ def _find_folders(driver: Path) -> Iterator[Path]:
             yield file.resolve().parent
 
 
-def _list_headers(driver: Path) -> list[Path]:
-    text = _ask_driver(driver, "-xc", "-E", "-v", "-", both=True)
+def _list_headers(driver: Path, language: str) -> list[Path]:
+    text = _ask_driver(driver, f"-x{language}", "-E", "-v", "-", both=True)
     block = re.search(
         r"#include <\.\.\.> search starts here:\n(.*?)^End of search list", text, re.DOTALL | re.MULTILINE
     )

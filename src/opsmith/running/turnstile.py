@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from opsmith.errors import OpsmithError
+from opsmith.records import printable
 
 CPU = "cpu"  # this machine's processor, where all that we start works
 SYSTEM_FOLDER = Path("/run/user")
@@ -174,7 +175,8 @@ def _await_entrance(lease: int, use: int, device: str, place: str, stop: threadi
 
 
 def _read_words(lease: int) -> str:
-    return os.pread(lease, _NOTE_BYTES, 0).decode(errors="replace") or "nobody says who"
+    first, _, _ = os.pread(lease, _NOTE_BYTES, 0).decode(errors="replace").partition("\n")
+    return printable(first) or "nobody says who"
 
 
 # -- having it alone

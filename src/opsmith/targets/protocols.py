@@ -409,6 +409,18 @@ class Modular(Protocol):
 
 
 @runtime_checkable
+class Bindable(Protocol):
+    """Programs can be taken away as one C++ file each, which torch's extension builder makes a module with `run` of."""
+
+    def write_torch_extension(self, solved: Solved) -> str:
+        """`run` is given inputs and scalars in the order of the problem's source, then the outputs, which it writes.
+
+        Equal arguments give equal texts. Raises UsageError for a task that has no such form.
+        """
+        ...
+
+
+@runtime_checkable
 class Portable(Protocol):
     """Task files state problems that can be asked for in another language too."""
 

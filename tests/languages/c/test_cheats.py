@@ -5,11 +5,12 @@ As a script: python tests/languages/c/test_cheats.py > table.md
 
 from __future__ import annotations
 
+import math
 import platform
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import PLAIN, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
+from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.problems.problem import ArrayType
 from opsmith.records import Task, Verdict
 from opsmith.targets.c import C
 from opsmith.targets.native.signature import make_signature
@@ -62,8 +65,8 @@ class Cheat:
         """By how much a naive driver takes it to be faster than the plain program, at a middle size."""
         problem = C.find_problem(self.task)
         sizes = {**problem.base_sizes, **problem.bench["small"]}
-        inputs = [4 * _count_entries(tensor.type.shape_at(sizes)) for tensor in problem.tensors]
-        outputs = [4 * _count_entries(output.types[0].shape_at(sizes)) for output in problem.outputs]
+        inputs = [_count_bytes(tensor.type, sizes) for tensor in problem.tensors]
+        outputs = [_count_bytes(output.types[0], sizes) for output in problem.outputs]
         rows = (inputs, outputs, [sizes[name] for name in problem.base_sizes])
         words = [",".join(map(str, row)) for row in rows]
         return claim_ratio(folder, make_signature(problem), self.task.impl or "", self.source, words)
@@ -112,11 +115,8 @@ def test_a_cheat_has_no_claim(pool: Pool, room: TimingRoom, cheat: Cheat) -> Non
     assert is_caught(measurement), measurement
 
 
-def _count_entries(shape: tuple[int, ...]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
+def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
+    return BYTES_BY_DTYPE[type_.dtype] * math.prod(type_.shape_at(sizes))
 
 
 def write_row(cheat: Cheat, verdict: Verdict, measurement: SpeedMeasurement | None, claim: float) -> str:

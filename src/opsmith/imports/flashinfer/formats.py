@@ -147,8 +147,10 @@ class FlashinferSolution(FlashinferPart):
 
 
 class Correctness(FlashinferPart):
-    max_relative_error: float
-    max_absolute_error: float
+    """Each None where it is not known."""
+
+    max_relative_error: float | None = None
+    max_absolute_error: float | None = None
 
 
 class Performance(FlashinferPart):

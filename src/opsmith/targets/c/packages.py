@@ -1,4 +1,4 @@
-"""The part of C that takes programs away: `Packaged`, `Modular`. What writes them imports torch, when it is asked."""
+"""The part of C that takes programs away: `Packaged`, `Modular`, `Bindable`. What writes imports torch, when asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class CPackages:
-    """`Packaged` and `Modular`."""
+    """`Packaged`, `Modular` and `Bindable`."""
 
     requirements: Sequence[str] = ("torch>=2.6",)
 
@@ -38,3 +38,8 @@ class CPackages:
         from opsmith.targets.c.torch_module import write_torch_module  # noqa: PLC0415 - imports torch
 
         return write_torch_module(solved)
+
+    def write_torch_extension(self, solved: Solved) -> str:
+        from opsmith.targets.c.torch_extension import write_torch_extension  # noqa: PLC0415 - imports torch
+
+        return write_torch_extension(solved)

@@ -1,0 +1,136 @@
+"""`opsmith measure RUN`: how fast is what a run solved?"""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opsmith.cli.options import make_pool, open_store
+from opsmith.cli.progress import show_progress
+from opsmith.errors import OpsmithError, UsageError
+
+if TYPE_CHECKING:
+    from opsmith.learn.afterwards import FillOrder
+    from opsmith.learn.speeds import RightProgram
+    from opsmith.measuring.record import MeasuringGrade
+    from opsmith.records import Task
+    from opsmith.store import Store
+    from opsmith.store.measurements import StoredSpeed
+
+Place = tuple[Path, str | None]  # folder and URL of a store
+
+
+def choose_run(name: str, place: Place) -> str | None:
+    """The run that is called so, or begins so; None: it is a task. Raises UsageError for what is neither.
+
+    A name of both means the task, which is said.
+    """
+    from opsmith.suites import find_files
+
+    try:
+        find_files((name,))
+    except UsageError as error:
+        return _find_run(name, place, error)
+    if (run := _find_namesake(name, place)) is not None:
+        print(f"opsmith: {name} is a task, and begins a run's id; for the run: opsmith measure {run}", file=sys.stderr)
+    return None
+
+
+def _find_run(name: str, place: Place, no_task: UsageError) -> str:
+    if not _is_there(place):
+        raise no_task
+    with open_store(*place) as store:
+        try:
+            return store.find_run(name)
+        except UsageError as error:
+            raise UsageError(f"{no_task}; {error}") from None
+
+
+def _find_namesake(name: str, place: Place) -> str | None:
+    """The run that a task's name begins, too; None as well where the store cannot be asked: no run was asked for."""
+    try:
+        with open_store(*place) as store:
+            return store.find_run(name)
+    except OpsmithError:
+        return None
+
+
+def _is_there(place: Place) -> bool:
+    from opsmith.store import FILE
+
+    out, url = place
+    return bool(url) or (out if out.is_file() else out / FILE).is_file()
+
+
+def measure_run(run: str, place: Place, is_full: bool, is_again: bool, trust_tasks: bool, as_json: bool) -> int:
+    """The exit code. What is measured is stored at once, so that the same command goes on where one was stopped."""
+    from opsmith.learn.afterwards import list_solved_programs, measure_solved
+    from opsmith.measuring.record import MeasuringGrade
+    from opsmith.store.pages import session_settings
+
+    grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
+    with open_store(*place) as store, store.lock(run):
+        settings = session_settings(store, run)
+        programs = list_solved_programs(store, run, _load_own(settings))
+        _refuse_unmeasurable(run, programs)
+        with show_progress("it is measured") as tell, _fill_orders(settings, trust_tasks) as fill:
+            for speed in measure_solved(store, run, programs, grade, fill, is_again):
+                tell(f"{speed.task}: measured at {speed.report.measurement.shape_set}")
+        latest = _list_latest(store, run, grade)
+    _print_speeds(run, latest, as_json)
+    return int(any(speed.report.measurement.reason for speed in latest))
+
+
+def _refuse_unmeasurable(run: str, programs: Sequence[RightProgram]) -> None:
+    from opsmith.measuring.orders import explain_lack_of_figures
+
+    if not programs:
+        raise UsageError(f"run {run}: it has solved nothing itself; expected programs to be measured")
+    if lack := explain_lack_of_figures(programs[0].task):
+        raise UsageError(f"run {run}: {lack}")
+
+
+def _load_own(settings: dict[str, Any]) -> Sequence[Task]:
+    """The run's tasks with the programs of their files; nothing where the files are gone, which is said."""
+    from opsmith.suites import load_tasks
+
+    try:
+        return load_tasks(settings.get("tasks", ()), settings.get("target"), settings.get("target_options", {}))
+    except OpsmithError as error:
+        print(f"opsmith: the tasks' own programs are not here, so that times stand alone: {error}", file=sys.stderr)
+        return ()
+
+
+@contextmanager
+def _fill_orders(settings: dict[str, Any], trust_tasks: bool) -> Iterator[FillOrder]:
+    from opsmith.measuring.loop import TimingRoom
+    from opsmith.measuring.service import fill_order
+
+    with make_pool(1, trust_tasks, None, None, settings) as pool, TimingRoom() as room:
+        yield partial(fill_order, pool=pool, room=room)
+
+
+def _list_latest(store: Store, run: str, grade: MeasuringGrade) -> list[StoredSpeed]:
+    """Of each program and shape set, what was measured last with this grade."""
+    from opsmith.measuring.orders import name_measurement
+
+    speeds = [speed for speed in store.read_speeds(run) if speed.report.measurement.grade is grade]
+    return [*{name_measurement(speed.task, speed.report.measurement): speed for speed in speeds}.values()]
+
+
+def _print_speeds(run: str, speeds: Sequence[StoredSpeed], as_json: bool) -> None:
+    from opsmith.measuring.record import write_report
+    from opsmith.report.speeds import print_speeds
+    from opsmith.report.tables import open_console
+
+    if as_json:
+        rows = [{"task": speed.task, "sample": speed.sample} | write_report(speed.report) for speed in speeds]
+        print(json.dumps({"run": run, "measurements": rows}, indent=1))
+        return
+    print_speeds(open_console(), speeds)
