@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -102,7 +102,7 @@ class _ModuleAnalysis:
             size = f"{sample.bytes_moved / 2**20:.0f} MiB and {sample.operations:.1e} operations"
             raise ModuleRefusalError(f"too large: {size} at the smallest sizes that work")
         base = shrink_sizes(self._sampler, large, JUDGED, JUDGED_FLOOR)
-        base, facts = self._restore_constants(*self._examine_soundly(base))
+        base, facts = self._restore_constants(large, *self._examine_soundly(base))
         if not check_arguments([*(tensor.keys for tensor in facts.inputs), *(leaf.keys for leaf in facts.constants)]):
             raise ModuleRefusalError("its inputs lie in a mapping; expected tensors, tuples and lists")
         self._use_numbers_if_slow(base)
@@ -159,20 +159,25 @@ class _ModuleAnalysis:
         bench = choose_bench(self._sampler, plan, base, {**large, **fixed}, self._limits)
         return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
 
-    def _restore_constants(self, base: Sizes, facts: Examination) -> tuple[Sizes, Examination]:
+    def _restore_constants(self, large: Sizes, base: Sizes, facts: Examination) -> tuple[Sizes, Examination]:
         """With the file's own value of every integer that no tensor of the problem shows, as far as these are sound."""
         unused, restored = self._list_unused(facts, base), base
         for name, size in base.items():
-            own = {**restored, name: self._own[name]}
-            sample = self._sampler.sample(own) if size != self._own[name] else None
-            if sample is not None and self._limits.measure_excess(sample) <= 1:
-                shapes = self._need_sample(base).shapes
-                if all(sample.shapes.get(label) == shape for label, shape in shapes.items() if label not in unused):
-                    restored = own
+            if size != self._own[name] and self._device == META and self._is_unseen(name, unused, restored, large):
+                restored = {**restored, name: self._own[name]}
         if restored == base:
             return base, facts
         second = examine_module(self._source, restored)
         return (base, facts) if _is_degenerate(second) and not _is_degenerate(facts) else (restored, second)
+
+    def _is_unseen(self, name: str, unused: Collection[str], base: Sizes, large: Sizes) -> bool:
+        """Whether the file's own value changes no tensor of the problem, and too little of its work to be too large."""
+        change = {name: self._own[name]}
+        sample, largest = (self._sampler.sample({**sizes, **change}) for sizes in (base, large))
+        if sample is None or largest is None or self._limits.measure_excess(largest) > 1:
+            return False
+        shapes = self._need_sample(base).shapes
+        return all(sample.shapes.get(label) == shape for label, shape in shapes.items() if label not in unused)
 
     def _list_unused(self, facts: Examination, base: Sizes) -> set[str]:
         """The labels of state that no program is given."""
