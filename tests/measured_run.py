@@ -84,6 +84,7 @@ def make_measurement(
         sought_partner="plain" if reason else "",
         pairs=100,
         processes=5,
+        device_name="a processor",
     )
 
 

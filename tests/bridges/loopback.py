@@ -19,26 +19,36 @@ from opsmith.store import Store
 from opsmith.suites import load_tasks, resolve_names
 from opsmith.targets import get_target
 
+FAST = Path(__file__).parents[1] / "fixtures" / "kernels" / "fast"
+WRONG_SUM = """
+void kernel(const float *restrict x, float *restrict y, int64_t M, int64_t N) {
+  for (int64_t m = 0; m < M; m++) y[m] = 0;
+}
+"""  # compiles, and is wrong
 NOTHING = "I do not know how to write this."
 WRONG = "```yaml\nimpl: |\n  return E0\n```"  # a program, but not the one that was asked for
 
 
-def oracle(name: str) -> str:
+def oracle(name: str, target: str | None = None) -> str:
     """A reply with the task file's own program."""
-    (task,) = load_tasks([name])
+    (task,) = load_tasks([name], target)
     assert task.impl is not None
-    return "Here it is.\n```yaml\nimpl: |\n" + "".join(f"  {line}\n" for line in task.impl.splitlines()) + "```\n"
+    return reply_with(task.impl)
 
 
-def question(name: str) -> str:
+def reply_with(program: str) -> str:
+    return "Here it is.\n```yaml\nimpl: |\n" + "".join(f"  {line}\n" for line in program.splitlines()) + "```\n"
+
+
+def question(name: str, target: str | None = None) -> str:
     """What the user message about a task ends with: all of it, when there are no demonstrations."""
-    (task,) = load_tasks([name])
+    (task,) = load_tasks([name], target)
     return compose_prompt(task, [], get_target(task.target), None, 0).messages[1].content
 
 
-def serving(replies: Mapping[str, Sequence[str]]) -> OpenAIServer:
+def serving(replies: Mapping[str, Sequence[str]], target: str | None = None) -> OpenAIServer:
     """A server with the replies to each task, one after the other and then again; to any other task, NOTHING."""
-    texts = {question(name): itertools.cycle(found) for name, found in replies.items()}
+    texts = {question(name, target): itertools.cycle(found) for name, found in replies.items()}
     lock = threading.Lock()
 
     def answer(body: dict[str, Any]) -> str:

@@ -12,11 +12,11 @@ from inspect_ai import Epochs, Task, eval
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.scorer import Score, pass_at
-from loopback import NOTHING, WRONG, faulty, oracle, serving, solved_run, text_of
+from loopback import FAST, NOTHING, WRONG, WRONG_SUM, faulty, oracle, reply_with, serving, solved_run, text_of
 from models.servers import OpenAIServer
 
 from opsmith.agents.prompt import compose_prompt
-from opsmith.bridges.inspect_task import step26
+from opsmith.bridges.inspect_task import kernels, step26
 from opsmith.bridges.questions import make_questions
 from opsmith.results.metrics import pass_at_k
 from opsmith.settings import Settings
@@ -113,6 +113,36 @@ def test_a_task_that_changed_after_it_was_asked_is_not_judged(tmp_path: Path) ->
     (score,) = scores(log)["faulty_0"]
     assert math.isnan(score.value)
     assert "has changed" in score.explanation
+
+
+def test_kernels_in_c_are_judged_and_their_speed_is_a_second_score(tmp_path: Path) -> None:
+    fast = reply_with((FAST / "gemm_bias_relu.c").read_text(encoding="utf-8"))
+    replies = {"gemm_bias_relu": [fast], "row_sum": [reply_with(WRONG_SUM)], "softmax": [oracle("softmax", "c")]}
+    with serving(replies, "c") as server:
+        log = evaluated(kernels(",".join(replies), speed=True), server, tmp_path)
+    judgements = {name: each[0] for name, each in scores(log).items()}
+    assert {name: score.value for name, score in judgements.items()} == dict(zip(replies, ("C", "I", "C"), strict=True))
+    assert (judgements["row_sum"].metadata or {})["stage"] == "MATCH"
+    speeds = {name: (score.metadata or {}).get("speed") for name, score in judgements.items()}
+    assert speeds["row_sum"] is None, "a wrong program is not timed"
+    assert speeds["softmax"]["bonus"] == 0, "it is the task's own program"
+    rewards = {str(sample.id): (sample.scores or {})["reward"].value for sample in log.samples or []}
+    assert (rewards["row_sum"], rewards["softmax"]) == (0, 1)
+    assert rewards["gemm_bias_relu"] == 1 + speeds["gemm_bias_relu"]["bonus"]
+    assert 1 <= rewards["gemm_bias_relu"] <= 2
+    assert speeds["gemm_bias_relu"]["ratio"] is not None or speeds["gemm_bias_relu"]["reason"]
+
+
+def test_a_task_is_asked_and_judged_with_the_options_that_were_given(tmp_path: Path) -> None:
+    asked = step26("kernels/row_sum", target="c", options="threads=2 'flags=-O2 -ffast-math'").dataset[0]
+    assert asked.input[1].text.endswith("  flags: -O2 -ffast-math\n  threads: 2\n")
+    with OpenAIServer(oracle("kernels/row_sum", "c")) as server:
+        task = step26("kernels/row_sum", target="c", options={"flags": "-O2"})
+        (score,) = scores(evaluated(task, server, tmp_path))["row_sum"]
+    assert score.value == "C"
+    assert " -O2 " in (score.metadata or {})["build"]
+    with pytest.raises(PrerequisiteError, match="no such option; known: flags, threads"):
+        step26("kernels/row_sum", target="c", options="speed=9")
 
 
 def test_the_solutions_of_a_run_are_shown_but_never_a_tasks_own(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import verifiers.v1 as vf
-from loopback import NOTHING, WRONG, faulty, oracle, serving, solved_run, text_of
+from loopback import FAST, NOTHING, WRONG, WRONG_SUM, faulty, oracle, reply_with, serving, solved_run, text_of
 from models.servers import SERVER_ERROR, OpenAIServer
 from pydantic import ValidationError
 from verifiers.v1.cli.eval.runner import run_eval
@@ -57,6 +57,21 @@ def test_a_verdict_is_the_reward_and_is_kept_with_the_trace(tmp_path: Path) -> N
     (refused,) = {trace.info["verdict"]["message"] for trace in traces["gemm_0"]}
     assert refused.startswith("FORMAT")
     assert {trace.metrics["stage"] for trace in traces["bmm_0"] if trace.reward == 1} == {5.0}
+
+
+@pytest.mark.parametrize("speed", [False, True])
+def test_kernels_in_c_are_rewarded_for_speed_only_where_it_is_asked_for(tmp_path: Path, speed: bool) -> None:
+    fast = reply_with((FAST / "gemm_bias_relu.c").read_text(encoding="utf-8"))
+    replies = {"gemm_bias_relu": [fast], "row_sum": [reply_with(WRONG_SUM)], "softmax": [oracle("softmax", "c")]}
+    with serving(replies, "c") as server:
+        traces = rolled_out(server, tmp_path, tasks=",".join(replies), target="c", task={"speed": speed})
+    scored = {name: rewards(each)[0] for name, each in traces.items()}
+    assert (scored["row_sum"], scored["softmax"]) == (0.0, 1.0)
+    (trace,) = traces["gemm_bias_relu"]
+    facts = trace.info["verdict"].get("speed")
+    assert (facts is not None) == speed
+    assert scored["gemm_bias_relu"] == 1 + (facts["bonus"] if facts else 0)
+    assert 1 <= scored["gemm_bias_relu"] <= 2
 
 
 def test_it_asks_once_what_a_run_asks(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from opsmith.agents.prompt import compose_prompt
+from opsmith.devices.describe import describe_device
 from opsmith.errors import ProviderError
 from opsmith.executors.local import LocalExecutor
 from opsmith.executors.member import MEMBERS_BUSINESS, ClusterMember
@@ -43,7 +44,8 @@ def test_it_judges_and_samples_as_one_machine_does():
     async def both() -> None:
         with LocalExecutor(Settings(workers=1), [BMM, FOREIGN]) as local:
             here, there = local.make_model(), member(BMM, FOREIGN)
-            assert await found(there.begin()) == {"versions": list_versions(["step"]), "problem": ""}
+            status = {"versions": list_versions(["step"]), "problem": "", "device": describe_device().digest}
+            assert await found(there.begin()) == status
             for task in (BMM, FOREIGN):
                 for source in PROGRAMS:
                     told = await found(there.judge(pack_message({"task": to_json(task), "source": source})))

@@ -14,7 +14,7 @@ from opsmith.imports.kernelbench.source import read_module
 from opsmith.imports.outcomes import ImportRow
 from opsmith.imports.worker import ImportWorkers
 from opsmith.imports.writing import ProblemFolder
-from opsmith.problems.drawing import draw_data, widen_data
+from opsmith.problems.drawing import draw_case, draw_data, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.hidden_sizes import HiddenPool
@@ -131,6 +131,24 @@ def test_nested_arguments_shared_data_and_changed_inputs(import_all: Importer) -
     assert int(rows["index"].max()) < 17, "bounds that follow a size do so at other sizes"
 
 
+def test_sizes_that_must_be_equal_become_one_dim(import_all: Importer) -> None:
+    products = ("torch.softmax(x, dim=1)", "x @ x + x.transpose(0, 1)")
+    (row,) = import_all(square=write_module(SOFTMAX, products, ("batch_size = 64", "batch_size = 16384")))
+    problem = read_row(row)
+    assert list(problem.sizes) == ["batch_size"]
+    assert "dim is batch_size" in row.warnings
+    assert draw_data(problem, {"batch_size": 9}, 0).input_data["x"].shape == (9, 9)
+
+
+def test_positive_data_that_hides_a_relu_gets_a_case_of_both_signs(import_all: Importer) -> None:
+    (row,) = import_all(relu=write_module(SOFTMAX, ("torch.softmax(x, dim=1)", "torch.relu(x)"), ("randn", "rand")))
+    problem = read_row(row)
+    declared, wide = draw_case(problem, {}, 0)
+    assert bool((declared.input_data["x"] < 0).any())
+    assert not torch.equal(compute_expected(problem, wide)[0][0], wide.input_data["x"])
+    assert not any(warning.startswith("degenerate") for warning in row.warnings)
+
+
 def test_an_import_can_be_repeated_and_replaces_nothing_silently(import_all: Importer, tmp_path: Path) -> None:
     (row,) = import_all(softmax=write_module(SOFTMAX))
     before = Path(row.written).read_bytes()
@@ -192,7 +210,13 @@ def test_what_is_no_problem_is_refused_with_its_reason(import_all: Importer) -> 
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [("x * 0", "zeros pass"), ("x * 0 + 1", "ones pass"), ("x.sum() * 0 + x * 1e-9", "zeros pass")]
+    ("code", "words"),
+    [
+        ("x * 0", "zeros pass"),
+        ("x * 0 + 1", "ones pass"),
+        ("x + 0", "an input passes as the output"),
+        ("x.sum() * 0 + x * 1e-9", "zeros pass"),
+    ],
 )
 def test_a_degenerate_module_is_imported_with_a_warning(import_all: Importer, code: str, words: str) -> None:
     (row,) = import_all(degenerate=write_module(SOFTMAX, ("torch.softmax(x, dim=1)", code)))

@@ -15,8 +15,9 @@ from opsmith.report.attempts import sample_view, task_view
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
 from opsmith.report.speed_figures import draw_speeds
-from opsmith.report.speed_rows import choose_kept, summarise_speeds
+from opsmith.report.speed_rows import choose_kept, summarise_runs, summarise_speeds
 from opsmith.report.speeds import print_speeds
+from opsmith.report.tables import runs_table
 from opsmith.report.views import run_view
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
@@ -72,7 +73,7 @@ def test_a_report_shows_them_with_reasons_as_text(measured):
     assert "none: a screen" in text
     assert f"huge: {REASON}" in text
     assert "<b>y</b>" not in html
-    assert "100 pairs in 5 processes, a compiler, some flags" in text
+    assert "a processor, protocol pairs/1, 100 pairs in 5 processes, a compiler, some flags" in text
 
 
 def test_markdown_says_the_same(measured):
@@ -90,6 +91,13 @@ def test_show_prints_a_row_for_each_and_nothing_without_any(measured):
     out = io.StringIO()
     print_speeds(Console(file=out, width=200), [])
     assert out.getvalue() == ""
+
+
+def test_the_list_of_runs_says_it_in_a_column_where_any_run_was_measured(measured):
+    store, run = measured
+    assert summarise_runs(store) == {run: "2.449 [2.425, 2.474] of 4"}
+    columns = [column.header for column in runs_table(store.list_runs(), summarise_runs(store)).columns]
+    assert columns == [*(column.header for column in runs_table(store.list_runs(), {}).columns), "speed"]
 
 
 def test_a_task_has_a_picture_over_sizes_and_its_sample_a_table(measured):

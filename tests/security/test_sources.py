@@ -34,6 +34,14 @@ ALLOWED = {  # (file, what): why it is no way in
     ("targets/step/__init__.py", "import_module"): "names of ours",
     ("targets/native/programs.py", "import_module"): "a name of ours",
     ("targets/lookup.py", "import_module"): "`target: module:attribute`: what the user has installed, not the stdlib",
+    ("export/torch_harness.py", "exec"): "files of an exported folder, where its user runs the harness",
+    ("export/torch_harness.py", "compile"): "the same",
+    ("imports/worker.py", "import_module"): "names of ours",
+    ("measuring/torch_process.py", "import_module"): "a name of ours",
+    ("measuring/torch_process.py", "exec"): "a task's author's reference; in a process of its own, see its first lines",
+    ("imports/kernelbench/preload.py", "import_module"): "a name of ours",
+    ("imports/kernelbench/sampling.py", "exec"): "a foreign module; in confined worker processes only",
+    ("imports/kernelbench/sampling.py", "compile"): "the same",
     ("scaffold/functions.py", "importlib.import_module"): "the module that the user names on the command line",
     ("scaffold/functions.py", "exec_module"): "the file that the user names on the command line",
     ("step/testing.py", "runpy"): "in a generated script: the user's own test runs the user's own file",
@@ -119,7 +127,7 @@ def test_the_sources_do_it_only_where_listed() -> None:
 def test_loaders_are_safe() -> None:
     """Each `_LOADER` of a module is one of PyYAML's safe ones; so is every loader that the tests use."""
     for path in [*SOURCES.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
-        if path == Path(__file__):
+        if path == Path(__file__) or "fixtures" in path.parts:  # foreign files, which nothing imports
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):

@@ -1,8 +1,9 @@
 """`vf-eval opsmith-step26 ...`: the suite as an environment of PrimeIntellect's `verifiers`; verdicts are rewards.
 
-A rollout is one request with the messages of a run, and one reply. A right program is worth 1, any other reply 0; a
-reply that cannot be judged raises, which `verifiers` records as an error of the rollout without a reward. Several
-rollouts of a task are its own: `-r N`, or `--env.id best-of-n`. Not covered: the guardian, and the rounds of a run.
+A rollout is one request with the messages of a run, and one reply. A right program is worth 1, or up to 2 with
+`--taskset.task.speed` (`bridges/rewards` says how much), any other reply 0; a reply that cannot be judged raises, which
+`verifiers` records as an error of the rollout without a reward. Several rollouts of a task are its own: `-r N`, or
+`--env.id best-of-n`. Not covered: the guardian, and the rounds of a run.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import field_validator
 
 from opsmith.agents.prompt import format_yaml_block
-from opsmith.bridges.judging import NotJudgedError, describe_verdict, judge_reply
-from opsmith.bridges.questions import Question, find_task, make_questions, split_names
+from opsmith.bridges.judging import JudgedReply, NotJudgedError, TaskHandle, describe_verdict, judge_reply
+from opsmith.bridges.questions import AskedLanguage, Question, choose_language, make_questions, split_names
 from opsmith.errors import OpsmithError
 from opsmith.suites import resolve_names
 
@@ -30,35 +31,48 @@ class StepData(vf.TaskData):
     digest: str
     group: str
     demonstrations: list[str]
+    target: str = ""
+    options: str = ""
 
 
 class StepTaskConfig(vf.TaskConfig):
     trust_tasks: bool = False
     """Judge tasks that are not bundled even where nothing isolates their code."""
+    speed: bool = False
+    """Reward speed too, measured here: only for languages whose programs are timed."""
 
 
 class StepTask(vf.Task[StepData, vf.State, StepTaskConfig]):
-    """An operator to be written in STeP."""
+    """An operator to be written."""
 
     @vf.reward
     async def verdict(self, trace: vf.Trace) -> float:
-        """1 or 0. Raises NotJudgedError: `verifiers` counts no reward then, and tells an error."""
+        """0, 1, or up to 2. Raises NotJudgedError: `verifiers` counts no reward then, and tells an error."""
         try:
-            reply = await judge_reply(self.data.task, self.data.digest, trace.last_reply, self.config.trust_tasks)
+            reply = await self._judge_text(trace.last_reply)
         except NotJudgedError as problem:
             trace.info["verdict"] = describe_verdict(problem.verdict) if problem.verdict else None
             raise
         trace.info["verdict"] = reply.plain_facts | {"message": reply.verdict.message}
         trace.record_metric("stage", reply.verdict.stage.rank)
-        return float(reply.verdict.passed)
+        if reply.speed is not None and reply.speed.ratio is not None:
+            trace.record_metric("ratio", reply.speed.ratio)
+        return reply.reward
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Whether the task file's own program passes; None: it has none."""
-        program = find_task(self.data.task, self.data.digest).impl
-        if program is None:
-            return None
-        reply = f"impl: {format_yaml_block(program)}"
-        return (await judge_reply(self.data.task, self.data.digest, reply, self.config.trust_tasks)).verdict.passed
+        program = self._handle.find_task().impl
+        return (
+            None if program is None else (await self._judge_text(f"impl: {format_yaml_block(program)}")).verdict.passed
+        )
+
+    async def _judge_text(self, reply: str) -> JudgedReply:
+        return await judge_reply(self._handle, reply)
+
+    @property
+    def _handle(self) -> TaskHandle:
+        language = AskedLanguage(self.data.target, self.data.options)
+        return TaskHandle(self.data.task, self.data.digest, language, self.config.trust_tasks, self.config.speed)
 
 
 class StepTasksetConfig(vf.TasksetConfig):
@@ -68,6 +82,10 @@ class StepTasksetConfig(vf.TasksetConfig):
     """A run of `opsmith run` whose solutions are shown as demonstrations."""
     out: str = "runs"
     """The folder of that run's store."""
+    target: str = ""
+    """The language that is asked for; none: that of the task files."""
+    options: str = ""
+    """How that language builds and runs programs: `threads=2 flags=-O2`."""
     task: StepTaskConfig = StepTaskConfig()
 
     @field_validator("tasks")
@@ -84,7 +102,8 @@ class StepTaskset(vf.Taskset[StepTask, StepTasksetConfig]):
     """The tasks, each with the messages of a run."""
 
     def load(self) -> Iterator[StepTask]:
-        for question in make_questions(self.config.tasks, self.config.from_run, self.config.out):
+        language = choose_language(self.config.target, self.config.options)
+        for question in make_questions(self.config.tasks, self.config.from_run, self.config.out, language):
             yield StepTask(_data(question), self.config.task)
 
 

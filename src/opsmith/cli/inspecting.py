@@ -63,6 +63,7 @@ def show_runs(
 ) -> None:
     """List the runs of a store, or delete one."""
     from opsmith.records import printable, to_json
+    from opsmith.report.speed_rows import summarise_runs
     from opsmith.report.tables import open_console, runs_table
 
     if is_sure and unwanted is None:
@@ -76,7 +77,7 @@ def show_runs(
         if as_json:
             print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in summaries]))
         else:
-            open_console().print(runs_table(summaries))
+            open_console().print(runs_table(summaries, summarise_runs(store)))
 
 
 def show_run(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -147,6 +149,58 @@ def bench_measurements(
         print(json.dumps(rows))
     else:
         open_console().print(records_table(rows, "measurements of a known ratio"))
+
+
+@bench.command(name="speeds")
+def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")] = None,
+    programs: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Programs to measure, each a file named as its task.")
+    ] = None,
+    is_full: Annotated[
+        bool, typer.Option("--full/--screen", help="Several processes and two clocks, or a quick look.")
+    ] = True,
+    lines: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep rows here, and measure those no second time.")
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the table.")] = None,
+    target: TargetName = "c",
+    target_options: TargetOptions = None,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure problems' own programs, torch eager and torch.compile, and programs of yours beside them.
+
+    A row for each problem and shape set, with ratios to the problem's own program; then the geometric mean of your
+    programs over the faster of eager and compile. Best on a quiet machine; the 24 kernels take half an hour.
+    """
+    import sys
+
+    from opsmith.bench.kernel_speeds import SpeedTable
+    from opsmith.bench.kernel_table import describe_mean, list_missing, tabulate_kernels, write_markdown
+    from opsmith.measuring.loop import TimingRoom
+    from opsmith.measuring.record import MeasuringGrade
+    from opsmith.records import to_json
+    from opsmith.report.tables import open_console
+    from opsmith.suites import load_tasks
+
+    chosen = load_tasks(tuple(tasks or ("kernels",)), target, read_target_options(target_options))
+    grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
+    with (
+        show_progress("speeds are measured") as tell,
+        make_pool(1, trust_tasks, None, None) as pool,
+        TimingRoom() as room,
+    ):
+        speeds = SpeedTable(room, pool.verify, grade, programs, lines).measure_tasks(chosen, tell)
+    if markdown is not None:
+        markdown.write_text(write_markdown(speeds, shlex.join(["opsmith", *sys.argv[1:]])), encoding="utf-8")
+    if as_json:
+        print(json.dumps({**to_json(speeds), "mean": to_json(speeds.mean), "count": speeds.count}))
+    else:
+        console = open_console()
+        console.print(tabulate_kernels(speeds))
+        for line in (*list_missing(speeds), describe_mean(speeds)):
+            console.print(line, markup=False)
 
 
 @bench.command(name="ui")

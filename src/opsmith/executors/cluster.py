@@ -26,6 +26,7 @@ from opsmith.environment import NAMED_BY_USER, select_variables
 from opsmith.errors import UsageError
 from opsmith.terminal import hangup_signals
 
+DEVICE = "opsmith:cpu"  # Ray's resource: one on each machine, and who measures there has it
 ANSWER_S = 5.0  # for an address to answer
 OBJECTS = 80 * 2**20  # bytes of shared memory: our messages are small, and Ray takes no less than 75 MB
 SOCKET_ROOM = 20  # characters of a folder: sockets lie some 85 below it, and a socket's path has at most 107
@@ -82,7 +83,12 @@ def _start_cluster(ray: ModuleType) -> Iterator[str]:
         try:
             with _hide_keys(), _block_hangup(), _report_failure(_NO_START):
                 ray.init(
-                    address="local", include_dashboard=False, object_store_memory=OBJECTS, _temp_dir=folder, **_QUIET
+                    address="local",
+                    include_dashboard=False,
+                    object_store_memory=OBJECTS,
+                    resources={DEVICE: 1},
+                    _temp_dir=folder,
+                    **_QUIET,
                 )
             yield "one of this machine's own"
         finally:
@@ -160,7 +166,7 @@ def _has_tls() -> bool:
 @contextlib.contextmanager
 def _hide_keys() -> Iterator[None]:
     """The environment as workers see it, and Ray's own part: its processes inherit it from the one that starts them."""
-    visible = {*select_variables(os.environ), NAMED_BY_USER}
+    visible = {*select_variables(os.environ), NAMED_BY_USER, "XDG_RUNTIME_DIR"}  # the last: where leases are locked
     hidden = [name for name in os.environ if name not in visible and not name.startswith(("RAY_", "GRPC_"))]
     removed = {name: os.environ.pop(name) for name in hidden}
     try:

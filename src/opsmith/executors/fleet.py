@@ -18,7 +18,6 @@ from typing import Any, Self
 
 from opsmith.errors import UsageError
 from opsmith.executors.roster import Roster, Seat, list_lines
-from opsmith.executors.wire import unpack_message
 
 LOOK_S = 1.0  # between two looks at the cluster
 ATTEMPTS = 5  # machines that may be lost over one piece of work
@@ -40,6 +39,7 @@ class Fleet:
         self._failures = (ray.exceptions.RayError, ValueError)
         self._workers, self._where = workers, where
         self._warning = ""
+        self._device = ""  # Device.digest of what was measured on last
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="opsmith.executors.fleet", daemon=True)
         self._watching: asyncio.Task[None] | None = None
@@ -71,9 +71,9 @@ class Fleet:
         answer: dict[str, Any] = {}
         lost = ""
         for _ in range(ATTEMPTS):
-            seat = await self._await_seat(doubted)
+            seat = await self._await_seat(doubted, what == "measure")
             try:
-                answer = await _ask_seat(seat, what, message)
+                answer = await self._roster.ask_member(seat, what, message)
             except self._failures as error:
                 lost = list_lines(error)[0]
                 self._roster.lose_member(seat, lost)
@@ -86,15 +86,22 @@ class Fleet:
             return answer
         raise LostError(f"{ATTEMPTS} machines were lost over it; the last: {lost}")
 
-    async def _await_seat(self, but: Seat | None) -> Seat:
-        """The member with the most room, another than `but` if there is one; waits while there is none."""
+    async def _await_seat(self, but: Seat | None, is_measuring: bool) -> Seat:
+        """The member with the most room, another than `but` if there is one; waits while there is none.
+
+        Who measures goes where the same kind of device is as before, if one is left: its figures can be compared.
+        """
         began = time.monotonic()
         while not self._roster.seats:
             self._report_waiting(time.monotonic() - began)
             await asyncio.sleep(LOOK_S / 10)
         self._warning = ""
         candidates = [seat for seat in self._roster.seats if seat is not but]
-        return min(candidates or self._roster.seats, key=lambda seat: (seat.load + 1) / seat.room)
+        if is_measuring:
+            candidates = [seat for seat in candidates if seat.device == self._device] or candidates
+        chosen = min(candidates or self._roster.seats, key=lambda seat: (seat.load + 1) / seat.room)
+        self._device = chosen.device if is_measuring else self._device
+        return chosen
 
     def _report_waiting(self, waited_s: float) -> None:
         """What the run waits for, once for as long as it is the same."""
@@ -135,11 +142,3 @@ class Fleet:
             task.cancel()
         await asyncio.gather(*ours, return_exceptions=True)
         self._roster.end_members()
-
-
-async def _ask_seat(seat: Seat, what: str, message: bytes) -> dict[str, Any]:
-    seat.load += 1
-    try:
-        return unpack_message(await getattr(seat.actor, what).remote(message))
-    finally:
-        seat.load -= 1

@@ -10,9 +10,12 @@ import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from opsmith.devices.describe import describe_device
 from opsmith.executors.local import LocalExecutor
 from opsmith.executors.versions import list_versions
 from opsmith.executors.wire import pack_message, read_record, refuse_error, unpack_message
+from opsmith.measuring.orders import SpeedOrder
+from opsmith.measuring.record import write_report
 from opsmith.models import ChatModel, Request
 from opsmith.records import Boundary, Outcome, Task, Verdict, to_json
 from opsmith.settings import Settings
@@ -37,19 +40,23 @@ class ClusterMember:
         self._model: ChatModel | None = None
 
     async def begin(self) -> bytes:
-        """What this machine computes with, and why it may not judge these tasks ("": it may)."""
+        """What this machine computes with and measures on, and why it may not judge these tasks ("": it may)."""
         return await _answer_message(self._begin_order, self._order)
 
     async def judge(self, message: bytes) -> bytes:
         """The verdict on `source` for `task`."""
         return await _answer_message(self._judge_candidate, message)
 
+    async def measure(self, message: bytes) -> bytes:
+        """The reports that fill an order, once this machine's processor is had alone."""
+        return await _answer_message(self._fill_order, message)
+
     async def complete(self, message: bytes) -> bytes:
         """The computing model's reply to a request."""
         return await _answer_message(self._complete_request, message)
 
     async def _begin_order(self, order: dict[str, Any]) -> dict[str, Any]:
-        status = {"versions": list_versions(), "problem": ""}
+        status = {"versions": list_versions(), "problem": "", "device": describe_device().digest}
         try:
             tasks = [read_record(Task, task) for task in order["tasks"]]
             status["versions"] = list_versions({task.target for task in tasks})
@@ -69,6 +76,11 @@ class ClusterMember:
         assert self._executor is not None
         verdict = await self._executor.judge.judge(read_record(Task, message["task"]), message["source"])
         return {"found": to_json(verdict), "again": _may_be_ours(verdict)}
+
+    async def _fill_order(self, message: dict[str, Any]) -> dict[str, Any]:
+        assert self._executor is not None
+        order = read_record(SpeedOrder, message)
+        return {"found": [write_report(report) async for report in self._executor.measurer.measure(order)]}
 
     async def _complete_request(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None

@@ -11,7 +11,7 @@ Only the driver writes to the store, so that the machines share no file system a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -21,7 +21,8 @@ from opsmith.executors.fleet import Fleet, LostError
 from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
 from opsmith.judging.answers import read_verdict
-from opsmith.learn.measurer import Measurer
+from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
+from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.table import find_family, get_model
 from opsmith.records import Task, Verdict, to_json
@@ -44,10 +45,9 @@ class RayExecutor:
         return FleetJudge(self._fleet)
 
     @property
-    def measurer(self) -> Measurer:
-        raise UsageError(
-            "--measure: given with --executor ray; expected the local one; try: opsmith measure RUN, later"
-        )
+    def measurer(self) -> FleetMeasurer:
+        assert self._fleet is not None
+        return FleetMeasurer(self._fleet)
 
     def make_model(self) -> ChatModel:
         assert self._fleet is not None
@@ -87,6 +87,28 @@ class FleetJudge:
             return read_verdict(open_answer(answer), source)
         except (LostError, ValueError, TypeError, LookupError) as error:
             raise VerifierError(f"verifier: task {task.id}: no verdict from the cluster: {error}") from error
+
+
+class FleetMeasurer:
+    """Measurements on one machine at a time, which has its device alone: a resource of the cluster."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def explain_lack(self, task: Task) -> str:
+        return explain_lack_of_figures(task)
+
+    async def measure(self, order: SpeedOrder) -> AsyncIterator[SpeedReport]:
+        """All reports of an order come together. Raises VerifierError when no machine could measure it."""
+        try:
+            measured = [to_json(key) for key in order.measured]
+            message = pack_message(to_json(order) | {"measured": measured})
+            answer = open_answer(await self._fleet.ask_member("measure", message))
+            reports = [read_report(report) for report in answer]
+        except (LostError, ValueError, TypeError, LookupError, RecordError) as error:
+            raise VerifierError(f"measuring: task {order.task.id}: nothing from the cluster: {error}") from error
+        for report in reports:
+            yield report
 
 
 class FleetModel:

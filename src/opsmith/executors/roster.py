@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from opsmith.executors.cluster import DEVICE
 from opsmith.executors.member import ClusterMember
 from opsmith.executors.versions import describe_differences, list_versions
 from opsmith.executors.wire import unpack_message
@@ -31,6 +32,7 @@ class ClusterMachine:
     id: str
     name: str
     processors: int
+    has_device: bool = False  # it was started with the resource DEVICE
 
 
 @dataclass(eq=False)
@@ -41,6 +43,7 @@ class Seat:
     room: int  # processors that it claims
     actor: Any = None  # Ray's handle
     load: int = 0  # pieces of work in hand
+    device: str = ""  # Device.digest of its processor, as the member says
 
 
 class Roster:
@@ -80,6 +83,23 @@ class Roster:
         for seat in self.seats:
             self._kill_actor(seat)
 
+    async def ask_member(self, seat: Seat, what: str, message: bytes) -> dict[str, Any]:
+        """The answer of a member's method. Raises what Ray raises, ValueError."""
+        seat.load += 1
+        try:
+            if what == "measure" and seat.machine.has_device:
+                return unpack_message(await self._measure_alone(seat, message))
+            return unpack_message(await getattr(seat.actor, what).remote(message))
+        finally:
+            seat.load -= 1
+
+    async def _measure_alone(self, seat: Seat, message: bytes) -> bytes:
+        """What a member measures while it has the device of its machine, among all runs on the cluster."""
+        options = {"num_cpus": 0, "resources": {DEVICE: 1}, "max_retries": 0}
+        holding = self._ray.remote(_await_measuring).options(**options, scheduling_strategy=_pin_to(seat.machine))
+        answer: bytes = await holding.remote(seat.actor, message)
+        return answer
+
     async def _start_member(self, machine: ClusterMachine) -> None:
         seat = Seat(machine, min(machine.processors, self._workers))
         try:
@@ -103,17 +123,15 @@ class Roster:
         try:
             seat.actor = self._make_actor(seat)
             answer = unpack_message(await seat.actor.begin.remote())["found"]
+            seat.device = str(answer.get("device", ""))
         except asyncio.CancelledError:
             self._kill_actor(seat)
             raise
         return _describe_difference(describe_differences(self._versions, answer["versions"])) or str(answer["problem"])
 
     def _make_actor(self, seat: Seat) -> Any:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415  (with `ray`)
-
-        place = NodeAffinitySchedulingStrategy(seat.machine.id, soft=False)
-        options = self._ray.remote(ClusterMember).options(num_cpus=seat.room, scheduling_strategy=place, max_restarts=0)
-        return options.remote(self._order, seat.room)
+        options = {"num_cpus": seat.room, "scheduling_strategy": _pin_to(seat.machine), "max_restarts": 0}
+        return self._ray.remote(ClusterMember).options(**options).remote(self._order, seat.room)
 
     def _count_failure(self, machine: ClusterMachine, error: Exception) -> str:
         """Why the machine is given up after one more failed start; "": it is not."""
@@ -126,14 +144,27 @@ class Roster:
                 self._ray.kill(seat.actor)
 
 
+def _pin_to(machine: ClusterMachine) -> Any:
+    """Ray's word for "there and nowhere else"."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415  (with `ray`)
+
+    return NodeAffinitySchedulingStrategy(machine.id, soft=False)
+
+
+def _await_measuring(member: Any, message: bytes) -> Any:
+    """What a member measures; as a task of Ray's, which holds a resource as long as that takes."""
+    import ray  # noqa: PLC0415  (an extra, and slow to import)
+
+    return ray.get(member.measure.remote(message))
+
+
 def _list_machines(nodes: list[Mapping[str, Any]]) -> Iterator[ClusterMachine]:
     """Those that are alive and have a processor to give; a head often has none."""
     for node in nodes:
         processors = int(node["Resources"].get("CPU", 0)) if node["Alive"] else 0
         if processors:
-            yield ClusterMachine(
-                node["NodeID"], f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})", processors
-            )
+            name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+            yield ClusterMachine(node["NodeID"], name, processors, node["Resources"].get(DEVICE, 0) >= 1)
 
 
 def _describe_difference(difference: str) -> str:

@@ -243,6 +243,7 @@ def withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str =
         shape_set=name,
         sizes=request.shape_sets[name],
         device=request.device.digest,
+        device_name=request.device.name or "",
         protocol=PROTOCOL,
         flags=flags,
         grade=request.grade,

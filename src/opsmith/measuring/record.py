@@ -74,6 +74,7 @@ class SpeedMeasurement:
     sought_partner: str = ""  # whom it was to be compared with when there is no ratio
     pairs: int = 0  # behind the figures, all processes together
     processes: int = 0
+    device_name: str = ""  # of the processor, for people; "": the device says it all
 
     def __post_init__(self) -> None:
         contradiction = self._find_contradiction()

@@ -37,6 +37,11 @@ PARTNERS = (EAGER, COMPILE)
 _PACKAGES = Path(__file__).parents[2]  # where the process imports us from
 _FORK_S, _START_S = 120, 120.0  # of one fork; for importing torch from a cold disk
 _MEMORY = 16 << 30  # bytes of addresses, each process: torch and its compiler map more than they use
+_KEPT_MEMORY = {  # glibc gives nothing back: else each large output of torch costs its page faults anew
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+    "MALLOC_TOP_PAD_": str(64 << 20),
+}
 _ORDER, _PROCESS = "order.json", "opsmith.measuring.torch_process"
 _PROGRAMS = ("openssl",)  # which hashes headers
 _KERNEL_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")  # which vectors there are
@@ -184,6 +189,7 @@ def _choose_environment(partners: Sequence[str], threads: int) -> dict[str, str]
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
         "OMP_WAIT_POLICY": "passive",
+        **_KEPT_MEMORY,
         "TORCHINDUCTOR_CACHE_DIR": "compiled",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TORCHINDUCTOR_VEC_ISA_OK": "1",  # the compiler takes what the processor has: asking it takes ten seconds

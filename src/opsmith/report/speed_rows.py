@@ -14,6 +14,7 @@ from opsmith.measuring.intervals import Interval, average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport, TimeUnit
 from opsmith.records import Candidate
 from opsmith.report.tables import list_names
+from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience, SampleDetail
 
@@ -68,6 +69,23 @@ def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
     full = [measurement for measurement in measured if measurement.grade is MeasuringGrade.FULL]
     ratios = [ratio.precise for one in full if (ratio := one.ratio) is not None and ratio.claim is not Claim.IN_PROCESS]
     return SpeedSummary(average_ratios(ratios), len(ratios), len(full) - len(ratios), len(measured) - len(full))
+
+
+def summarise_runs(store: Store) -> dict[str, str]:
+    """By run, in a few words, what its kept programs gained over their partners; runs without measurements are left
+    out."""
+    gains = {}
+    for run in store.list_measured_runs():
+        summary = summarise_speeds(choose_kept(store.read_speeds(run), store.read_experiences(run)))
+        words = (
+            f"{summary.gain} of {summary.said}"
+            if summary.gain is not None
+            else "screened"
+            if summary.screened
+            else NOTHING
+        )
+        gains[run] = words
+    return gains
 
 
 def choose_kept(speeds: Sequence[StoredSpeed], solutions: Iterable[KeptExperience]) -> list[StoredSpeed]:
@@ -163,9 +181,9 @@ def write_figure(figure: Interval | None) -> str:
 
 
 def _describe_build(measurement: SpeedMeasurement) -> str:
-    device = measurement.device if ":" in measurement.device else measurement.device[:12]
+    device = measurement.device_name or measurement.device
     counts = f"{measurement.pairs} pairs in {measurement.processes} processes" if measurement.pairs else ""
-    texts = (f"device {device}", f"protocol {measurement.protocol}", counts, measurement.flags)
+    texts = (device, f"protocol {measurement.protocol}", counts, measurement.flags)
     return ", ".join(text for text in texts if text)
 
 

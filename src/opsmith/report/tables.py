@@ -135,9 +135,11 @@ def _refusal_lines(totals: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def runs_table(runs: Iterable[RunSummary]) -> Table:
+def runs_table(runs: Iterable[RunSummary], gains: Mapping[str, str] | None = None) -> Table:
+    """A row for each run. `gains`: by run, how much faster its programs are than their partners; where any is known."""
     numbers = ("solved", "rounds", "samples", "tokens", "cost", "time")
-    rows = make_table("run", "started", "model", "state", *numbers, right=numbers)
+    speed = ("speed",) if gains else ()
+    rows = make_table("run", "started", "model", "state", *numbers, *speed, right=numbers)
     for run in runs:
         rows.add_row(
             run.info.id,
@@ -150,6 +152,7 @@ def runs_table(runs: Iterable[RunSummary]) -> Table:
             f"{run.usage.input_tokens + run.usage.output_tokens:,}",
             format_cost(run.usage),
             format_duration(run.seconds),
+            *([gains.get(run.info.id, "")] if gains else []),
         )
     return rows
 

@@ -57,6 +57,10 @@ class SpeedQueries(Reading):
             query = query.where(table.c.task == task)
         return [self._read_speed(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
 
+    def list_measured_runs(self) -> list[str]:
+        """The runs that have any measurement."""
+        return [row[0] for row in self.fetch_rows(select(schema.measurement.c.run).distinct())]
+
     def read_profiles(self, run: str) -> list[Profile]:
         """Of a whole run, in the order in which they were made."""
         table = schema.profile

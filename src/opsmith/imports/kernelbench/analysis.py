@@ -21,8 +21,9 @@ from opsmith.imports.kernelbench.drafting import (
     check_arguments,
     find_bounds,
     is_weight,
+    write_signed_cases,
 )
-from opsmith.imports.kernelbench.examination import Examination, examine_module, run_copies
+from opsmith.imports.kernelbench.examination import INPUT_PASSES, Examination, examine_module, run_copies
 from opsmith.imports.kernelbench.sampling import (
     CPU,
     META,
@@ -45,10 +46,10 @@ from opsmith.imports.kernelbench.sizes import (
 )
 from opsmith.imports.kernelbench.source import ModuleSource, read_module
 from opsmith.problems.bindings import Bindings
-from opsmith.problems.drawing import draw_data, widen_data
+from opsmith.problems.drawing import draw_case, draw_data, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.canonical import write_problem
-from opsmith.problems.problem import Problem
+from opsmith.problems.problem import CaseSpec, Problem
 from opsmith.problems.reference import compute_expected
 from opsmith.records import to_json
 
@@ -109,7 +110,7 @@ class _ModuleAnalysis:
         plan = SizeVariation(self._sampler, base, self._list_unused(facts, base)).plan_sizes()
         facts = self._settle_bounds(facts, plan, base)
         draft = self._draft_problem(plan, facts, self._choose_sets(plan, base, large))
-        return self._describe_draft(draft, start, large, base)
+        return self._describe_draft(draft, plan, start, large)
 
     # -- sizes
 
@@ -242,7 +243,9 @@ class _ModuleAnalysis:
             draft = ProblemDraft(self._name, self._source, plan, facts, sets, style, self._group)
             difference = self._compare_reference(draft)
             if not difference:
-                return self._drop_failing_sets(draft, plan, facts, sets, style)
+                sets = _drop_failing_sets(draft.file.problem, sets)
+                cases = self._add_cases(draft.file.problem)
+                return ProblemDraft(self._name, self._source, plan, facts, sets, style, self._group, cases)
         raise ModuleRefusalError(difference)
 
     def _compare_reference(self, draft: ProblemDraft) -> str:
@@ -258,26 +261,26 @@ class _ModuleAnalysis:
                 return "as a function of its weights it gives other values"
         return ""
 
-    def _drop_failing_sets(
-        self, draft: ProblemDraft, plan: AxisPlan, facts: Examination, sets: ChosenSets, style: str
-    ) -> ProblemDraft:
-        """Without the shape sets at which the reference fails, as the variance of a single number does."""
-        problem = draft.file.problem
-        failing = {name for name, sizes in problem.shapes.items() if not _runs_at(problem, sizes)}
-        if not failing:
-            return draft
-        shapes = {name: sizes for name, sizes in sets.shapes.items() if name not in failing}
-        return ProblemDraft(self._name, self._source, plan, facts, replace(sets, shapes=shapes), style, self._group)
+    def _add_cases(self, problem: Problem) -> tuple[CaseSpec, ...]:
+        """A hand-made input where only its own data lets an input pass as the output."""
+        warning = f"degenerate: {INPUT_PASSES}"
+        cases = write_signed_cases(problem) if warning in self._warnings else ()
+        if not cases or not _changes_inputs(replace(problem, cases=cases)):
+            return ()
+        changed = f"{INPUT_PASSES} for what it draws: a case with numbers of both signs was added"
+        self._warnings = [changed if text == warning else text for text in self._warnings]
+        return cases
 
-    def _describe_draft(self, draft: ProblemDraft, start: Sizes, large: Sizes, base: Sizes) -> dict[str, Any]:
+    def _describe_draft(self, draft: ProblemDraft, plan: AxisPlan, start: Sizes, large: Sizes) -> dict[str, Any]:
         if len(draft.file.problem.bench) < 3:
             self._warnings.append("its sizes do not vary enough for three sizes to be timed")
         own = self._sampler.sample(start) if start == self._own else None
-        fixed = [name for name in self._own if name not in draft.dims]
-        changed = [
-            f"{name} is {base[name]} instead of {self._own[name]}" for name in fixed if base[name] != self._own[name]
-        ]
-        self._warnings += [f"another constant: {', '.join(changed)}"] if changed else []
+        varying = {*draft.dims, *(name for name, dim in plan.ties.items() if dim in draft.dims)}
+        fixed = [name for name, size in self._own.items() if size > 1 and name not in varying]
+        changed = {name: draft.base[name] for name in fixed if draft.base[name] != self._own[name]}
+        constants = ", ".join(f"{name} is {size}, not {self._own[name]}" for name, size in changed.items())
+        self._warnings += [f"another constant: {constants}"] if constants else []
+        self._warnings += [f"{name} is {dim}" for name, dim in plan.ties.items() if dim in draft.dims]
         return {
             "text": write_problem(draft.file),
             "source": to_json(draft.provenance),
@@ -319,6 +322,23 @@ def _is_close(output: Any, wide: Tensor) -> bool:
     scale = float(wide.nan_to_num(posinf=0.0, neginf=0.0).abs().max()) if wide.numel() else 0.0
     allowed = max(CLOSE, 64 * torch.finfo(output.dtype).eps) * (scale + 1e-30)
     return torch.allclose(output.double(), wide, rtol=CLOSE, atol=allowed, equal_nan=True)
+
+
+def _drop_failing_sets(problem: Problem, sets: ChosenSets) -> ChosenSets:
+    """Without the shape sets at which the reference fails, as the variance of a single number does."""
+    shapes = {name: sizes for name, sizes in sets.shapes.items() if _runs_at(problem, problem.shapes[name])}
+    return replace(sets, shapes=shapes)
+
+
+def _changes_inputs(problem: Problem) -> bool:
+    """Whether the reference runs on the problem's case, and gives something else than any input."""
+    try:
+        _, wide = draw_case(problem, {}, 0)
+        ((expected,), *_) = compute_expected(problem, wide)
+    except TaskFault:
+        return False
+    tensors = [tensor for tensor in wide.input_data.values() if tensor.shape == expected.shape]
+    return not any(_is_close(tensor, expected) for tensor in tensors)
 
 
 def _runs_at(problem: Problem, sizes: Sizes) -> bool:

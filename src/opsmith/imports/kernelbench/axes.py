@@ -13,7 +13,7 @@ from opsmith.problems.dims import DimError, parse_dim
 Sizes = Mapping[str, int]
 Points = Sequence[tuple[int, int]]  # the size that was varied, and the length of the axis
 
-LARGEST_STRIDE = 64
+LARGEST_STRIDE, LARGEST_FACTOR = 64, 16
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _is_power(length: int, size: int, points: Points, power: int) -> bool:
 
 def _fit_single(name: str, points: Points) -> AxisForm | None:
     """An affine form, or one that is floored once."""
-    for factor in (1, 2, 3, 4, 8):
+    for factor in range(1, LARGEST_FACTOR + 1):
         for stride in range(1, LARGEST_STRIDE + 1):
             form = _fit_floor(name, points, factor, stride)
             if form is not None:

@@ -16,9 +16,10 @@ from opsmith.problems.dims import Dim, parse_dim
 from opsmith.problems.dtypes import NARROW_FLOATS
 from opsmith.problems.files.entries import is_name
 from opsmith.problems.files.reading import ProblemFile
-from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem
 from opsmith.problems.provenance import Provenance
 
+UNIFORM = "uniform(0, 1)"
 SPREAD = 0.1  # around a weight that the module initialises the same for every seed
 FUNCTIONAL, LOADED = "functional", "loaded"  # how the reference gives its weights to the module
 
@@ -61,9 +62,10 @@ class ProblemDraft:
         sets: ChosenSets,
         style: str,
         group: str = "",
+        cases: tuple[CaseSpec, ...] = (),
     ) -> None:
         self._name, self._source, self._plan, self._facts, self._sets = name, source, plan, facts, sets
-        self._style, self.base, self._group = style, sets.base, group
+        self._style, self.base, self._group, self._cases = style, sets.base, group, cases
         self._weights = [state for state in facts.state if is_weight(state)]
         self._names = NameChooser({name})
         self.dims = self._choose_dims()
@@ -109,6 +111,7 @@ class ProblemDraft:
             accumulation="fp32" if dtypes & NARROW_FLOATS else "",
             bench={name: self._complete(chosen) for name, chosen in self._sets.bench.items()},
             constraints=tuple(self._constraints),
+            cases=self._cases,
         )
         self.file = ProblemFile(self._name, self._group or self._name, problem)
         self.provenance = self._describe_origin(arguments, weights)
@@ -162,7 +165,7 @@ class ProblemDraft:
 
     def _write_data(self, tensor: TensorFacts) -> str:
         if tensor.generator is not None and tensor.generator[0] == "uniform":
-            return "uniform(0, 1)"
+            return UNIFORM
         if (bounds := find_bounds(tensor)) is not None:
             return f"randint({bounds[0]}, {bounds[1]})"
         return f"make_inputs(){write_keys(tensor.keys)}"
@@ -206,8 +209,10 @@ class ProblemDraft:
 
     def _write_setup(self) -> str:
         needs_inputs = any(self._is_computed(tensor) for tensor in self._facts.inputs)
-        fixed = {name: size for name, size in self._sets.base.items() if name not in self.dims}
-        text = self._source.write_setup(self.dims, fixed, () if needs_inputs else (MAKE_INPUTS,))
+        dims = {name: name for name in self.dims}
+        dims |= {name: dim for name, dim in self._plan.ties.items() if dim in self.dims}
+        fixed = {name: size for name, size in self._sets.base.items() if name not in dims}
+        text = self._source.write_setup(dims, fixed, () if needs_inputs else (MAKE_INPUTS,))
         arguments = f"*{MAKE_ARGUMENTS}()" if MAKE_ARGUMENTS in text else ""
         pieces = ["import functools\n", text, f"@functools.cache\ndef make_model():\n    return {MODEL}({arguments})\n"]
         if needs_inputs:
@@ -252,6 +257,16 @@ class ProblemDraft:
         sizes = {name: own[name] for name in own if name in self.dims or own[name] != self._sets.base[name]}
         keys = {name: state.name for name, state in weights.items()}
         return Provenance("kernelbench", "", "", arguments=tuple(ordered), weights=keys, sizes=sizes)
+
+
+def write_signed_cases(problem: Problem) -> tuple[CaseSpec, ...]:
+    """Inputs of both signs, for a module that does nothing to those from 0 to 1, which it draws."""
+    names = [tensor.name for tensor in problem.inputs if tensor.expression == UNIFORM]
+    if not names:
+        return ()
+    moves = "".join(f"input_data[{name!r}].sub_(0.5).mul_(8)\n" for name in names)
+    text = f"# numbers of both signs: what is drawn is positive\n{moves}(input_data[{names[0]!r}] < 0).any()\n"
+    return (CaseSpec(text),)
 
 
 def is_weight(state: StateFacts) -> bool:

@@ -24,6 +24,7 @@ _CLOSE = (1, 2, 3, 4, 5, 6, 7, 8, -1, -2)
 _FAR = (2, 3, 4)
 _GRAINS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 48, 64, 96, 128)
 LEAST_POINTS = 3
+TIED = 8  # sizes below are more often equal by chance
 
 
 @dataclass
@@ -112,6 +113,11 @@ class AxisPlan:
     fixed: tuple[str, ...]  # integers of the file that move an axis, and do not vary
     axes: Mapping[Axis, AxisForm]
     grains: Mapping[str, int]  # dim -> what it must be a multiple of, where that is not 1
+    ties: Mapping[str, str] = field(default_factory=dict)  # integer of the file -> the dim that it must equal
+
+    def tie_sizes(self, sizes: Sizes) -> dict[str, int]:
+        """These sizes, with tied ones equal."""
+        return {name: sizes[self.ties.get(name, name)] for name in sizes}
 
 
 class SizeVariation:
@@ -124,10 +130,12 @@ class SizeVariation:
         self._sample: Sample = sample
         self._points: dict[str, dict[int, Mapping[Axis, int]]] = {}  # name -> size -> lengths
         self._deadline = time.monotonic() + SECONDS
+        self._ties: dict[str, str] = {}
 
     def plan_sizes(self) -> AxisPlan:
         for name in self._base:
             self._points[name] = self._vary_size(name)
+        self._tie_equal_sizes()
         moving = {name for name in self._base if self._list_moved(name)}
         dims = {name for name in moving if len(self._points[name]) >= LEAST_POINTS}
         while True:
@@ -136,10 +144,27 @@ class SizeVariation:
                 break
             dims -= {self._choose_fixed(unfit, dims)}
         ordered = tuple(name for name in self._base if name in dims)
-        fixed = tuple(name for name in self._base if name not in dims)
-        return AxisPlan(
-            ordered, fixed, axes, {name: grain for name in ordered if (grain := self._find_grain(name)) > 1}
-        )
+        ties = {name: dim for name, dim in self._ties.items() if dim in dims}
+        fixed = tuple(name for name in self._base if name not in dims and name not in ties)
+        grains = {name: grain for name in ordered if (grain := self._find_grain(name)) > 1}
+        return AxisPlan(ordered, fixed, axes, grains, ties)
+
+    def _tie_equal_sizes(self) -> None:
+        """Sizes that cannot be moved alone may move together where they are equal."""
+        stuck = [name for name in self._base if len(self._points[name]) < LEAST_POINTS and self._base[name] >= TIED]
+        for size in {self._base[name] for name in stuck}:
+            leader, *rest = [name for name in stuck if self._base[name] == size]
+            if not rest:
+                continue
+            self._ties |= dict.fromkeys(rest, leader)
+            self._points[leader] = self._vary_size(leader)
+            if len(self._points[leader]) < LEAST_POINTS:
+                for name in rest:
+                    del self._ties[name]
+
+    def _set_sizes(self, changed: Sizes) -> dict[str, int]:
+        sizes = {**self._base, **changed}
+        return {name: sizes[self._ties.get(name, name)] for name in sizes}
 
     def _vary_size(self, name: str) -> dict[int, Mapping[Axis, int]]:
         size = self._base[name]
@@ -154,7 +179,7 @@ class SizeVariation:
                 break
             if time.monotonic() > self._deadline:
                 break
-            sample = self._sampler.sample({**self._base, name: varied})
+            sample = self._sampler.sample(self._set_sizes({name: varied}))
             if sample is not None and sample.form == self._sample.form:
                 points[varied] = self._list_lengths(sample)
         return points
@@ -197,10 +222,11 @@ class SizeVariation:
         """All dims moved at once, to sizes at which each works alone."""
         samples: list[tuple[Sizes, Mapping[Axis, int]]] = []
         for number in range(3):
-            sizes = dict(self._base)
+            moved: dict[str, int] = {}
             for name in dims:
                 choices = sorted(self._points[name])
-                sizes[name] = choices[(number * 3 + len(name)) % len(choices)]
+                moved[name] = choices[(number * 3 + len(name)) % len(choices)]
+            sizes = self._set_sizes(moved)
             sample = self._sampler.sample(sizes)
             if sample is not None and sample.form == self._sample.form:
                 samples.append((sizes, self._list_lengths(sample)))
@@ -273,8 +299,9 @@ def _grow_sizes(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: Wo
     """Doubled, the smallest first, as long as they stay within the limits."""
     grown = dict(sizes)
     for name in sorted(plan.dims, key=lambda name: grown[name]):
-        if (sample := sampler.sample({**grown, name: 2 * grown[name]})) and limits.measure_excess(sample) <= 1:
-            grown[name] *= 2
+        doubled = plan.tie_sizes({**grown, name: 2 * grown[name]})
+        if (sample := sampler.sample(doubled)) and limits.measure_excess(sample) <= 1:
+            grown = doubled
     return grown
 
 
@@ -292,7 +319,7 @@ def _keep_sound(
 def _find_sound(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: WorkLimits) -> Sizes | None:
     """These sizes, or larger ones where the module needs them."""
     for factor in (1, 2, 3, 4, 8, 16):
-        larger = {name: size * factor if name in plan.dims else size for name, size in sizes.items()}
+        larger = plan.tie_sizes({name: size * factor if name in plan.dims else size for name, size in sizes.items()})
         sample = sampler.sample(larger)
         if sample is None:
             continue

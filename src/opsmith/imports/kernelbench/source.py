@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import copy
 import keyword
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -64,11 +64,11 @@ class ModuleSource:
         places = {constant.place: ast.Constant(sizes[constant.name]) for constant in self._choose(sizes)}
         return _replace_places(self.tree, places)
 
-    def write_setup(self, dims: Sequence[str], fixed: Mapping[str, int], dropped: Sequence[str] = ()) -> str:
-        """The code that data and reference of a problem share: the file's, with these constants left to the dims, those
+    def write_setup(self, dims: Mapping[str, str], fixed: Mapping[str, int], dropped: Sequence[str] = ()) -> str:
+        """The code that data and reference of a problem share: the file's, with these constants left to dims, those
         of `fixed` at other values, and without some of its functions."""
         places: dict[tuple[int, int], ast.expr] = {}
-        places |= {constant.place: ast.Name(constant.name) for constant in self._choose(dims)}
+        places |= {constant.place: ast.Name(dims[constant.name]) for constant in self._choose(dims)}
         changed = [constant for constant in self._choose(fixed) if fixed[constant.name] != constant.value]
         places |= {constant.place: ast.Constant(fixed[constant.name]) for constant in changed}
         tree = _replace_places(self.tree, places)
@@ -76,7 +76,7 @@ class ModuleSource:
         pairs = [pair for pair in zip(self.tree.body, tree.body, strict=True) if _name_of(pair[0]) not in dropped]
         return _join_pieces([(old, _write_statement(old, new, rows)) for old, new in pairs])
 
-    def _choose(self, names: Sequence[str] | Mapping[str, int]) -> list[SizeConstant]:
+    def _choose(self, names: Container[str]) -> list[SizeConstant]:
         return [constant for constant in self.constants if constant.name in names]
 
 
