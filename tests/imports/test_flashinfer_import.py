@@ -94,6 +94,38 @@ def test_all_sizes_keep_the_constraints(tmp_path: Path, workers: ImportWorkers) 
     assert all(sizes["n"] % 8 == 0 and sizes["m"] <= sizes["n"] for sizes in [*stated, *hidden])
 
 
+CAUSAL: dict[str, Any] = {
+    "name": "causal_sums",
+    "op_type": "ragged",
+    "axes": {"n": {"type": "var"}, "p": {"type": "var"}, "total_q": {"type": "var"}, "total_k": {"type": "var"}},
+    "constraints": ["p == n + 1", "total_q == q_ptr[-1].item()", "total_k == int(k_ptr[-1])", "total_k == 2 * total_q"],
+    "inputs": {
+        "q": {"shape": ["total_q"], "dtype": "float32"},
+        "k": {"shape": ["total_k"], "dtype": "float32"},
+        "q_ptr": {"shape": ["p"], "dtype": "int32"},
+        "k_ptr": {"shape": ["p"], "dtype": "int32"},
+    },
+    "outputs": {"y": {"shape": ["total_q"], "dtype": "float32"}},
+    "reference": (
+        "import torch\ndef run(q, k, q_ptr, k_ptr):\n    y = torch.zeros_like(q)\n"
+        "    for i in range(len(q_ptr) - 1):\n"
+        "        keys = k[int(k_ptr[i]):int(k_ptr[i + 1])]\n"
+        "        y[int(q_ptr[i]):int(q_ptr[i + 1])] = q[int(q_ptr[i]):int(q_ptr[i + 1])] * keys.mean()\n"
+        "    return y\n"
+    ),
+}
+
+
+def test_pointers_are_even_where_no_others_suit_the_reference(tmp_path: Path, workers: ImportWorkers) -> None:
+    """Here the mean of no keys is no number."""
+    row, problem = import_one(CAUSAL, tmp_path, workers)
+    assert problem is not None
+    assert [warning.partition(";")[0] for warning in row.warnings] == ["pointers are evenly spread"]
+    data = draw_data(problem, {}, 3).input_data
+    assert int(data["q_ptr"].diff().min()) >= 1
+    assert (int(data["q_ptr"][-1]), int(data["k_ptr"][-1])) == (problem.sizes["total_q"], problem.sizes["total_k"])
+
+
 def change(definition: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {**definition, **changes}
 

@@ -10,18 +10,16 @@ from opsmith.imports.flashinfer.formats import Definition
 from opsmith.problems.constraints import ConstraintError, list_symbols, satisfies_constraint
 
 
-def translate_constraints(
-    definition: Definition, dims: Mapping[str, str]
-) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Those that a problem file can state; the others, each with the input that it names ("": none)."""
+def translate_constraints(definition: Definition, dims: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those that a problem file can state, and the others as they are."""
     texts: list[str] = []
-    doubts: list[tuple[str, str]] = []
+    doubts: list[str] = []
     for text in definition.constraints or ():
         translated = _translate_text(
             text, {**{name: str(size) for name, size in list_constants(definition).items()}, **dims}
         )
         if translated is None:
-            doubts.append((text, next((name for name in definition.inputs if name in text), "")))
+            doubts.append(text)
         elif not _is_settled(translated):
             texts.append(translated)
     return tuple(texts), tuple(doubts)

@@ -21,6 +21,7 @@ from opsmith.imports.flashinfer.data import (
     choose_range,
     find_pointers,
     list_ranges,
+    read_pointer,
     write_pointers,
 )
 from opsmith.imports.flashinfer.dataset import ReadDefinition, list_constants
@@ -37,7 +38,8 @@ from opsmith.problems.files.reading import GENERATORS, ProblemFile, read_problem
 from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
 from opsmith.problems.provenance import Provenance
 
-CONSTANTS_FACTOR = 8  # how far constant axes alone may exceed the bytes that tensors are shrunk to
+_STYLES = ((NORMAL, False), (UNIFORM, False), (NORMAL, True), (UNIFORM, True))  # of floats; are pointers even?
+CONSTANTS_FACTOR = 2  # how far constant axes alone may exceed the bytes that tensors are shrunk to
 
 Try = Callable[[str, Sequence[Sizes]], list[str]]  # problem file and sizes -> what is wrong at each; "": nothing
 
@@ -64,6 +66,17 @@ def convert_definition(read: ReadDefinition, source: Provenance, most_bytes: int
         raise ImportRefusalError(f"reference: {error}") from None
     except TaskError as error:
         raise ImportRefusalError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class _StyleTrial:
+    """One way of drawing data, and what became of it."""
+
+    data: str  # of floats
+    is_even: bool  # pointers
+    problem: Problem
+    mistakes: Sequence[str]  # at each set; "": it runs there
+    doubts: Sequence[str]  # of what was found by trying
 
 
 class _Conversion:
@@ -118,7 +131,7 @@ class _Conversion:
     def _list_constraints(self) -> tuple[str, ...]:
         texts, doubts = translate_constraints(self._definition, self._names.dims)
         pointers = find_pointers(self._definition)
-        self._warnings += [f"constraint not kept: {text}" for text, name in doubts if name not in pointers]
+        self._warnings += [f"constraint not kept: {text}" for text in doubts if read_pointer(text) is None]
         lengths = [axes[0] for name in pointers if (axes := self._write_shape(self._definition.inputs[name]))]
         free = [name for name in dict.fromkeys(lengths) if name.isidentifier() and name not in list_following(texts)]
         return (*texts, *(f"{length} >= 2" for length in free))
@@ -127,8 +140,7 @@ class _Conversion:
         return {name: axes[axis] for axis, name in self._names.dims.items()}
 
     def _write_shape(self, spec: FlashinferTensor) -> list[str]:
-        constants = list_constants(self._definition)
-        return [str(constants[axis]) if axis in constants else self._names.dims[axis] for axis in spec.shape or ()]
+        return [self._name_size(axis) for axis in spec.shape or ()]
 
     def _make_type(self, spec: FlashinferTensor) -> ArrayType:
         return ArrayType(DTYPES[spec.dtype], tuple(parse_dim(dim) for dim in self._write_shape(spec)))
@@ -197,40 +209,60 @@ class _Conversion:
         return not any(self._try_problem(problem, sets))
 
     def _choose_data(self, draft: Problem, sets: Sequence[Sizes]) -> Problem:
-        """The draft with data on which its reference runs at the base. Raises ImportRefusalError."""
-        last = ""
-        for data in (NORMAL, UNIFORM):
-            problem = _with_floats(draft, data)
-            try:
-                problem = self._choose_numbers(problem, sets)
-            except ImportRefusalError as error:
-                last = last or str(error)
-                continue
-            mistake = self._try_problem(problem, sets[:1])[0]
-            if not mistake:
-                if data == UNIFORM:
-                    self._warnings.append(f"floats are uniform: normal ones are refused ({last})")
-                return problem
-            last = last or mistake
-        raise ImportRefusalError(last)
+        """The draft with data on which its reference runs at the base, and at the most of the other sets; of equal
+        ones the plainest. Raises ImportRefusalError."""
+        trials = []
+        for data, is_even in _STYLES if find_pointers(self._definition) else _STYLES[:2]:
+            trials.append(self._try_style(draft, sets, data, is_even))
+            if not any(trials[-1].mistakes):
+                break
+        running = [trial for trial in trials if not trial.mistakes[0]]
+        mistakes = [next(filter(None, trial.mistakes)) for trial in trials if any(trial.mistakes)]
+        if not running:
+            random = (mistake for mistake in mistakes if "random" in mistake)
+            raise ImportRefusalError(next(random, mistakes[0]))
+        chosen = max(running, key=lambda trial: trial.mistakes.count(""))  # the first of equal ones
+        self._warnings += chosen.doubts
+        self._note_style(chosen.data, chosen.is_even, mistakes)
+        return chosen.problem
 
-    def _choose_numbers(self, draft: Problem, sets: Sequence[Sizes]) -> Problem:
+    def _try_style(self, draft: Problem, sets: Sequence[Sizes], data: str, is_even: bool) -> _StyleTrial:
+        doubts: list[str] = []
+        problem = _with_floats(draft, data)
+        try:
+            problem = self._choose_numbers(problem, sets, is_even, doubts)
+            mistakes = self._try_problem(problem, sets)
+        except ImportRefusalError as error:
+            mistakes = [str(error)] * len(sets)
+        return _StyleTrial(data, is_even, problem, mistakes, doubts)
+
+    def _note_style(self, data: str, is_even: bool, refusals: Sequence[str]) -> None:
+        reason = f"; otherwise: {refusals[0]}" if refusals else ""
+        if data == UNIFORM:
+            self._warnings.append(f"floats are uniform from 0 to 1{reason}")
+        if is_even:
+            self._warnings.append(f"pointers are evenly spread{reason}")
+
+    def _choose_numbers(self, draft: Problem, sets: Sequence[Sizes], is_even: bool, doubts: list[str]) -> Problem:
         """The draft with data for whole numbers."""
         pointers = {self._names.tensors[name]: axis for name, axis in find_pointers(self._definition).items()}
         for tensor in draft.inputs:
             if tensor.name in pointers and len(tensor.type.shape) == 1:
-                total = self._names.dims.get(pointers[tensor.name]) or str(
-                    list_constants(self._definition)[pointers[tensor.name]]
-                )
-                draft = _replace_data(draft, tensor.name, write_pointers(str(tensor.type.shape[0]), total))
+                total = self._name_size(pointers[tensor.name])
+                data = write_pointers(str(tensor.type.shape[0]), total, is_even)
+                draft = _replace_data(draft, tensor.name, data)
         for tensor in draft.inputs:
             if tensor.type.dtype == "int8":
                 draft = _replace_data(draft, tensor.name, "randint(-128, 128)")
             elif tensor.type.dtype in ("int32", "int64") and tensor.name not in pointers:
-                draft = self._choose_range(draft, tensor, sets)
+                draft = self._choose_range(draft, tensor, sets, doubts)
         return draft
 
-    def _choose_range(self, draft: Problem, tensor: InputTensor, sets: Sequence[Sizes]) -> Problem:
+    def _name_size(self, axis: str) -> str:
+        """The dim of an axis, or its number."""
+        return self._names.dims.get(axis) or str(list_constants(self._definition)[axis])
+
+    def _choose_range(self, draft: Problem, tensor: InputTensor, sets: Sequence[Sizes], doubts: list[str]) -> Problem:
         shape = [str(dim) for dim in tensor.type.shape]
 
         def runs_within(number_range: NumberRange) -> bool:
@@ -240,9 +272,7 @@ class _Conversion:
         chosen = choose_range(list_ranges(sets[0], constants), runs_within)
         if chosen is None:
             raise ImportRefusalError(self._describe_failure(draft, tensor, sets))
-        doubt = f"{tensor.name}: {chosen.data}, the largest range tried in which the reference runs"
-        if doubt not in self._warnings:
-            self._warnings.append(doubt)
+        doubts.append(f"{tensor.name}: {chosen.data}, the largest range tried in which the reference runs")
         return _replace_data(draft, tensor.name, chosen.data)
 
     def _describe_failure(self, draft: Problem, tensor: InputTensor, sets: Sequence[Sizes]) -> str:

@@ -48,11 +48,11 @@ def find_pointers(definition: Definition) -> dict[str, str]:
 
     A constraint says it: `num_kv_indices == kv_indptr[-1].item()`.
     """
-    pairs = (_read_pointer(text) for text in definition.constraints or ())
+    pairs = (read_pointer(text) for text in definition.constraints or ())
     return {name: axis for name, axis in filter(None, pairs) if name in definition.inputs and axis in definition.axes}
 
 
-def _read_pointer(text: str) -> tuple[str, str] | None:
+def read_pointer(text: str) -> tuple[str, str] | None:
     """The input and the axis of a constraint of this form."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
@@ -77,8 +77,11 @@ def _strip_conversion(node: ast.expr) -> ast.expr:
     return node
 
 
-def write_pointers(length: str, total: str) -> str:
-    """0, numbers in order, and the total: as many as the axis is long, which is at least 2."""
+def write_pointers(length: str, total: str, is_even: bool = False) -> str:
+    """0, numbers in order, and the total: as many as the axis is long, which is at least 2; evenly spread if so asked,
+    for references that no other rows suit."""
+    if is_even:
+        return f"torch.arange({length}) * {total} // ({length} - 1)"
     inner = f"torch.randint(0, {total} + 1, ({length} - 2,)).sort().values"
     return f"torch.cat((torch.tensor([0]), {inner}, torch.tensor([{total}])))"
 
