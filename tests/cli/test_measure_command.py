@@ -56,3 +56,11 @@ def test_the_cycles_of_a_task_s_own_program_stand_alone(opsmith: Callable[..., A
     assert done.code == 0
     assert "emulated:step" in done.out
     assert " cycles" in done.out
+
+
+def test_a_figure_is_drawn_where_it_is_asked_for(opsmith: Callable[..., Any], tmp_path: Path) -> None:
+    done = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.svg"))
+    assert done.code == 0
+    assert "Speed of index_0" in (tmp_path / "speed.svg").read_text("utf-8")
+    refused = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.pdf"))
+    assert "given .pdf; expected a file in .svg or .png" in refused.err

@@ -1,6 +1,8 @@
 """Data for training: which replies are in it, what a row holds, how tasks are split, and that Parquet reads it."""
 
 import json
+from dataclasses import replace
+from importlib import util
 
 import pytest
 from export.stores import OLD, RUN, Said, info, write_run
@@ -12,9 +14,20 @@ from opsmith.export import dataset
 from opsmith.export.dataset import export_dataset
 from opsmith.export.examples import MIXED, TEST, TRAIN, split_of
 from opsmith.export.rows import COLUMNS
+from opsmith.measuring.intervals import Interval
+from opsmith.measuring.record import (
+    MeasuringGrade,
+    SpeedMeasurement,
+    SpeedRatio,
+    SpeedReport,
+    TimeUnit,
+    read_report,
+)
 from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Verdict
 from opsmith.store import Store
+from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.store.verdicts import list_judgements, reverdict_rows
+from opsmith.suites import load_tasks
 
 register()
 
@@ -104,6 +117,44 @@ def test_pairs_are_of_one_task_and_of_one_prompt_where_that_is_possible(store, t
     other = next(row for row in rows if not row["same_prompt"])
     assert other["prompt"][-1]["content"] == f"task: {DIFFERENCE.id}, round 1"
     assert list(rows[0]) == list(COLUMNS["preferences"])
+
+
+@pytest.mark.skipif(util.find_spec("tree_sitter_c") is None, reason="programs in C are compared by their trees")
+def test_rows_of_a_compiled_language_say_how_it_was_built_and_what_was_measured(tmp_path):
+    (task,) = load_tasks(["kernels/row_sum"], "c", {"flags": "-O2"})
+    assert task.impl is not None
+    renamed, wrong = task.impl.replace("sum", "total"), task.impl.replace("+=", "-=")
+    unmeasured = task.impl.replace("float sum", "double sum")
+    said = [Said(task.impl, True), Said(renamed, True), Said(unmeasured, True), Said(wrong, False)]
+    with write_run(tmp_path / "runs", {task.id: said}, [task], info("c")) as store:
+        for report in (measured("small", 2.0), measured("large", 8.0)):
+            measurement = replace(report.measurement, program=Candidate(task.impl).id)
+            stored = StoredSpeed(task.id, None, replace(report, measurement=measurement))
+            store.put(speed_rows(RUN, stored)).result()
+        export_dataset(store, RUN, tmp_path / "data", every=False)
+    rows = {row["program"]: row for row in lines(tmp_path / "data", "sft")}
+    assert renamed not in rows, "isomorphic programs are one"
+    first = rows[task.impl]
+    assert (first["target"], first["verdict"]) == ("c", "passed: 3 trials")
+    assert first["interface"] == task.prompt_text
+    assert "void kernel(" in first["interface"]
+    assert (first["speed_ratio"], len(first["measurements"])) == (pytest.approx(4.0), 2)
+    assert first["speed_low"] < 4
+    assert read_report(json.loads(first["measurements"][0])).measurement.shape_set == "small"
+    assert (rows[unmeasured]["speed_ratio"], rows[unmeasured]["measurements"]) == (None, [])
+    (pair,) = lines(tmp_path / "data", "preferences")
+    assert (pair["target"], pair["rejected_stage"]) == ("c", "MATCH")
+    table = parquet.read_table(next((tmp_path / "data" / "data" / "sft").glob("*.parquet")))
+    assert sorted(table.to_pylist(), key=str) == sorted(rows.values(), key=str)
+    assert "`build` compiler, instruction set and flags" in (tmp_path / "data" / "README.md").read_text()
+
+
+def measured(shape_set: str, ratio: float) -> SpeedReport:
+    """A screen's measurement against the task's own program."""
+    place = ("", "problem", shape_set, {"M": 2, "N": 3}, "device", "pairs/1", "-O2", MeasuringGrade.SCREEN, TimeUnit.NS)
+    interval = Interval(ratio, ratio * 0.9, ratio * 1.1)
+    measurement = SpeedMeasurement(*place, Interval(9, 8, 10), SpeedRatio("plain", interval), pairs=20, processes=1)
+    return SpeedReport(measurement, None)
 
 
 def test_no_task_is_in_two_splits_and_a_prompt_that_shows_a_test_task_is_not_in_train(store, tmp_path):

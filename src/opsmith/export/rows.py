@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from opsmith.export.examples import Example, Examples, Preference
+from opsmith.measuring.intervals import average_ratios
+from opsmith.measuring.record import MeasuringGrade, SpeedReport, write_report
+from opsmith.records import Candidate
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
 from opsmith.store.verdicts import Answered, read_prompt, verdict_of
@@ -15,19 +19,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = dict[str, Any]
+PLAIN = "plain"  # the task's own program as a partner
 
 COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
     "sft": {
         "messages": "messages", "task": "text", "group": "text", "task_digest": "text", "split": "text",
         "program": "text", "isomorphism": "text", "demonstrations": "texts", "contaminated": "flag", "sample": "text",
-        "agent": "text", "round": "whole", "temperature": "number", "verifier": "text", "run": "text",
-        "model": "text", "is_language_model": "flag",
+        "agent": "text", "round": "whole", "temperature": "number", "target": "text", "interface": "text",
+        "verdict": "text", "build": "text", "speed_ratio": "number", "speed_low": "number", "measurements": "texts",
+        "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag",
     },
     "preferences": {
         "prompt": "messages", "chosen": "messages", "rejected": "messages", "task": "text", "group": "text",
         "task_digest": "text", "split": "text", "same_prompt": "flag", "rejected_stage": "text",
         "rejected_message": "text", "demonstrations": "texts", "contaminated": "flag", "chosen_sample": "text",
-        "rejected_sample": "text", "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag",
+        "rejected_sample": "text", "target": "text", "interface": "text", "verdict": "text", "build": "text",
+        "speed_ratio": "number", "speed_low": "number", "measurements": "texts", "verifier": "text",
+        "run": "text", "model": "text", "is_language_model": "flag",
     },
 }  # fmt: skip
 
@@ -38,6 +46,9 @@ class ExampleRows:
     def __init__(self, store: Store, info: RunInfo, examples: Examples) -> None:
         self._store, self._info, self._examples = store, info, examples
         self._messages = lru_cache(maxsize=64)(self._prompt_messages)
+        self._reports: dict[tuple[str, str], list[SpeedReport]] = {}  # by task and program
+        for speed in store.read_speeds(info.id):
+            self._reports.setdefault((speed.task, speed.report.measurement.program), []).append(speed.report)
 
     def list_rows(self, kind: str, split: str | None = None) -> Iterator[Row]:
         """Those of `sft` or `preferences`, of one split or of all."""
@@ -63,6 +74,7 @@ class ExampleRows:
             "agent": answer.agent,
             "round": answer.round,
             "temperature": answer.temperature,
+            **self._language_columns(example),
             **self._source_columns(answer),
         }
 
@@ -79,7 +91,20 @@ class ExampleRows:
             **_prompt_columns(pair.chosen),
             "chosen_sample": chosen.sample,
             "rejected_sample": rejected.sample,
+            **self._language_columns(pair.chosen),
             **self._source_columns(chosen),
+        }
+
+    def _language_columns(self, example: Example) -> Row:
+        """The language, what of the task a prompt shows, the verdict, and what was measured of the right program."""
+        verdict = verdict_of(self._store, example.answer.body)
+        program = Candidate(example.answer.program or "").id
+        return {
+            "target": example.task.target,
+            "interface": example.task.prompt_text,
+            "verdict": verdict.message,
+            "build": verdict.build or None,
+            **_speed_columns(self._reports.get((example.task.id, program), [])),
         }
 
     def _source_columns(self, answer: Answered) -> Row:
@@ -87,6 +112,30 @@ class ExampleRows:
         verifier = verdict_of(self._store, answer.body).verifier
         model = {"model": self._info.model, "is_language_model": self._info.is_language_model}
         return {"verifier": verifier, "run": self._info.id, **model}
+
+
+def _speed_columns(reports: Sequence[SpeedReport]) -> Row:
+    """The geometric mean over the sizes of one grade and partner, the full grade before screens; none where a figure is
+    missing. `measurements` has all of them, as `opsmith measure --json` prints them."""
+    grades = [MeasuringGrade.FULL, MeasuringGrade.SCREEN]
+    chosen = next((same for grade in grades if (same := _list_of_grade(reports, grade))), [])
+    ratios = [ratio.precise for report in chosen if (ratio := report.measurement.ratio) is not None]
+    mean = average_ratios(ratios) if len(ratios) == len(chosen) else None
+    return {
+        "speed_ratio": None if mean is None else mean.value,
+        "speed_low": None if mean is None else mean.low,
+        "measurements": [json.dumps(write_report(report), sort_keys=True) for report in reports],
+    }
+
+
+def _list_of_grade(reports: Sequence[SpeedReport], grade: MeasuringGrade) -> list[SpeedReport]:
+    """Those to the task's own program."""
+    return [
+        report
+        for report in reports
+        if report.measurement.grade is grade
+        and PLAIN in (report.measurement.sought_partner, getattr(report.measurement.ratio, "partner", ""))
+    ]
 
 
 def parquet_schema(kind: str) -> pa.Schema:
