@@ -263,7 +263,7 @@ class _ModuleAnalysis:
         outputs = [leaf.value for leaf in run_copies(instance)]
         for output, (wide,) in zip(outputs, expected, strict=True):
             if wide.is_floating_point() and not _is_close(output, wide):
-                return "as a function of its weights it gives other values: is a random tensor neither parameter nor buffer?"
+                return "as a function of its weights it gives others: is a random tensor no parameter and no buffer?"
         return ""
 
     def _add_cases(self, problem: Problem) -> tuple[CaseSpec, ...]:
