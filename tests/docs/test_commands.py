@@ -32,6 +32,7 @@ CHAINS = {
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
     "kernels in C": ["c.md"],
+    "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
 }
 NOT_RUN = {

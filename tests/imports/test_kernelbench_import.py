@@ -140,6 +140,16 @@ def test_sizes_that_must_be_equal_become_one_dim(import_all: Importer) -> None:
     assert draw_data(problem, {"batch_size": 9}, 0).input_data["x"].shape == (9, 9)
 
 
+def test_sizes_written_where_inputs_are_made_vary_too(import_all: Importer) -> None:
+    (row,) = import_all(
+        literal=write_module(SOFTMAX, ("torch.randn(batch_size, dim)", "torch.randn(batch_size, 20000)"))
+    )
+    problem = read_row(row)
+    assert list(problem.sizes) == ["batch_size", "size_1"]
+    assert problem.source is not None
+    assert problem.source.sizes["size_1"] == 20000
+
+
 def test_positive_data_that_hides_a_relu_gets_a_case_of_both_signs(import_all: Importer) -> None:
     (row,) = import_all(relu=write_module(SOFTMAX, ("torch.softmax(x, dim=1)", "torch.relu(x)"), ("randn", "rand")))
     problem = read_row(row)
