@@ -43,6 +43,7 @@ NOT_RUN = {
     "export.md": 3,
     "many-machines.md": 1,
     "flashinfer.md": 1,
+    "c.md": 1,
 }  # blocks that say so, and why
 
 
