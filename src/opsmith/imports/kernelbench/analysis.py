@@ -23,7 +23,7 @@ from opsmith.imports.kernelbench.drafting import (
     is_weight,
     write_signed_cases,
 )
-from opsmith.imports.kernelbench.examination import INPUT_PASSES, Examination, examine_module, run_copies
+from opsmith.imports.kernelbench.examination import INPUT_PASSES, MOST_WEIGHTS, Examination, examine_module, run_copies
 from opsmith.imports.kernelbench.sampling import (
     CPU,
     META,
@@ -72,6 +72,8 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
         answer = {"refusal": f"{error}{_explain_device(str(error))}"}
     except TaskFault as fault:
         answer = {"refusal": f"its reference: {fault.diagnostic.given}"}
+    except RuntimeError as error:  # of torch, at sizes that it cannot hold
+        answer = {"refusal": f"it could not be examined: {str(error).splitlines()[0][:200]}"}
     except MemoryError:
         answer = {"refusal": "it needs more memory than a worker has"}
     return {**answer, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
@@ -87,7 +89,7 @@ class _ModuleAnalysis:
         self._own = {constant.name: constant.value for constant in source.constants}
         self._device = META
         self._sampler = ModuleSampler(self._take_sample)
-        self._warnings: list[str] = []
+        self._warnings = ["it asks for cuda: its tensors are on the processor"] if source.is_moved else []
 
     def _take_sample(self, sizes: Sizes) -> Sample | None:
         try:
@@ -99,6 +101,9 @@ class _ModuleAnalysis:
         start = self._find_start()
         large = shrink_sizes(self._sampler, start, self._limits)
         sample = self._need_sample(large)
+        weights = sum(label.startswith("weight") for label in sample.shapes)
+        if weights > 2 * MOST_WEIGHTS:
+            raise ModuleRefusalError(f"{weights} parameters and buffers; expected at most {MOST_WEIGHTS}")
         if self._limits.measure_excess(sample) > 2:
             size = f"{sample.bytes_moved / 2**20:.0f} MiB and {sample.operations:.1e} operations"
             raise ModuleRefusalError(f"too large: {size} at the smallest sizes that work")
@@ -258,7 +263,7 @@ class _ModuleAnalysis:
         outputs = [leaf.value for leaf in run_copies(instance)]
         for output, (wide,) in zip(outputs, expected, strict=True):
             if wide.is_floating_point() and not _is_close(output, wide):
-                return "as a function of its weights it gives other values"
+                return "as a function of its weights it gives others: is a random tensor no parameter and no buffer?"
         return ""
 
     def _add_cases(self, problem: Problem) -> tuple[CaseSpec, ...]:
