@@ -150,6 +150,17 @@ def test_sizes_written_where_inputs_are_made_vary_too(import_all: Importer) -> N
     assert problem.source.sizes["size_1"] == 20000
 
 
+def test_inputs_of_numpy_are_drawn_by_the_seed_and_equal_ones_are_told(import_all: Importer) -> None:
+    drawn = ("torch.randn(batch_size, dim)", "torch.from_numpy(numpy.random.rand(batch_size, dim)), torch.ones(dim)")
+    text = write_module(SOFTMAX, drawn, ("forward(self, x)", "forward(self, x, y)"), ("dim=1)", "dim=1) * y"))
+    (row,) = import_all(numbers=text.replace("import torch\n", "import numpy\nimport torch\n", 1))
+    problem = read_row(row)
+    first, again, second = (draw_data(problem, {}, seed).input_data["x"] for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+    assert "degenerate: input 2 is the same for every seed" in row.warnings
+
+
 def test_positive_data_that_hides_a_relu_gets_a_case_of_both_signs(import_all: Importer) -> None:
     (row,) = import_all(relu=write_module(SOFTMAX, ("torch.softmax(x, dim=1)", "torch.relu(x)"), ("randn", "rand")))
     problem = read_row(row)
