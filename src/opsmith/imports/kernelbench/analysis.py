@@ -89,7 +89,7 @@ class _ModuleAnalysis:
         self._own = {constant.name: constant.value for constant in source.constants}
         self._device = META
         self._sampler = ModuleSampler(self._take_sample)
-        self._warnings: list[str] = []
+        self._warnings = ["it asks for cuda: its tensors are on the processor"] if source.is_moved else []
 
     def _take_sample(self, sizes: Sizes) -> Sample | None:
         try:

@@ -84,6 +84,7 @@ def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
     if len(state) > MOST_WEIGHTS:
         raise ModuleRefusalError(f"{len(state)} parameters and buffers; expected at most {MOST_WEIGHTS}")
     warnings = [*_warn_of_changes(first), *_warn_of_lazy_answers(first, second), *_warn_of_repetition(first)]
+    warnings += _warn_of_equal_inputs(first, second)
     return Examination(inputs, constants, state, outputs, warnings)
 
 
@@ -243,6 +244,13 @@ def _warn_of_lazy_answers(first: Instance, second: Instance) -> Iterator[str]:
     for words, answer in answers:
         if all(_passes(x, y) for x, y in zip(answer, outputs, strict=True)):
             yield f"degenerate: {words}"
+
+
+def _warn_of_equal_inputs(first: Instance, second: Instance) -> Iterator[str]:
+    pairs = zip(_list_tensors(first.leaves), _list_tensors(second.leaves), strict=True)
+    equal = [number for number, (tensor, redrawn) in enumerate(pairs, 1) if _are_equal(tensor, redrawn)]
+    if equal:
+        yield f"degenerate: input {equal[0]} is the same for every seed"
 
 
 def _warn_of_repetition(instance: Instance) -> Iterator[str]:

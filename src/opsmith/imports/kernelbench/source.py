@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import copy
 import keyword
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,12 +39,18 @@ class SizeConstant:
     place: tuple[int, int]  # line and column of its expression
 
 
+_GPU_DEVICE = re.compile(r"""(\bdevice\s*=\s*|\btorch\.device\(\s*|\.to\(\s*)(["'])cuda(?::\d+)?\2""")
+_DEVICE = "torch.get_default_device()"  # the processor, or meta where sizes are tried
+_GPU_METHOD = re.compile(r"\.cuda\(\s*\d*\s*\)")
+
+
 @dataclass(frozen=True)
 class ModuleSource:
     """A file that may be executed in a confined worker."""
 
     text: str
     tree: ast.Module
+    is_moved: bool = False  # from a GPU, which the file asks for, to the processor
 
     @cached_property
     def constants(self) -> tuple[SizeConstant, ...]:
@@ -83,7 +90,9 @@ class ModuleSource:
 
 
 def read_module(text: str) -> ModuleSource:
-    """A file's text. Raises CodeRefusalError."""
+    """A file's text, with tensors that it puts on a GPU where all others are. Raises CodeRefusalError."""
+    original = text
+    text = _GPU_METHOD.sub(f".to({_DEVICE})", _GPU_DEVICE.sub(rf"\1{_DEVICE}", text))
     try:
         tree = parse_foreign_code(text)
     except CodeRefusalError as error:
@@ -93,7 +102,7 @@ def read_module(text: str) -> ModuleSource:
         _check_tree(tree)
     except (RecursionError, MemoryError):
         raise CodeRefusalError("its expressions are nested too deeply") from None
-    return ModuleSource(text, tree)
+    return ModuleSource(text, tree, text != original)
 
 
 def _check_tree(tree: ast.Module) -> None:
