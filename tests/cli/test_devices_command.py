@@ -50,7 +50,9 @@ def test_measured_peaks_are_ones_that_a_core_can_have(opsmith: Callable[..., Any
     assert done.code == 0, done.err
     device, peaks = describe_device(), load_peaks(describe_device().digest)
     assert peaks is not None
-    assert set(peaks.gflops) == {"fp32", "fp64"}
+    assert {*peaks.gflops} - {"int8"} == {"fp32", "fp64"}
+    assert "int8" in peaks.gflops or device.architecture != "x86_64"
+    assert [team.threads for team in peaks.teams] == [count for count in [device.usable_cores] if count != 1]
     assert 1 < peaks.gflops["fp64"] < peaks.gflops["fp32"] < 2000
     smallest, *_, largest = peaks.bandwidths
     assert all(cache.size > smallest.working_set for cache in device.caches[:1])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from opsmith.store import Store
 from opsmith.suites import load_tasks
 
 
@@ -56,3 +57,34 @@ def test_the_cycles_of_a_task_s_own_program_stand_alone(opsmith: Callable[..., A
     assert done.code == 0
     assert "emulated:step" in done.out
     assert " cycles" in done.out
+
+
+@pytest.mark.usefixtures("warm_runs")
+def test_what_a_run_solved_is_measured_later_and_stored_once(opsmith: Callable[..., Any], tasks: Path) -> None:
+    done = opsmith("run", "--tasks", tasks, "--samples", 8, "--temperature", 1.0, "--max-rounds", 1, "--json")
+    run, solved = json.loads(done.out)["run"], json.loads(done.out)["solved"]
+    first = opsmith("measure", run[:-4], "--json", "--trust-tasks")
+    rows = json.loads(first.out)["measurements"]
+    assert solved == len(rows) > 0
+    assert all(row["unit"] == "cycles" and row["time"]["value"] >= 30.0 and row["sample"] for row in rows)
+    assert first.code == 0
+    again = opsmith("measure", run, "--json", "--again", "--trust-tasks")
+    assert json.loads(again.out)["measurements"] == rows
+    with Store.open("runs") as store:
+        assert len(store.read_speeds(run)) == len(rows), "equal rows are one"
+
+
+@pytest.mark.usefixtures("warm_runs")
+def test_an_option_of_a_task_is_refused_for_a_run(opsmith: Callable[..., Any], tasks: Path) -> None:
+    done = opsmith("run", "--tasks", tasks, "--samples", 1, "--temperature", 1.0, "--max-rounds", 1, "--json")
+    refused = opsmith("measure", json.loads(done.out)["run"], "--shapes", "large")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--shapes: given with a run" in refused.err
+
+
+def test_a_figure_is_drawn_where_it_is_asked_for(opsmith: Callable[..., Any], tmp_path: Path) -> None:
+    done = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.svg"))
+    assert done.code == 0
+    assert "Speed of index_0" in (tmp_path / "speed.svg").read_text("utf-8")
+    refused = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.pdf"))
+    assert "given .pdf; expected a file in .svg or .png" in refused.err

@@ -129,7 +129,7 @@ def test_codegen_writes_the_script(opsmith, tasks):
 
 
 def test_cost_prints_the_targets_figures(opsmith, tasks):
-    assert json.loads(opsmith("cost", tasks / "sum_0.yaml", "--json").out) == {"words": 3}
+    assert json.loads(opsmith("cost", tasks / "sum_0.yaml", "--json").out) == {"words": 3, "cycles": 30}
     assert "words" in opsmith("cost", tasks / "sum_0.yaml").out
 
 

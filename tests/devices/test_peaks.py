@@ -19,6 +19,9 @@ def test_peaks_are_kept_by_device(tmp_path: Path) -> None:
     save_peaks(replace(PEAKS, gflops={"fp32": 1.0}), tmp_path / "devices")
     path = save_peaks(PEAKS, tmp_path / "devices")
     assert load_peaks(PEAKS.device, tmp_path / "devices") == PEAKS
+    team = replace(PEAKS, teams=(replace(PEAKS, threads=4),))
+    save_peaks(team, tmp_path / "devices")
+    assert load_peaks(PEAKS.device, tmp_path / "devices") == team
     assert load_peaks("4567" * 16, tmp_path / "devices") is None
     assert [entry.name for entry in path.parent.iterdir()] == [path.name], "nothing unfinished stays"
 
@@ -41,7 +44,7 @@ def test_a_spoiled_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"version": 2}, {"peaks": {"device": "another"}}, {"peaks": {"gflops": {"fp32": 0}}}]
+    "change", [{"version": 3}, {"peaks": {"device": "another"}}, {"peaks": {"gflops": {"fp32": 0}}}]
 )
 def test_a_file_of_another_kind_is_not_read(tmp_path: Path, change: dict[str, object]) -> None:
     path = save_peaks(PEAKS, tmp_path)

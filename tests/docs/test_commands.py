@@ -32,6 +32,7 @@ CHAINS = {
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
     "kernels in C": ["c.md"],
+    "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
 }
 NOT_RUN = {
@@ -42,6 +43,7 @@ NOT_RUN = {
     "export.md": 3,
     "many-machines.md": 1,
     "flashinfer.md": 1,
+    "c.md": 1,
 }  # blocks that say so, and why
 
 

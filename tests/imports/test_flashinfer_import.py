@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from imports.definitions import MASKED_MAX, RMS_NORM, RMS_NORM_SIZES, SEGMENTS, write_dataset
 
+from opsmith.export.trace_definition import list_freed, list_workloads
 from opsmith.imports.flashinfer.folder import import_definitions
+from opsmith.imports.flashinfer.formats import Definition, read_model
 from opsmith.imports.outcomes import ImportRow
 from opsmith.imports.worker import ImportWorkers
 from opsmith.imports.writing import ProblemFolder
@@ -17,7 +19,9 @@ from opsmith.problems.files.reading import read_problem
 from opsmith.problems.hidden_sizes import HiddenPool, Sizes
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import compute_expected
+from opsmith.running import sandbox
 
+pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no isolation: {sandbox.missing()}")
 BYTES = 1_000_000
 
 
@@ -126,6 +130,29 @@ def test_pointers_are_even_where_no_others_suit_the_reference(tmp_path: Path, wo
     assert (int(data["q_ptr"][-1]), int(data["k_ptr"][-1])) == (problem.sizes["total_q"], problem.sizes["total_k"])
 
 
+def test_constants_that_make_tensors_too_large_vary(tmp_path: Path, workers: ImportWorkers) -> None:
+    """What the reference asserts of them is left out; the largest goes first, and no more than are needed."""
+    gemm = {
+        "name": "gemm",
+        "op_type": "gemm",
+        "axes": {"m": {"type": "var"}, "n": {"type": "const", "value": 512}, "k": {"type": "const", "value": 8192}},
+        "inputs": {"a": {"shape": ["m", "k"], "dtype": "float32"}, "b": {"shape": ["n", "k"], "dtype": "float32"}},
+        "outputs": {"c": {"shape": ["m", "n"], "dtype": "float32"}},
+        "reference": "def run(a, b):\n    m, k = a.shape\n    assert k == 8192\n    return a @ b.T\n",
+    }
+    row, problem = import_one(gemm, tmp_path, workers, [{"m": size} for size in (3, 4, 5, 6)])
+    assert problem is not None
+    assert row.warnings == ("constant axes vary, for their tensors are too large: k = 8192",)
+    assert problem.sizes == {"m": 3, "k": 256}
+    assert [str(dim) for dim in problem.inputs[1].type.shape] == ["512", "k"]
+    assert problem.source is not None
+    assert problem.source.sizes == {"m": 3, "k": 8192}
+    definition = read_model(Definition, json.loads(problem.source.text))
+    workloads = list_workloads(problem, definition)
+    assert all(row.axes.keys() == {"m"} for row in workloads.values()), "a workload has the axes that vary there"
+    assert list_freed(problem, definition) == {"k": 8192}
+
+
 def change(definition: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {**definition, **changes}
 
@@ -161,9 +188,13 @@ REFUSED = {
     ),
     "constraints that no sizes keep": (change(MASKED_MAX, constraints=["m < n", "n < m"]), "no sizes were found"),
     "an unknown axis": (change(MASKED_MAX, axes={"m": {"type": "var"}}), "x: its axis 'n' is none of m"),
-    "too large": (
-        change(RMS_NORM, axes={**RMS_NORM["axes"], "hidden_size": {"type": "const", "value": 2**22}}),
-        "too large",
+    "too large at constants that are needed": (
+        change(
+            RMS_NORM,
+            axes={**RMS_NORM["axes"], "hidden_size": {"type": "const", "value": 2**22}},
+            reference="def run(a, b, eps):\n    return a.view(-1, 2**22) * b\n",
+        ),
+        "invalid for input of size",
     ),
     "another shape": (
         change(RMS_NORM, reference="def run(a, b, eps):\n    return a[:, :3]\n"),

@@ -140,6 +140,27 @@ def test_sizes_that_must_be_equal_become_one_dim(import_all: Importer) -> None:
     assert draw_data(problem, {"batch_size": 9}, 0).input_data["x"].shape == (9, 9)
 
 
+def test_sizes_written_where_inputs_are_made_vary_too(import_all: Importer) -> None:
+    (row,) = import_all(
+        literal=write_module(SOFTMAX, ("torch.randn(batch_size, dim)", "torch.randn(batch_size, 20000)"))
+    )
+    problem = read_row(row)
+    assert list(problem.sizes) == ["batch_size", "size_1"]
+    assert problem.source is not None
+    assert problem.source.sizes["size_1"] == 20000
+
+
+def test_inputs_of_numpy_are_drawn_by_the_seed_and_equal_ones_are_told(import_all: Importer) -> None:
+    drawn = ("torch.randn(batch_size, dim)", "torch.from_numpy(numpy.random.rand(batch_size, dim)), torch.ones(dim)")
+    text = write_module(SOFTMAX, drawn, ("forward(self, x)", "forward(self, x, y)"), ("dim=1)", "dim=1) * y"))
+    (row,) = import_all(numbers=text.replace("import torch\n", "import numpy\nimport torch\n", 1))
+    problem = read_row(row)
+    first, again, second = (draw_data(problem, {}, seed).input_data["x"] for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+    assert "degenerate: input 2 is the same for every seed" in row.warnings
+
+
 def test_positive_data_that_hides_a_relu_gets_a_case_of_both_signs(import_all: Importer) -> None:
     (row,) = import_all(relu=write_module(SOFTMAX, ("torch.softmax(x, dim=1)", "torch.relu(x)"), ("randn", "rand")))
     problem = read_row(row)
@@ -192,7 +213,7 @@ REFUSED = {  # what is in the place of `torch.softmax(x, dim=1)` -> words of the
     "float(x.sum())": "returns float",
     "{'y': x}['z']": "forward fails: KeyError",
     "None": "returns NoneType",
-    "x.cuda()": "cuda",
+    "x.to(torch.device('cu' + 'da'))": "cuda",
     "x.short()": "int16",
     "x * float('nan')": "NaN",
     "x @ torch.randn(7, 7)": "forward fails",
@@ -207,6 +228,14 @@ def test_what_is_no_problem_is_refused_with_its_reason(import_all: Importer) -> 
     rows = import_all(**texts)
     reasons = dict(zip(REFUSED, (row.refusal for row in rows), strict=True))
     assert {code: reasons[code] for code, words in REFUSED.items() if words not in reasons[code]} == {}
+
+
+@pytest.mark.parametrize(
+    "code", ["x.cuda()", "x.to('cuda:0')", 'x.to(device = "cuda")', "x + torch.ones(1, device=torch.device('cuda'))"]
+)
+def test_what_asks_for_a_gpu_is_imported_for_the_processor(import_all: Importer, code: str) -> None:
+    (row,) = import_all(on_a_gpu=write_module(SOFTMAX, ("torch.softmax(x, dim=1)", code)))
+    assert (row.refusal, "it asks for cuda: its tensors are on the processor" in row.warnings) == ("", True)
 
 
 @pytest.mark.parametrize(

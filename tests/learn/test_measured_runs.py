@@ -148,3 +148,13 @@ def test_a_measurer_that_fails_stops_no_run(tmp_path: Path) -> None:
     warnings = [event.message for event in events if isinstance(event, Warned)]
     assert len(warnings) == len(solved)
     assert all(message.endswith("its program was not measured: no machine is left") for message in warnings)
+
+
+def test_a_run_that_is_over_says_which_command_measures_it(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        ended, _ = run(store, None, SETTINGS.replace(max_rounds=2))
+        measurer = ScriptedMeasurer()
+        result, events = run(store, measurer)
+        assert (result.run, measurer.orders) == (ended.run, [])
+    (warning,) = [event.message for event in events if isinstance(event, Warned)]
+    assert warning.endswith(f"opsmith measure {ended.run}")

@@ -1,5 +1,6 @@
 """Work of problems and its limit: counts agree with those by hand, and what cannot be said has a reason."""
 
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -117,6 +118,7 @@ def test_a_share_above_one_is_no_share() -> None:
         ("softmax", ProblemWork(1, 1), None, NO_PEAKS),
         ("softmax", ProblemWork(None, 1, "who knows"), PEAKS, "who knows"),
         ("int8_gemm", ProblemWork(1, 1), PEAKS, "no peak is measured for int8 arithmetic"),
+        ("softmax", ProblemWork(1, 1), replace(PEAKS, threads=2), "no peaks of 1 threads are measured"),
         (
             "softmax",
             ProblemWork(1, 1),
@@ -136,3 +138,13 @@ def test_work_without_arithmetic_is_bound_by_memory_alone() -> None:
     bound = bound_time(load_problem("gather"), ProblemWork(0, 1 << 20), Peaks("a device", {}, PEAKS.bandwidths))
     assert bound.limited_by == "memory"
     assert measure_share(bound, ProblemWork(0, 1 << 20), Interval(1e6, 1e6, 1e6)).gflops is None
+
+
+def test_products_of_whole_numbers_have_a_peak_of_their_own_and_threads_have_theirs() -> None:
+    work = ProblemWork(10**6, 1000)
+    whole = replace(PEAKS, gflops={**PEAKS.gflops, "int8": 400.0})
+    peaks = replace(whole, teams=(replace(whole, gflops={"int8": 800.0}, threads=2),))
+    problem = load_problem("int8_gemm")
+    assert bound_time(problem, work, peaks).ns == 10**6 / 400
+    assert bound_time(problem, work, peaks, threads=2).ns == 10**6 / 800
+    assert bound_time(problem, work, peaks, threads=3).reason == "no peaks of 3 threads are measured"

@@ -55,6 +55,9 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Written if it is not there, else compared with.")
     ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg|FILE.png", help="Draw the times over the shape sets.")
+    ] = None,
     is_again: Annotated[bool, typer.Option("--again", help="Of a run: also what is stored already.")] = False,
     out: Out = Path("runs"),
     url: StoreUrl = None,
@@ -73,21 +76,25 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     from opsmith.cli.timing_runs import choose_run, measure_run
 
     if (run := choose_run(name, (out, url))) is not None:
-        of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "target": target}
-        _refuse_options(run, of_tasks | {"option": option})
+        of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "figure": figure}
+        _refuse_options(run, of_tasks | {"target": target, "option": option})
         raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
     from opsmith.measuring.orders import is_counted, is_timed
     from opsmith.suites import load_tasks
+
+    _refuse_figure(figure)
 
     (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
     if surplus:
         raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
     if is_counted(chosen) and not is_timed(chosen):
         heading, counted = _count_cycles(chosen, impl, against, shapes, is_full, trust_tasks)
+        _draw_figure(figure, heading, counted)
         raise typer.Exit(_say_reports(heading, counted, baseline, as_json))
     request = _make_request(chosen, impl, against, shapes, is_full)
     reports = _time_program(request, against, trust_tasks)
     heading = _Heading(chosen.id, request.grade.value, request.device.name)
+    _draw_figure(figure, heading, reports)
     raise typer.Exit(_say_reports(heading, reports, baseline, as_json))
 
 
@@ -127,6 +134,22 @@ def _say_reports(heading: _Heading, reports: list[SpeedReport], baseline: Path |
     _print_reports(heading, reports, changes, as_json)
     is_missing = any(report.measurement.reason for report in reports)
     return int(is_missing or any(change.is_regression for change in changes))
+
+
+def _refuse_figure(path: Path | None) -> None:
+    from opsmith.report.files import PICTURES
+
+    if path is not None and path.suffix.removeprefix(".") not in PICTURES:
+        raise UsageError(f"--figure {path}: given {path.suffix or 'no suffix'}; expected a file in .svg or .png")
+
+
+def _draw_figure(path: Path | None, heading: _Heading, reports: list[SpeedReport]) -> None:
+    from opsmith.report.files import write_figure
+    from opsmith.report.speed_figures import draw_speeds
+
+    figure = draw_speeds(heading.task, reports, heading.machine or "")
+    if path is not None and figure is not None:
+        write_figure(figure, path)
 
 
 def _refuse_options(run: str, options: dict[str, object]) -> None:

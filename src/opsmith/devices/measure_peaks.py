@@ -1,8 +1,10 @@
-"""Peaks of this machine, measured: a C program of ours is compiled and run once, both confined. A few seconds."""
+"""Peaks of this machine, measured: a C program of ours is compiled, and run for one thread and for all processors, each
+time confined. A few seconds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from opsmith.devices.describe import Device
@@ -14,7 +16,8 @@ from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.flags import BuildFlags, Isa
 
 SOURCE, PROGRAM = "peaks.c", "peaks"
-_LIMITS = CommandLimits(cpu_seconds=30, seconds=60.0)
+MOST_THREADS = 64
+_CPU_SECONDS = 30  # for each thread
 
 
 class PeaksError(OpsmithError):
@@ -25,8 +28,15 @@ def measure_peaks(device: Device) -> Peaks:
     """Those of this machine, which `device` describes. Raises PeaksError."""
     if device.isa is None:
         raise PeaksError(f"peaks: given a processor of {device.architecture}; expected x86_64 or aarch64")
-    printed = _run_program(_build_program(Isa(device.isa)))
-    return read_figures(device.digest, printed.decode("ascii", "replace").splitlines())
+    program = _build_program(Isa(device.isa))
+    processors = min(device.usable_cores or 1, MOST_THREADS)
+    alone, *teams = (_measure_team(device, program, threads) for threads in sorted({1, processors}))
+    return replace(alone, teams=tuple(teams))
+
+
+def _measure_team(device: Device, program: bytes, threads: int) -> Peaks:
+    lines = _run_program(program, threads).decode("ascii", "replace").splitlines()
+    return replace(read_figures(device.digest, lines), threads=threads)
 
 
 def read_figures(device: str, lines: Iterable[str]) -> Peaks:
@@ -46,7 +56,7 @@ def _drop_kind(rows: Iterable[list[str]], kind: str) -> list[list[str]]:
 
 def _build_program(isa: Isa) -> bytes:
     source = (Path(__file__).parent / SOURCE).read_bytes()
-    command = (*BuildFlags(isa).compile_flags, SOURCE, "-o", PROGRAM)
+    command = (*BuildFlags(isa).compile_flags, "-pthread", SOURCE, "-o", PROGRAM)
     result = run_compiler(CompileOrder({SOURCE: source}, (command,), PROGRAM))
     if isinstance(result, Artefact):
         return result.data
@@ -54,13 +64,12 @@ def _build_program(isa: Isa) -> bytes:
     raise PeaksError(f"peaks: the program could not be compiled: {reason}")
 
 
-def _run_program(program: bytes) -> bytes:
+def _run_program(program: bytes, threads: int) -> bytes:
     toolchain = find_toolchain()
     readable = () if toolchain is None else toolchain.readable
-    order = CommandOrder(
-        {PROGRAM: program}, [[f"./{PROGRAM}"]], readable=readable, has_processes=False, executes_folder=True
-    )
-    result = run_commands(order, _LIMITS)
+    command = [f"./{PROGRAM}", str(threads)]
+    order = CommandOrder({PROGRAM: program}, [command], readable=readable, has_processes=False, executes_folder=True)
+    result = run_commands(order, CommandLimits(cpu_seconds=_CPU_SECONDS * threads, seconds=60.0))
     if isinstance(result, CommandResult) and result.is_ended_well:
         return result.printed
     raise PeaksError(f"peaks: the program did not end well: {_explain_end(result)}")

@@ -1,4 +1,4 @@
-"""The most that one thread of a device can do: operations and bytes per second, measured once and kept in a file.
+"""The most that threads of a device can do: operations and bytes per second, measured once and kept in a file.
 
 A file that cannot be read, or is another version's, is as good as none: it can be measured again.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from opsmith.records import dumps
 
-VERSION = 1  # of the file, and of how they are measured
+VERSION = 2  # of the file, and of how they are measured
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,23 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Peaks:
-    """Of one thread on a device."""
+    """Of one thread on a device, or of several together."""
 
     device: str  # Device.digest
     gflops: Mapping[str, float]  # dtype -> 10^9 operations per second; a fused multiply-add is two
     bandwidths: tuple[Bandwidth, ...]  # by rising working set
+    threads: int = 1
+    teams: tuple[Peaks, ...] = ()  # of more threads
 
     def __post_init__(self) -> None:
         sets = [bandwidth.working_set for bandwidth in self.bandwidths]
         figures = [*self.gflops.values(), *(figure for row in self.bandwidths for figure in (row.read, row.triad))]
         if not sets or sets != sorted(set(sets)) or not all(0 < figure < math.inf for figure in figures):
             raise ValueError(f"Peaks of {self.device[:8]}: expected positive figures by rising working set")
+
+    def find_team(self, threads: int) -> Peaks | None:
+        """Those of so many threads; None: they were not measured."""
+        return next((peaks for peaks in (self, *self.teams) if peaks.threads == threads), None)
 
     def find_bandwidth(self, working_set: int) -> float:
         """The most for that many bytes or more: what a measured set of that size reaches, or the next smaller one."""
@@ -82,9 +88,14 @@ def _read_peaks(data: Mapping[str, Any], device: str) -> Peaks | None:
     values = data["peaks"]
     if data["version"] != VERSION or values["device"] != device:
         return None
+    return _read_team(values)
+
+
+def _read_team(values: Mapping[str, Any]) -> Peaks:
     gflops = {str(dtype): float(figure) for dtype, figure in values["gflops"].items()}
     rows = [Bandwidth(int(row["working_set"]), float(row["read"]), float(row["triad"])) for row in values["bandwidths"]]
-    return Peaks(device, gflops, tuple(rows))
+    teams = tuple(map(_read_team, values["teams"]))
+    return Peaks(str(values["device"]), gflops, tuple(rows), int(values["threads"]), teams)
 
 
 def _find_place(device: str, folder: Path | None) -> Path:

@@ -22,7 +22,7 @@ from opsmith.errors import TaskError, UsageError
 from opsmith.export import folder as folders
 from opsmith.export.manifest import content_digest
 from opsmith.export.solved import SolvedOperator, describe_facts, missing_of, not_passed, operators_of
-from opsmith.export.trace_definition import find_definition, list_workloads
+from opsmith.export.trace_definition import find_definition, list_freed, list_workloads
 from opsmith.imports.flashinfer.formats import (
     BuildSpec,
     Correctness,
@@ -140,7 +140,8 @@ class _EntryWriter:
         definition, text = find_definition(problem, operator.task.id, operator.task.group)
         workloads = list_workloads(problem, definition)
         solution = self._write_solution(operator, definition)
-        traces = list(self._list_traces(operator, definition, solution, workloads))
+        judged = {name: row for name, row in workloads.items() if _is_at_constants(problem, definition, name)}
+        traces = list(self._list_traces(operator, definition, solution, judged))
         return TraceEntry(operator, definition, text, solution, list(workloads.values()), traces)
 
     def _find_problem(self, task: Task) -> Problem:
@@ -220,6 +221,13 @@ def write_performance(measured: SpeedMeasurement) -> Performance | None:
         return None
     latency, factor = measured.time.value / 1e6, measured.ratio.precise.value
     return Performance(latency_ms=latency, reference_latency_ms=latency * factor, speedup_factor=factor)
+
+
+def _is_at_constants(problem: Problem, definition: Definition, name: str) -> bool:
+    """Whether a shape set has the definition's sizes: an import may have made constants smaller."""
+    sizes = {**problem.base_sizes, **problem.bench.get(name, {})}
+    is_imported = problem.source is not None and problem.source.format == "flashinfer"
+    return not is_imported or all(sizes[axis] == size for axis, size in list_freed(problem, definition).items())
 
 
 def _write_log(operator: SolvedOperator, measured: SpeedMeasurement | None) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from opsmith.errors import UsageError
 from opsmith.imports.flashinfer.data import DTYPES
-from opsmith.imports.flashinfer.dataset import list_variable
+from opsmith.imports.flashinfer.dataset import list_constants, list_variable
 from opsmith.imports.flashinfer.formats import (
     ConstAxis,
     Definition,
@@ -49,17 +49,32 @@ def list_workloads(problem: Problem, definition: Definition) -> dict[str, Worklo
 
 
 def _make_workload(problem: Problem, definition: Definition, sizes: Mapping[str, int]) -> Workload:
-    variable = list_variable(definition)
-    values = [*sizes.values(), *(dim.value(sizes) for dim in _list_composite(problem))]
-    if len(variable) != len(values) and len(variable) != len(sizes):
-        raise UsageError(f"{definition.name}: its dims are not those of its definition; expected an imported file")
-    axes = dict(zip(variable, values, strict=False))
+    axes = _find_axes(problem, definition, sizes)
     numbers = [*problem.scalars.values()]
     scalars = [name for name, spec in definition.inputs.items() if spec.shape is None]
     given = dict(zip(scalars, numbers, strict=True))
     inputs = {name: ScalarInput(value=given[name]) if name in given else RandomInput() for name in definition.inputs}
     label = f"{definition.name} {sorted(axes.items())} {sorted(given.items())}"
     return Workload(axes=axes, inputs=inputs, uuid=str(uuid.uuid5(_NAMESPACE, label)))
+
+
+def _find_axes(problem: Problem, definition: Definition, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The size of every axis that varies. Constant axes may be dims too, where an import has freed them."""
+    variable = list_variable(definition)
+    values = [*sizes.values(), *(dim.value(sizes) for dim in _list_composite(problem))]
+    if problem.source is None or problem.source.format != "flashinfer":
+        return dict(zip(variable, values, strict=True))
+    freed = list_freed(problem, definition)
+    axes = [name for name in definition.axes if name in variable or name in freed]
+    if len(axes) != len(sizes):
+        raise UsageError(f"{definition.name}: its dims are not those of its definition; expected an imported file")
+    return {name: size for name, size in zip(axes, sizes.values(), strict=True) if name in variable}
+
+
+def list_freed(problem: Problem, definition: Definition) -> dict[str, int]:
+    """Constant axes of a definition that are dims of the problem, by their dim."""
+    constants = list_constants(definition)
+    return {name: size for name, size in constants.items() if name in problem.base_sizes}
 
 
 def _list_composite(problem: Problem) -> list[Dim]:

@@ -80,6 +80,9 @@ class ImportWorker:
         channel = self._process.channel
         try:
             channel.send(json.dumps({"what": what, **request}).encode(), time.monotonic() + seconds)
+            if not self._process.is_confined:
+                channel.receive(LARGEST_ANSWER, time.monotonic() + seconds)
+                self._process.is_confined = True
             answer = json.loads(channel.receive(LARGEST_ANSWER, time.monotonic() + seconds))
         except TimeoutError:
             self._end_process()
@@ -103,6 +106,7 @@ def serve_trials(fds: Sequence[int], sandbox: Sandbox) -> None:
         if not functions:  # what the first request needs is imported; then there is no way back
             functions[request["what"]] = _import_function(_FUNCTIONS[request["what"]])
             confine_worker(sandbox, ())
+            write_frame(fds[0], b"{}")
         function = functions.setdefault(request["what"], _import_function(_FUNCTIONS[request["what"]]))
         write_frame(fds[0], json.dumps(function(request)).encode())
 

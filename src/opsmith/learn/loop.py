@@ -20,7 +20,17 @@ from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
 from opsmith.errors import OpsmithError, ProviderError, StoreError, TargetError, TaskError, VerifierError
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.budget import Budget, budget_of
-from opsmith.learn.events import Event, OnEvent, RoundEnded, RoundStarted, RunEnded, RunStarted, Stopping, TaskSolved
+from opsmith.learn.events import (
+    Event,
+    OnEvent,
+    RoundEnded,
+    RoundStarted,
+    RunEnded,
+    RunStarted,
+    Stopping,
+    TaskSolved,
+    Warned,
+)
 from opsmith.learn.filter import choose_answer
 from opsmith.learn.identity import run_info
 from opsmith.learn.interrupt import stop_on_interrupt
@@ -54,6 +64,7 @@ from opsmith.store.spending import known_usd
 
 _AUTHOR = Boundary.TASK.value
 NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
+_OVER = "the run is over, so that nothing is measured now; for what it solved: opsmith measure {run}"
 GRACE_S = 20.0  # for requests in flight after Ctrl-C
 FLUSH_S = 30.0  # for a database that does not answer at all
 
@@ -126,6 +137,8 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     info = choose_run(store, target, partial(run_info, tasks, start, budget, model, target, settings))
     resumed = store.read_info(info.id) is not None
     if store.end_reason(info.id) is not None:
+        if measurer is not None:
+            emit(Warned(_OVER.format(run=info.id)))
         return _report_end(store, info.id, emit)
     with store.lock(info.id), store.wait_patiently():
         store.check_file()

@@ -151,7 +151,8 @@ def _measure_shape(
             case = _prepare_case(worker, request, builds, request.shape_sets[name])
         measurement = _measure_case(room, request, case, name, flags)
         with use_device():
-            return SpeedReport(measurement, _find_share(worker, request, measurement))
+            share = _find_share(worker, request, measurement, builds[Side.PROGRAM].threads)
+            return SpeedReport(measurement, share)
     except TimingError as error:
         return SpeedReport(withhold_figures(request, name, str(error), flags), None)
 
@@ -254,8 +255,10 @@ def withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str =
     )
 
 
-def _find_share(worker: DataWorker, request: SpeedRequest, measurement: SpeedMeasurement) -> RooflineShare | None:
+def _find_share(
+    worker: DataWorker, request: SpeedRequest, measurement: SpeedMeasurement, threads: int
+) -> RooflineShare | None:
     if measurement.time is None:
         return None
     work = worker.count_work(worker.prepare_data(request.problem, measurement.sizes))
-    return measure_share(bound_time(request.problem, work, request.peaks), work, measurement.time)
+    return measure_share(bound_time(request.problem, work, request.peaks, threads), work, measurement.time)

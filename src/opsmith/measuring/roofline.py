@@ -1,8 +1,9 @@
 """The roofline: the least time that a device's peaks allow a problem's work, and a measured time's share of it.
 
-One thread. The bound is the larger of two times: for the operations at the peak of their dtype, and for the bytes at
-the bandwidth of the memory that holds so many. Inputs of narrow floats are counted at the peak of the dtype that they
-are summed in. For products of 8-bit numbers no peak is measured. Williams, Waterman, Patterson: Roofline (CACM 2009).
+Of as many threads as the program has. The bound is the larger of two times: for the operations at the peak of their
+dtype, and for the bytes at the bandwidth of the memory that holds so many. Inputs of narrow floats are counted at the
+peak of the dtype that they are summed in; where an input has 8-bit numbers, all operations at the peak of their
+products. Williams, Waterman, Patterson: Roofline (CACM 2009).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from opsmith.problems.native_limits import choose_working_dtype
 from opsmith.problems.problem import Problem
 
 NO_PEAKS = "this device's peaks are not known; try: opsmith devices --measure"
+INT8 = "int8"
 _SLACK = 1.02  # a time may be below the bound by as much as the peaks themselves are uncertain
 
 
@@ -33,8 +35,10 @@ class TimeBound:
             raise ValueError(f"TimeBound: given {self.ns} ns, {self.limited_by!r}, reason {self.reason!r}")
 
 
-def bound_time(problem: Problem, work: ProblemWork, peaks: Peaks | None) -> TimeBound:
-    """The least time for this work."""
+def bound_time(problem: Problem, work: ProblemWork, peaks: Peaks | None, threads: int = 1) -> TimeBound:
+    """The least time for this work, by so many threads."""
+    if peaks is not None and (peaks := peaks.find_team(threads)) is None:
+        return TimeBound(None, reason=f"no peaks of {threads} threads are measured")
     obstacle = _find_obstacle(problem, work, peaks)
     if peaks is None or work.operations is None or obstacle:
         return TimeBound(None, reason=obstacle)
@@ -45,7 +49,10 @@ def bound_time(problem: Problem, work: ProblemWork, peaks: Peaks | None) -> Time
 
 
 def choose_peak_dtype(problem: Problem) -> str | None:
-    """The dtype whose peak bounds the operations: the widest that a float is summed in; None: no floats."""
+    """The dtype whose peak bounds the operations: int8 where there are such numbers, which is the highest, else the
+    widest that a float is summed in; None: no floats."""
+    if any(tensor.type.dtype == INT8 for tensor in problem.tensors):
+        return INT8
     dtypes = {choose_working_dtype(problem, type_) for type_ in problem.types if type_.is_floating}
     return max(dtypes, key=("fp16", "bf16", "fp32", "fp64").index, default=None)
 
@@ -57,8 +64,6 @@ def _find_obstacle(problem: Problem, work: ProblemWork, peaks: Peaks | None) -> 
     if work.operations is None:
         return work.reason
     dtype = choose_peak_dtype(problem)
-    if work.operations and any(tensor.type.dtype == "int8" for tensor in problem.tensors):
-        return "no peak is measured for int8 arithmetic"
     if work.operations and dtype not in peaks.gflops:
         return f"no peak is measured for {dtype or 'whole'} arithmetic"
     return ""

@@ -57,7 +57,7 @@ class TorchProtocol:
 
 PROTOCOLS: Mapping[MeasuringGrade, TorchProtocol] = {
     MeasuringGrade.SCREEN: TorchProtocol(processes=1, rounds=12),
-    MeasuringGrade.FULL: TorchProtocol(processes=5, rounds=8),
+    MeasuringGrade.FULL: TorchProtocol(processes=4, rounds=8),
 }
 
 

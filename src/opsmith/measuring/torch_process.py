@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -27,7 +28,7 @@ import torch
 from torch import Tensor
 
 from opsmith.measuring.data_worker import encode_draw
-from opsmith.measuring.schedule import MOST_SLOTS, Side, Turn, choose_slot_count
+from opsmith.measuring.schedule import Side, Turn, choose_slot_count
 from opsmith.measuring.slots import InputMixer, SlotLayout
 from opsmith.measuring.timed_process import PLACE, ProgramCaller
 from opsmith.problems.authored import compile_function
@@ -92,13 +93,14 @@ class _Program:
 class _Function:
     """A function on torch's tensors, which lie in the slots."""
 
-    def __init__(self, function: Callable[..., Any], arguments: Sequence[Mapping[str, Any]], threads: int) -> None:
-        self._function, self._arguments = function, arguments
+    def __init__(self, function: Callable[..., Any], bind: Callable[[int], Mapping[str, Any]], threads: int) -> None:
+        """`bind`: what it is called with for a slot."""
+        self._function, self._bind = function, bind
         self._clock = WALL_CLOCK if threads > 1 else PROCESSOR_CLOCK
 
     def time_calls(self, slots: Sequence[int]) -> int:
         function, clock, read_clock = self._function, self._clock, time.clock_gettime_ns
-        calls = [self._arguments[slot] for slot in slots]
+        calls = [self._bind(slot) for slot in slots]
         begin = read_clock(clock)
         for arguments in calls:
             function(**arguments)
@@ -114,16 +116,14 @@ def time_shape(order: TorchOrder, name: str, number: int) -> dict[str, Any]:
     trials = make_trials(order.text)
     problem, sizes = trials.data.problem, dict(order.shape_sets[name])
     layout, mixer = _draw_inputs(problem, order.text, sizes)
+    choose_slot_count(1.0, layout.stride, CAPACITY)  # which raises where the arrays of a call do not fit
     memory = memoryview(mmap.mmap(-1, CAPACITY))
-    count = min(CAPACITY // layout.stride, MOST_SLOTS)
-    if not count:
-        raise ValueError(f"the arrays are too large to be timed: {layout.stride} bytes")
-    mixer.fill_slots(memory, _make_turn(range(count), order.seed, 0))
-    arguments = [_bind_slot(problem, sizes, layout, memory, slot) for slot in range(count)]
+    mixer.fill_slots(memory, _make_turn(range(1), order.seed, 0))
+    bind = cache(partial(_bind_slot, problem, sizes, layout, memory))
     with default_dtype(default_of(False)), torch.no_grad():
-        functions, reasons = _prepare_functions(order, problem, sizes, arguments[0])
+        functions, reasons = _prepare_functions(order, problem, sizes, bind(0))
         callees: dict[str, TimedCallee] = {PLAIN: _Program(layout, memory, order.threads)}
-        callees |= {side: _Function(function, arguments, order.threads) for side, function in functions.items()}
+        callees |= {side: _Function(function, bind, order.threads) for side, function in functions.items()}
         return {"times": _time_rounds(order, (name, number), callees, mixer, layout, memory), "reasons": reasons}
 
 
@@ -200,7 +200,7 @@ def _time_rounds(
     memory: memoryview,
 ) -> dict[str, list[float]]:
     """Rounds in which every side has a turn, in a random order, on inputs of equal numbers."""
-    slots = _count_slots(callees, layout)
+    slots = _count_slots(callees, mixer, layout, memory)
     generator = random.Random(content_hash("torch", str(order.seed), *map(str, place)))
     times: dict[str, list[float]] = {side: [] for side in callees}
     gc.collect()
@@ -219,12 +219,13 @@ def _make_turn(slots: Sequence[int], input_seed: int, number: int) -> Turn:
     return Turn(number, Side.PROGRAM, tuple(slots), input_seed, (number + WARM_UPS) * len(slots))
 
 
-def _count_slots(callees: Mapping[str, TimedCallee], layout: SlotLayout) -> int:
+def _count_slots(callees: Mapping[str, TimedCallee], mixer: InputMixer, layout: SlotLayout, memory: memoryview) -> int:
     """As many as a turn needs, as in the loop that times candidates."""
     capacity = choose_slot_count(1.0, layout.stride, CAPACITY)
     count, elapsed = 0, [0]
     while min(elapsed) < _LEAST_NS and count < capacity:
         count = min(4 * count or 1, capacity)
+        mixer.fill_slots(memory, _make_turn(range(count), count, 0))
         elapsed = [min(callee.time_calls(range(count)) for _ in range(3)) for callee in callees.values()]
     call_ns = max(1, min(elapsed), max(elapsed) / _SLOWER) / count
     return choose_slot_count(call_ns, layout.stride, CAPACITY)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opsmith.errors import UsageError
 from opsmith.report.attempts import GROUPS
-from opsmith.report.curves import figures_of
+from opsmith.report.curves import Figure, figures_of
 from opsmith.report.document import write_document
 from opsmith.report.figures import render_png, render_svg
 from opsmith.report.markdown import write_markdown
@@ -64,5 +64,11 @@ def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -
     folder.mkdir(parents=True, exist_ok=True)
     for figure in figures_of([run_view(store, run) for run in runs]):
         path = folder / f"{figure.name}.{kind}"
-        path.write_bytes(render_svg(figure.spec, "paper").encode() if kind == "svg" else render_png(figure.spec))
+        write_figure(figure, path)
         yield path
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """One figure for a paper, as the file's suffix says: svg or png."""
+    is_vector = path.suffix == ".svg"
+    path.write_bytes(render_svg(figure.spec, "paper").encode() if is_vector else render_png(figure.spec))

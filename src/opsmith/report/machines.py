@@ -1,4 +1,4 @@
-"""Tables of devices: what this machine is, and the most that one thread of it can do."""
+"""Tables of devices: what this machine is, and the most that its threads can do."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ def tabulate_device(name: str, device: Device, peaks: Peaks | None, holder: Hold
     for label, value in _list_facts(device):
         grid.add_row(label, "not known" if value is None else str(value))
     grid.add_row("leased to", "nobody" if holder is None else str(holder))
-    grid.add_row("peaks", UNMEASURED if peaks is None else _write_gflops(peaks))
+    for team in (peaks, *peaks.teams) if peaks is not None else ():
+        grid.add_row("peaks", _write_gflops(team))
+    if peaks is None:
+        grid.add_row("peaks", UNMEASURED)
     yield grid
     if peaks is not None:
-        yield _tabulate_bandwidths(peaks)
+        for team in (peaks, *peaks.teams):
+            yield _tabulate_bandwidths(team)
 
 
 def _list_facts(device: Device) -> Iterator[tuple[str, object]]:
@@ -48,11 +52,23 @@ def _write_cache(cache: CpuCache) -> str:
 
 
 def _write_gflops(peaks: Peaks) -> str:
-    return "one thread: " + ", ".join(f"{figure:.0f} GFLOP/s in {dtype}" for dtype, figure in peaks.gflops.items())
+    rates = (f"{figure:.0f} {_write_unit(dtype)} in {dtype}" for dtype, figure in peaks.gflops.items())
+    return f"{_write_threads(peaks)}: {', '.join(rates)}"
+
+
+def _write_unit(dtype: str) -> str:
+    """FLOP are of floats."""
+    return "GOP/s" if dtype.startswith("int") else "GFLOP/s"
+
+
+def _write_threads(peaks: Peaks) -> str:
+    return "one thread" if peaks.threads == 1 else f"{peaks.threads} threads"
 
 
 def _tabulate_bandwidths(peaks: Peaks) -> Table:
-    grid = make_table("data", "read, GB/s", "triad, GB/s", right=("data", "read, GB/s", "triad, GB/s"))
+    grid = make_table(
+        f"data, {_write_threads(peaks)}", "read, GB/s", "triad, GB/s", right=("read, GB/s", "triad, GB/s")
+    )
     for row in peaks.bandwidths:
         grid.add_row(write_bytes(row.working_set), f"{row.read:.1f}", f"{row.triad:.1f}")
     return grid

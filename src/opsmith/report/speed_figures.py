@@ -14,8 +14,8 @@ PROGRAM, LIMIT = "program", "limit of the device"
 _UNITS = {TimeUnit.NS: ("µs", 1e-3), TimeUnit.CYCLES: ("cycles", 1.0)}
 
 
-def draw_speeds(task: str, reports: Sequence[SpeedReport]) -> Figure | None:
-    """One program's times by shape set, small ones first; None: no time is known."""
+def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") -> Figure | None:
+    """One program's times by shape set, small ones first; None: no time is known. `machine`: for its title."""
     timed = [report for report in reports if report.measurement.time is not None]
     if not timed:
         return None
@@ -32,7 +32,7 @@ def draw_speeds(task: str, reports: Sequence[SpeedReport]) -> Figure | None:
         series="of",
         low="low",
         high="high",
-        title=f"Speed of {task}",
+        title=f"Speed of {task}" + (f", {machine}" if machine else ""),
         x_title="shape set",
         y_title=f"{unit} of one call",
     )

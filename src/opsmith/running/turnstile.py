@@ -33,6 +33,7 @@ _POLL_S = 0.05
 _GLANCE_S = 0.2  # somebody who only looks or passes has a lock for less than that
 _PATIENCE_S = 5.0  # that work waits before it is said
 _NOTE_BYTES = 4096
+_FRESH_S = 60.0  # that files stay open
 
 _log = logging.getLogger("opsmith.devices")
 _said = threading.Lock()  # taken for good by the thread that says that work waits
@@ -46,11 +47,32 @@ class OccupiedError(OpsmithError):
         self.note = note
 
 
+class _Entrance:
+    """A thread's open files of one turnstile. They are opened anew now and then, as somebody may have removed them, and
+    in a forked process, which would share their locks."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.lease = _open_file(place)
+        self.use = _open_file(_name_use(place))
+        self._process, self._opened = os.getpid(), time.monotonic()
+
+    @property
+    def is_stale(self) -> bool:
+        return self._process != os.getpid() or time.monotonic() - self._opened > _FRESH_S
+
+    def __del__(self) -> None:
+        for name in ("lease", "use"):
+            if name in vars(self):  # it could be opened
+                os.close(vars(self)[name])
+
+
 class _Places(threading.local):
-    """The turnstiles that this thread has passed: what it does within passes again without asking."""
+    """The turnstiles of this thread; of those that it has passed, what it does within passes again without asking."""
 
     def __init__(self) -> None:
         self.passed: set[str] = set()
+        self.entrances: dict[tuple[str, Path | None, str | None], _Entrance] = {}
 
 
 _places = _Places()
@@ -64,22 +86,22 @@ def use_device(device: str = CPU, stop: threading.Event | None = None, folder: P
     the device, or has it alone, a second use is part of the first. Where no file can be locked nobody can have a device
     alone, and nothing is waited for.
     """
-    place, use = "", None
+    entrance = None
     try:
-        place = _find_place(device, folder)
-        if place not in _places.passed:
-            use = _enter_beside(device, place, stop)
+        entrance = _find_entrance(device, folder)
+        if entrance.place in _places.passed or not _enter_beside(device, entrance, stop):
+            entrance = None
     except OSError as error:
         _log.debug("%s: no file can be locked: %s", device, error)
-    if use is None:
+    if entrance is None:
         yield
         return
-    _places.passed.add(place)
+    _places.passed.add(entrance.place)
     try:
         yield
     finally:
-        _places.passed.discard(place)
-        _give_back(use)
+        _places.passed.discard(entrance.place)
+        fcntl.flock(entrance.use, fcntl.LOCK_UN)
 
 
 @contextlib.contextmanager
@@ -130,20 +152,18 @@ def find_runtime_folder() -> Path:
 # -- work
 
 
-def _enter_beside(device: str, place: str, stop: threading.Event | None) -> int | None:
-    """What holds `use`; None: the wait is over, and it is not held."""
-    use = _open_file(_name_use(place))
-    is_entered = False
-    try:
-        lease = _open_file(place)
-        try:
-            is_entered = _lock_through(lease, use) or _await_entrance(lease, use, device, place, stop)
-        finally:
-            os.close(lease)
-    finally:
-        if not is_entered:
-            os.close(use)
-    return use if is_entered else None
+def _find_entrance(device: str, folder: Path | None) -> _Entrance:
+    key = (device, folder, os.environ.get("XDG_RUNTIME_DIR"))
+    entrance = _places.entrances.get(key)
+    if entrance is None or (entrance.is_stale and entrance.place not in _places.passed):
+        entrance = _places.entrances[key] = _Entrance(_find_place(device, folder))
+    return entrance
+
+
+def _enter_beside(device: str, entrance: _Entrance, stop: threading.Event | None) -> bool:
+    """Whether `use` is held; else the wait is over."""
+    lease, use = entrance.lease, entrance.use
+    return _lock_through(lease, use) or _await_entrance(lease, use, device, entrance.place, stop)
 
 
 def _lock_through(lease: int, use: int) -> bool:

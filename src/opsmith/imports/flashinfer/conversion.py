@@ -26,6 +26,7 @@ from opsmith.imports.flashinfer.data import (
 )
 from opsmith.imports.flashinfer.dataset import ReadDefinition, list_constants
 from opsmith.imports.flashinfer.formats import Definition, FlashinferTensor, SafetensorsInput, ScalarInput
+from opsmith.imports.flashinfer.freeing import choose_freed, free_axes, free_workloads
 from opsmith.imports.flashinfer.names import ChosenNames, choose_name, choose_names
 from opsmith.imports.flashinfer.reference import list_code_names, write_reference
 from opsmith.imports.flashinfer.sizes import SizeRules, Sizes, choose_base, list_bench, list_shapes
@@ -83,19 +84,21 @@ class _Conversion:
     """One definition on its way."""
 
     def __init__(self, read: ReadDefinition, source: Provenance, most_bytes: int, try_at: Try) -> None:
-        self._definition: Definition = read.definition
-        self._workloads = read.workloads
+        self._freed = choose_freed(read.definition, CONSTANTS_FACTOR * most_bytes // 2)
+        self._definition: Definition = free_axes(read.definition, self._freed)
+        self._workloads = free_workloads(read.workloads, self._freed)
         self._warnings: list[str] = list(read.warnings)
         self._source, self._most_bytes, self._try_at = source, most_bytes, try_at
         self._check_types()
-        self._names: ChosenNames = choose_names(read.definition, list_code_names(read.definition))
+        self._names: ChosenNames = choose_names(self._definition, list_code_names(read.definition))
 
     def convert_all(self) -> Converted:
-        reference = write_reference(self._definition, self._names)
+        reference = write_reference(self._definition, self._names, self._freed.values())
         constraints = self._list_constraints()
         rules = SizeRules(list(self._names.dims.values()), constraints, self._count_bytes)
         sets = [self._rename_axes(workload.axes) for workload in self._workloads]
-        base = choose_base(rules, sets[0] if sets else None, self._most_bytes)
+        first = {self._names.dims[axis]: size for axis, size in self._freed.items()}
+        base = choose_base(rules, sets[0] if sets else None, self._most_bytes, first)
         if base is None:
             raise ImportRefusalError(f"no sizes were found that keep {'; '.join(constraints)}")
         self._refuse_large(base)
@@ -123,6 +126,9 @@ class _Conversion:
         if size > limit:
             sizes = f"{size / 1e6:.0f} MB at the least sizes"
             raise ImportRefusalError(f"too large: {sizes}; expected at most {limit / 1e6:.0f} MB; try: --max-bytes")
+        if self._freed:
+            constants = ", ".join(f"{name} = {value}" for name, value in self._freed.items())
+            self._warnings.append(f"constant axes vary, for their tensors are too large: {constants}")
         if size > self._most_bytes:
             self._warnings.append(f"its constant axes alone take {size / 1e6:.1f} MB")
 

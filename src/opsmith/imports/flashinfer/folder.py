@@ -39,6 +39,9 @@ def _import_file(
         written = folder.write_problem(converted.file)
     except (ImportRefusalError, TrialError, TaskError) as error:
         return ImportRow(file.label, refusal=str(error), seconds=time.monotonic() - start)
+    except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        failure = f"the import itself failed: {type(error).__name__}: {error}"  # a mistake of ours costs one file only
+        return ImportRow(file.label, refusal=failure, seconds=time.monotonic() - start)
     return ImportRow(
         file.label,
         converted.file.name,

@@ -7,7 +7,7 @@ expected values are computed. A function behind it has the problem's arguments, 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from opsmith.imports.flashinfer.formats import Definition
 from opsmith.imports.flashinfer.names import ChosenNames
@@ -27,13 +27,14 @@ def list_code_names(definition: Definition) -> list[str]:
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
-def write_reference(definition: Definition, names: ChosenNames) -> str:
-    """The text of the problem's reference. Raises CodeRefusalError where there is no such `run`."""
+def write_reference(definition: Definition, names: ChosenNames, freed: Collection[int] = ()) -> str:
+    """The text of the problem's reference, which asserts nothing of the sizes `freed`. Raises CodeRefusalError where
+    there is no such `run`."""
     tree = check_foreign_code(definition.reference)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY]
     if not functions:
         raise CodeRefusalError(f"no function {ENTRY} at top level")
-    code = _raise_types(definition.reference, tree).strip("\n")
+    code = _replace_places(definition.reference, [*_list_types(tree), *_list_asserts(tree, freed)]).strip("\n")
     head = "" if _imports_torch(tree) else "import torch\n\n"
     arguments = ", ".join(names.tensors[name] for name in definition.inputs)
     call = _write_call(definition, names, functions[-1])
@@ -76,15 +77,25 @@ def _list_returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
     yield from (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None)
 
 
-def _raise_types(text: str, tree: ast.Module) -> str:
-    """The text with torch's default type in place of every float type that it names."""
+def _replace_places(text: str, places: Iterable[tuple[ast.expr | ast.stmt, str]]) -> str:
+    """The text with these words in place of nodes that stand on one line."""
     lines = text.split("\n")
-    for node, word in sorted(_list_types(tree), key=lambda pair: (-pair[0].lineno, -pair[0].col_offset)):
+    for node, word in sorted(places, key=lambda pair: (-pair[0].lineno, -pair[0].col_offset)):
         if node.lineno != node.end_lineno or node.end_col_offset is None:
             continue
         line = lines[node.lineno - 1].encode()
         lines[node.lineno - 1] = (line[: node.col_offset] + word.encode() + line[node.end_col_offset :]).decode()
     return "\n".join(lines)
+
+
+def _list_asserts(tree: ast.Module, sizes: Collection[int]) -> Iterator[tuple[ast.stmt, str]]:
+    """Assertions that something is one of these numbers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
+            value = node.test.comparators[0]
+            is_number = isinstance(value, ast.Constant) and type(value.value) is int and value.value in sizes
+            if is_number and isinstance(node.test.ops[0], ast.Eq):
+                yield node, "pass"
 
 
 def _list_types(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:

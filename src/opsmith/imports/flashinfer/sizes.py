@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from opsmith.problems.constraints import follow_constraints, list_following, satisfies_all
 from opsmith.records import content_hash
@@ -62,10 +63,13 @@ def _move_size(size: int, reach: int, source: random.Random) -> int:
     return source.choice(moved) if reach else size
 
 
-def choose_base(rules: SizeRules, workload: Sizes | None, most_bytes: int) -> dict[str, int] | None:
-    """The base sizes; None: no sizes were found that keep the constraints."""
+def choose_base(
+    rules: SizeRules, workload: Sizes | None, most_bytes: int, first: Sizes = MappingProxyType({})
+) -> dict[str, int] | None:
+    """The base sizes; None: no sizes were found that keep the constraints. `first`: of some dims, where there is no
+    workload."""
     if workload is None:
-        sizes = rules.find_near(dict(zip(rules.free, itertools.cycle(_FIRST), strict=False)))
+        sizes = rules.find_near({**dict(zip(rules.free, itertools.cycle(_FIRST), strict=False)), **first})
     else:
         sizes = rules.complete_sizes(workload)
         if sizes is None or any(sizes[name] != workload[name] for name in rules.dims):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import resource
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +20,10 @@ from opsmith.imports.kernelbench.drafting import (
     ProblemDraft,
     check_arguments,
     find_bounds,
+    is_weight,
     write_signed_cases,
 )
-from opsmith.imports.kernelbench.examination import INPUT_PASSES, Examination, examine_module, run_copies
+from opsmith.imports.kernelbench.examination import INPUT_PASSES, MOST_WEIGHTS, Examination, examine_module, run_copies
 from opsmith.imports.kernelbench.sampling import (
     CPU,
     META,
@@ -71,6 +72,8 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
         answer = {"refusal": f"{error}{_explain_device(str(error))}"}
     except TaskFault as fault:
         answer = {"refusal": f"its reference: {fault.diagnostic.given}"}
+    except RuntimeError as error:  # of torch, at sizes that it cannot hold
+        answer = {"refusal": f"it could not be examined: {str(error).splitlines()[0][:200]}"}
     except MemoryError:
         answer = {"refusal": "it needs more memory than a worker has"}
     return {**answer, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
@@ -86,7 +89,7 @@ class _ModuleAnalysis:
         self._own = {constant.name: constant.value for constant in source.constants}
         self._device = META
         self._sampler = ModuleSampler(self._take_sample)
-        self._warnings: list[str] = []
+        self._warnings = ["it asks for cuda: its tensors are on the processor"] if source.is_moved else []
 
     def _take_sample(self, sizes: Sizes) -> Sample | None:
         try:
@@ -98,15 +101,18 @@ class _ModuleAnalysis:
         start = self._find_start()
         large = shrink_sizes(self._sampler, start, self._limits)
         sample = self._need_sample(large)
+        weights = sum(label.startswith("weight") for label in sample.shapes)
+        if weights > 2 * MOST_WEIGHTS:
+            raise ModuleRefusalError(f"{weights} parameters and buffers; expected at most {MOST_WEIGHTS}")
         if self._limits.measure_excess(sample) > 2:
             size = f"{sample.bytes_moved / 2**20:.0f} MiB and {sample.operations:.1e} operations"
             raise ModuleRefusalError(f"too large: {size} at the smallest sizes that work")
         base = shrink_sizes(self._sampler, large, JUDGED, JUDGED_FLOOR)
-        base, facts = self._examine_soundly(base)
+        base, facts = self._restore_constants(large, *self._examine_soundly(base))
         if not check_arguments([*(tensor.keys for tensor in facts.inputs), *(leaf.keys for leaf in facts.constants)]):
             raise ModuleRefusalError("its inputs lie in a mapping; expected tensors, tuples and lists")
         self._use_numbers_if_slow(base)
-        plan = SizeVariation(self._sampler, base).plan_sizes()
+        plan = SizeVariation(self._sampler, base, self._list_unused(facts, base)).plan_sizes()
         facts = self._settle_bounds(facts, plan, base)
         draft = self._draft_problem(plan, facts, self._choose_sets(plan, base, large))
         return self._describe_draft(draft, plan, start, large)
@@ -159,6 +165,31 @@ class _ModuleAnalysis:
         bench = choose_bench(self._sampler, plan, base, {**large, **fixed}, self._limits)
         return ChosenSets(base, shapes, bench if len(bench) >= 3 else {})
 
+    def _restore_constants(self, large: Sizes, base: Sizes, facts: Examination) -> tuple[Sizes, Examination]:
+        """With the file's own value of every integer that no tensor of the problem shows, as far as these are sound."""
+        unused, restored = self._list_unused(facts, base), base
+        for name, size in base.items():
+            if size != self._own[name] and self._device == META and self._is_unseen(name, unused, restored, large):
+                restored = {**restored, name: self._own[name]}
+        if restored == base:
+            return base, facts
+        second = examine_module(self._source, restored)
+        return (base, facts) if _is_degenerate(second) and not _is_degenerate(facts) else (restored, second)
+
+    def _is_unseen(self, name: str, unused: Collection[str], base: Sizes, large: Sizes) -> bool:
+        """Whether the file's own value changes no tensor of the problem, and too little of its work to be too large."""
+        change = {name: self._own[name]}
+        sample, largest = (self._sampler.sample({**sizes, **change}) for sizes in (base, large))
+        if sample is None or largest is None or self._limits.measure_excess(largest) > 1:
+            return False
+        shapes = self._need_sample(base).shapes
+        return all(sample.shapes.get(label) == shape for label, shape in shapes.items() if label not in unused)
+
+    def _list_unused(self, facts: Examination, base: Sizes) -> set[str]:
+        """The labels of state that no program is given."""
+        weights = {f"weight {state.name}" for state in facts.state if is_weight(state)}
+        return {label for label in self._need_sample(base).shapes if label.startswith("weight ")} - weights
+
     # -- facts
 
     def _examine_soundly(self, base: Sizes) -> tuple[Sizes, Examination]:
@@ -176,19 +207,19 @@ class _ModuleAnalysis:
         return base, facts
 
     def _list_other_sizes(self, base: Sizes) -> list[Sizes]:
-        """Numbers of groups and the like made smaller as well; sizes less small."""
+        """Sizes less small; numbers of groups and the like made smaller as well."""
         sample = self._need_sample(base)
         choices: list[Sizes] = []
+        for factor in (2, 4):
+            sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
+            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
+                choices.append(sizes)
         for name, size in base.items():
             for divisor in (8, 4, 2):
                 sizes = {**base, name: size // divisor}
                 is_whole = size % divisor == 0 and size > divisor
                 if is_whole and (smaller := self._sampler.sample(sizes)) and smaller.shapes == sample.shapes:
                     choices.append(sizes)
-        for factor in (2, 4):
-            sizes = {name: min(size * factor, self._own[name]) for name, size in base.items()}
-            if (larger := self._sampler.sample(sizes)) and JUDGED.measure_excess(larger) <= 32:
-                choices.append(sizes)
         return choices
 
     def _settle_bounds(self, facts: Examination, plan: AxisPlan, base: Sizes) -> Examination:
@@ -232,7 +263,7 @@ class _ModuleAnalysis:
         outputs = [leaf.value for leaf in run_copies(instance)]
         for output, (wide,) in zip(outputs, expected, strict=True):
             if wide.is_floating_point() and not _is_close(output, wide):
-                return "as a function of its weights it gives other values"
+                return "as a function of its weights it gives others: is a random tensor no parameter and no buffer?"
         return ""
 
     def _add_cases(self, problem: Problem) -> tuple[CaseSpec, ...]:
@@ -251,6 +282,9 @@ class _ModuleAnalysis:
         own = self._sampler.sample(start) if start == self._own else None
         varying = {*draft.dims, *(name for name, dim in plan.ties.items() if dim in draft.dims)}
         fixed = [name for name, size in self._own.items() if size > 1 and name not in varying]
+        changed = {name: draft.base[name] for name in fixed if draft.base[name] != self._own[name]}
+        constants = ", ".join(f"{name} is {size}, not {self._own[name]}" for name, size in changed.items())
+        self._warnings += [f"another constant: {constants}"] if constants else []
         self._warnings += [f"{name} is {dim}" for name, dim in plan.ties.items() if dim in draft.dims]
         return {
             "text": write_problem(draft.file),

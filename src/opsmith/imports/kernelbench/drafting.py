@@ -21,6 +21,8 @@ from opsmith.problems.provenance import Provenance
 
 UNIFORM = "uniform(0, 1)"
 SPREAD = 0.1  # around a weight that the module initialises the same for every seed
+_NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
+_SEEDING = '    __import__("numpy").random.seed(int(torch.randint(2**31, ())))  # as torch is\n'
 FUNCTIONAL, LOADED = "functional", "loaded"  # how the reference gives its weights to the module
 
 Keys = tuple[int | str, ...]
@@ -214,9 +216,14 @@ class ProblemDraft:
         fixed = {name: size for name, size in self._sets.base.items() if name not in dims}
         text = self._source.write_setup(dims, fixed, () if needs_inputs else (MAKE_INPUTS,))
         arguments = f"*{MAKE_ARGUMENTS}()" if MAKE_ARGUMENTS in text else ""
-        pieces = ["import functools\n", text, f"@functools.cache\ndef make_model():\n    return {MODEL}({arguments})\n"]
+        seeding = _SEEDING if _NUMPY_RANDOM.search(text) else ""
+        pieces = [
+            "import functools\n",
+            text,
+            f"@functools.cache\ndef make_model():\n{seeding}    return {MODEL}({arguments})\n",
+        ]
         if needs_inputs:
-            pieces.append(f"@functools.cache\ndef make_inputs():\n    return {MAKE_INPUTS}()\n")
+            pieces.append(f"@functools.cache\ndef make_inputs():\n{seeding}    return {MAKE_INPUTS}()\n")
         return "\n".join(pieces)
 
     def _is_computed(self, tensor: TensorFacts) -> bool:

@@ -3,6 +3,7 @@ data looks like. For workers only; sizes are small by then."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ TOLERANCE = 1e-4  # KernelBench's, absolute and relative
 INPUT_PASSES = "an input passes as the output"
 NO_EFFECT = 1e-9  # relative to the largest output
 MOST_WEIGHTS = 128
+EFFECT_SECONDS = 10.0
 
 Generator = tuple[str, tuple[Any, ...]]
 
@@ -82,6 +84,7 @@ def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
     if len(state) > MOST_WEIGHTS:
         raise ModuleRefusalError(f"{len(state)} parameters and buffers; expected at most {MOST_WEIGHTS}")
     warnings = [*_warn_of_changes(first), *_warn_of_lazy_answers(first, second), *_warn_of_repetition(first)]
+    warnings += _warn_of_equal_inputs(first, second)
     return Examination(inputs, constants, state, outputs, warnings)
 
 
@@ -170,16 +173,17 @@ def _describe_state(
 
 
 def _find_effects(instance: Instance) -> dict[str, bool]:
-    """Whether the outputs change with each float of the state, asked in float64: rounding is no effect."""
+    """Whether the outputs change with each float of the state, asked in float64: rounding is no effect. Those of large
+    modules for which there is no time are left out."""
     saved = _copy_state(instance)
     before = instance.arguments
     with default_float(torch.float64):
         instance.model.double()
         instance.arguments = _widen_structure(before)
         plain = _list_tensors(run_copies(instance))
-        effects = {
-            name: _has_effect(instance, name, plain) for name, tensor in saved.items() if tensor.is_floating_point()
-        }
+        floats = [name for name, tensor in saved.items() if tensor.is_floating_point()]
+        end = time.monotonic() + EFFECT_SECONDS
+        effects = {name: _has_effect(instance, name, plain) for name in floats if time.monotonic() < end}
     instance.arguments = before
     instance.model.to(next((tensor.dtype for tensor in saved.values() if tensor.is_floating_point()), torch.float32))
     with torch.no_grad():
@@ -240,6 +244,13 @@ def _warn_of_lazy_answers(first: Instance, second: Instance) -> Iterator[str]:
     for words, answer in answers:
         if all(_passes(x, y) for x, y in zip(answer, outputs, strict=True)):
             yield f"degenerate: {words}"
+
+
+def _warn_of_equal_inputs(first: Instance, second: Instance) -> Iterator[str]:
+    pairs = zip(_list_tensors(first.leaves), _list_tensors(second.leaves), strict=True)
+    equal = [number for number, (tensor, redrawn) in enumerate(pairs, 1) if _are_equal(tensor, redrawn)]
+    if equal:
+        yield f"degenerate: input {equal[0]} is the same for every seed"
 
 
 def _warn_of_repetition(instance: Instance) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -121,10 +121,10 @@ class AxisPlan:
 
 
 class SizeVariation:
-    """Moves one size after the other, and sees what follows."""
+    """Moves one size after the other, and sees what follows for the tensors of the problem: all but `unused` ones."""
 
-    def __init__(self, sampler: ModuleSampler, base: Sizes) -> None:
-        self._sampler, self._base = sampler, dict(base)
+    def __init__(self, sampler: ModuleSampler, base: Sizes, unused: Collection[str] = ()) -> None:
+        self._sampler, self._base, self._unused = sampler, dict(base), unused
         sample = sampler.sample(base)
         assert sample is not None
         self._sample: Sample = sample
@@ -181,15 +181,18 @@ class SizeVariation:
                 break
             sample = self._sampler.sample(self._set_sizes({name: varied}))
             if sample is not None and sample.form == self._sample.form:
-                points[varied] = sample.lengths
+                points[varied] = self._list_lengths(sample)
         return points
+
+    def _list_lengths(self, sample: Sample) -> dict[Axis, int]:
+        return {axis: length for axis, length in sample.lengths.items() if axis[0] not in self._unused}
 
     def _is_proportional(self, name: str, points: Mapping[int, Mapping[Axis, int]]) -> bool:
         """Whether every axis that it moves is a multiple of it: more points would say nothing new."""
         size = self._base[name]
         return all(
             length in (base, Fraction(base * varied, size))
-            for axis, base in self._sample.lengths.items()
+            for axis, base in self._list_lengths(self._sample).items()
             for varied, lengths in points.items()
             for length in [lengths[axis]]
         )
@@ -206,13 +209,14 @@ class SizeVariation:
     def _fit_axes(self, dims: set[str]) -> tuple[dict[Axis, AxisForm], set[Axis]]:
         axes: dict[Axis, AxisForm] = {}
         joint = self._sample_jointly(dims)
-        for axis, length in self._sample.lengths.items():
+        lengths_here = self._list_lengths(self._sample)
+        for axis, length in lengths_here.items():
             names = [name for name in self._base if name in dims and axis in self._list_moved(name)]
             points = {name: [(size, lengths[axis]) for size, lengths in self._points[name].items()] for name in names}
             form = fit_axis(Variation(length, points), self._base, [(sizes, lengths[axis]) for sizes, lengths in joint])
             if form is not None and all(map(self._moves_input, _list_entangled(form, names))):
                 axes[axis] = form
-        return axes, set(self._sample.lengths) - set(axes)
+        return axes, set(lengths_here) - set(axes)
 
     def _sample_jointly(self, dims: set[str]) -> list[tuple[Sizes, Mapping[Axis, int]]]:
         """All dims moved at once, to sizes at which each works alone."""
@@ -225,7 +229,7 @@ class SizeVariation:
             sizes = self._set_sizes(moved)
             sample = self._sampler.sample(sizes)
             if sample is not None and sample.form == self._sample.form:
-                samples.append((sizes, sample.lengths))
+                samples.append((sizes, self._list_lengths(sample)))
         return samples
 
     def _choose_fixed(self, unfit: set[Axis], dims: set[str]) -> str:
@@ -327,7 +331,4 @@ def _find_sound(sampler: ModuleSampler, plan: AxisPlan, sizes: Sizes, limits: Wo
 
 
 def agrees_with_plan(plan: AxisPlan, sample: Sample, sizes: Sizes) -> bool:
-    lengths = sample.lengths
-    return lengths.keys() == plan.axes.keys() and all(
-        evaluate_form(form, sizes) == lengths[axis] for axis, form in plan.axes.items()
-    )
+    return all(evaluate_form(form, sizes) == sample.lengths.get(axis) for axis, form in plan.axes.items())

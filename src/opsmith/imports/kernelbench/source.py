@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import copy
 import keyword
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ _PURE_CALLS = frozenset(
     ["int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum", "abs", "round", "pow"]
 )
 _LARGEST = 2**31 - 1
+_GENERATORS = ("torch.rand", "torch.randn")
+LEAST_LITERAL = 16  # smaller ones are rather channels of an image, or the side of a window
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,18 @@ class SizeConstant:
     place: tuple[int, int]  # line and column of its expression
 
 
+_GPU_DEVICE = re.compile(r"""(\bdevice\s*=\s*|\btorch\.device\(\s*|\.to\(\s*)(["'])cuda(?::\d+)?\2""")
+_DEVICE = "torch.get_default_device()"  # the processor, or meta where sizes are tried
+_GPU_METHOD = re.compile(r"\.cuda\(\s*\d*\s*\)")
+
+
 @dataclass(frozen=True)
 class ModuleSource:
     """A file that may be executed in a confined worker."""
 
     text: str
     tree: ast.Module
+    is_moved: bool = False  # from a GPU, which the file asks for, to the processor
 
     @cached_property
     def constants(self) -> tuple[SizeConstant, ...]:
@@ -81,12 +90,23 @@ class ModuleSource:
 
 
 def read_module(text: str) -> ModuleSource:
-    """A file's text. Raises CodeRefusalError."""
+    """A file's text, with tensors that it puts on a GPU where all others are. Raises CodeRefusalError."""
+    original = text
+    text = _GPU_METHOD.sub(f".to({_DEVICE})", _GPU_DEVICE.sub(rf"\1{_DEVICE}", text))
     try:
         tree = parse_foreign_code(text)
     except CodeRefusalError as error:
         raise CodeRefusalError(str(error).replace("no Python", "a syntax error")) from None
     tree.body = [statement for statement in tree.body if not _is_main_block(statement)]
+    try:
+        _check_tree(tree)
+    except (RecursionError, MemoryError):
+        raise CodeRefusalError("its expressions are nested too deeply") from None
+    return ModuleSource(text, tree, text != original)
+
+
+def _check_tree(tree: ast.Module) -> None:
+    """Raises CodeRefusalError."""
     for node in ast.walk(tree):
         _check_node(node)
     for statement in tree.body:
@@ -97,7 +117,6 @@ def read_module(text: str) -> ModuleSource:
         raise CodeRefusalError(f"no class {MODEL}")
     if MAKE_INPUTS not in functions:
         raise CodeRefusalError(f"no function {MAKE_INPUTS}")
-    return ModuleSource(text, tree)
 
 
 # -- what is refused
@@ -181,6 +200,28 @@ def _list_constants(tree: ast.Module) -> Iterator[SizeConstant]:
             yield from _list_assigned(statement.targets[0], statement.value)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             yield from _list_assigned(statement.target, statement.value)
+    literals = sorted(_list_literals(tree), key=lambda node: (node.lineno, node.col_offset))
+    for number, node in enumerate(literals, 1):
+        yield from _read_constant(f"size_{number}", node)
+
+
+def _list_literals(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Integers that `get_inputs` gives to torch's generators as they stand, and `get_init_inputs` returns."""
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef) and function.name in (MAKE_INPUTS, MAKE_ARGUMENTS):
+            for node in ast.walk(function):
+                values: list[ast.expr] = []
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in _GENERATORS:
+                    values = [entry for value in node.args for entry in _list_elements(value)]
+                elif isinstance(node, ast.Return) and function.name == MAKE_ARGUMENTS and node.value is not None:
+                    values = _list_elements(node.value)
+                for value in values:
+                    if isinstance(value, ast.Constant) and type(value.value) is int and value.value >= LEAST_LITERAL:
+                        yield value
+
+
+def _list_elements(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
 def _list_assigned(target: ast.expr, value: ast.expr) -> Iterator[SizeConstant]:
@@ -233,7 +274,7 @@ def _combine_numbers(operation: ast.operator, first: int, second: int) -> int | 
 
 
 class _Replacer(ast.NodeTransformer):
-    """Replaces expressions of the top level by their place."""
+    """Replaces expressions by their place."""
 
     def __init__(self, places: Mapping[tuple[int, int], ast.expr]) -> None:
         self._places = places
@@ -245,16 +286,19 @@ class _Replacer(ast.NodeTransformer):
                 return ast.copy_location(self._places[node.lineno, node.col_offset], node)
         return super().generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
-
 
 def _replace_places(tree: ast.Module, places: Mapping[tuple[int, int], ast.expr]) -> ast.Module:
-    body = [_Replacer(places).visit(copy.deepcopy(node)) if _is_assignment(node) else node for node in tree.body]
+    replacer = _Replacer(places)
+    body = [replacer.visit(copy.deepcopy(node)) if _holds_sizes(node, places) else node for node in tree.body]
     return ast.fix_missing_locations(ast.Module(body, []))
+
+
+def _holds_sizes(node: ast.stmt, places: Container[tuple[int, int]]) -> bool:
+    """Whether a statement of the top level is an assignment, or a function with a size among its literals."""
+    if isinstance(node, ast.FunctionDef) and node.name in (MAKE_INPUTS, MAKE_ARGUMENTS):
+        numbers = (inner for inner in ast.walk(node) if isinstance(inner, ast.Constant))
+        return any((number.lineno, number.col_offset) in places for number in numbers)
+    return _is_assignment(node)
 
 
 def _is_assignment(node: ast.stmt) -> bool:
@@ -284,5 +328,7 @@ def _write_statement(old: ast.stmt, new: ast.stmt, rows: Sequence[str]) -> str:
         target, _, value = text.partition(" = ")
         is_same = target.strip("()") == value.strip("()") or target.partition(":")[0] == value
         return "" if is_same else text
+    if new is not old:
+        return ast.unparse(new)
     decorators = [node.lineno for node in getattr(old, "decorator_list", [])]
     return "\n".join(rows[min([old.lineno, *decorators]) - 1 : old.end_lineno])
