@@ -35,7 +35,8 @@ PLAIN, EAGER, COMPILE = "plain", "eager", "compile"
 PARTNERS = (EAGER, COMPILE)
 
 _PACKAGES = Path(__file__).parents[2]  # where the process imports us from
-_FORK_S, _START_S = 120, 120.0  # of one fork; for importing torch from a cold disk
+_FORK_S, _COMPILE_S = 120, 60  # of one fork; of torch.compile in it
+_START_S = 120.0  # for importing torch from a cold disk
 _MEMORY = 16 << 30  # bytes of addresses, each process: torch and its compiler map more than they use
 _KEPT_MEMORY = {  # glibc gives nothing back: else each large output of torch costs its page faults anew
     "MALLOC_MMAP_MAX_": "0",
@@ -158,6 +159,7 @@ def _write_order(request: TorchRequest, build: Build, partners: Sequence[str]) -
         "seed": request.seed,
         "threads": build.threads,
         "seconds": _FORK_S,
+        "compile_seconds": _COMPILE_S,
     }
     files = {_ORDER: json.dumps(order).encode(), **{name: build.artefacts[name] for name in (DRIVER, PROGRAM)}}
     return CommandOrder(

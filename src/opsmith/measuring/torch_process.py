@@ -17,8 +17,8 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +50,7 @@ WARM_UPS = 2  # rounds before the first one that counts
 _LEAST_NS, _SLOWER = 1e6, 5  # as of the loop that times candidates
 _CLOSE = 0.05  # what compiled outputs may differ from eager ones, as a share of the largest entry
 _LONGEST_REASON = 300  # characters
+_AGAIN_S = 5  # from one alarm to the next
 
 
 class TorchOrder(NamedTuple):
@@ -63,6 +64,7 @@ class TorchOrder(NamedTuple):
     seed: int
     threads: int
     seconds: int  # of each fork
+    compile_seconds: int  # of torch.compile in it
 
 
 class TimedCallee(Protocol):
@@ -155,13 +157,33 @@ def _prepare_functions(
     reasons = {}
     if COMPILE in order.partners:
         try:
-            compiled = torch.compile(reference, fullgraph=True)
-            reasons[COMPILE] = _compare_outputs(expected, compiled(**arguments))
+            with _limit_seconds(order.compile_seconds, order.seconds):
+                compiled = torch.compile(reference, fullgraph=True)
+                reasons[COMPILE] = _compare_outputs(expected, compiled(**arguments))
             functions[COMPILE] = compiled
         except Exception as error:
-            reasons[COMPILE] = f"torch.compile: {_describe_error(error)}"
+            late = f"not compiled after {order.compile_seconds} s"
+            reasons[COMPILE] = f"torch.compile: {late if late in str(error) else _describe_error(error)}"
     reasons = {side: reason for side, reason in reasons.items() if reason}
     return {side: functions[side] for side in functions if side in order.partners and side not in reasons}, reasons
+
+
+@contextmanager
+def _limit_seconds(seconds: int, later: int) -> Iterator[None]:
+    """An alarm that raises TimeoutError in the block, again and again where that is caught; `later`: the seconds after
+    the block in which the process ends."""
+
+    def raise_timeout(number: int, frame: object) -> None:
+        signal.alarm(_AGAIN_S)
+        raise TimeoutError(f"not compiled after {seconds} s")
+
+    signal.signal(signal.SIGALRM, raise_timeout)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(later)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def _load_reference(problem: Problem, sizes: Mapping[str, int]) -> Callable[..., Any]:
@@ -238,9 +260,20 @@ def time_forks(order: TorchOrder) -> None:
     """A file `name_answer(number, place)` for each fork and shape set; forks come one after another."""
     if COMPILE in order.partners:
         _load_compiler()
+    partners = dict.fromkeys(order.shape_sets, order.partners)
     for number in range(order.processes):
         for place, name in enumerate(order.shape_sets):
-            _time_fork(order, name, number, name_answer(number, place))
+            file = name_answer(number, place)
+            _time_fork(order._replace(partners=partners[name]), name, number, file)
+            partners[name] = [partner for partner in partners[name] if partner not in _read_refused(file)]
+
+
+def _read_refused(file: str) -> Mapping[str, str]:
+    """The sides that have no figure: they would have none in another fork."""
+    with suppress(OSError, ValueError):
+        refused: Mapping[str, str] = json.loads(Path(file).read_text("utf-8")).get("reasons", {})
+        return refused
+    return {}
 
 
 def _load_compiler() -> None:
