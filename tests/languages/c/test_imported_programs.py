@@ -10,9 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from export.installs import link_packages, run_python
+from export.stores import RUN, Said, info, write_run
 from targets.native.programs import needs_compiler
 
+from languages.originals import replace_sizes
+from opsmith.export.torch_modules import export_torch_modules
 from opsmith.judging.pool import Pool
+from opsmith.problems.files.reading import read_problem
 from opsmith.records import Outcome, Task
 from opsmith.suites import load_tasks
 
@@ -31,7 +36,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             copy_source(FIXTURES / format_, program.stem, root / "sources" / format_)
         words = ["import", format_, str(root / "sources" / format_), "--out", str(root / format_), "--json"]
         command = [sys.executable, "-m", "opsmith", *words]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=root, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=root, check=False)
         for row in json.loads(result.stdout)["files"]:
             assert row["problem"], row
             files[Path(row["file"]).stem] = root / row["written"]
@@ -69,3 +74,28 @@ def test_a_program_that_writes_nothing_solves_none(pool: Pool, imported: dict[st
 
 def load_imported(path: Path) -> Task:
     return load_tasks([str(path)], "c", {})[0]
+
+
+def test_solved_imports_agree_with_their_modules_in_the_harness(
+    pool: Pool, imported: dict[str, Path], tmp_path: Path
+) -> None:
+    """As modules beside the imported files, whose constants are made as small as the largest set that is timed."""
+    programs = [path for path in PROGRAMS if path.parts[-3] == "kernelbench"]
+    tasks = {path: load_imported(imported[path.stem]) for path in programs}
+    said = {task.id: [Said(path.read_text("utf-8"), True)] for path, task in tasks.items()}
+    with write_run(tmp_path / "store", said, list(tasks.values()), info("c")) as store:
+        exported = export_torch_modules(store, RUN, tmp_path / "modules", pool)
+    assert set(exported.modules) == {path.stem for path in programs}
+    for path in programs:
+        for folder in (exported.folder, exported.folder / "reference"):
+            shrink_module(folder / f"{path.stem}.py", imported[path.stem])
+    packages = link_packages(tmp_path / "packages", "torch")
+    result = run_python(str(exported.folder / "harness.py"), "--json", cwd=exported.folder, packages=packages)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {row["name"]: row["message"] for row in rows} == {path.stem: "" for path in programs}, result.stderr
+
+
+def shrink_module(module: Path, file: Path) -> None:
+    """Both modules have the file's constants, and run in one namespace."""
+    problem = read_problem(file.read_text("utf-8"), file.stem).problem
+    module.write_text(replace_sizes(module.read_text("utf-8"), problem.bench["large"]), "utf-8")
