@@ -1,12 +1,15 @@
 """What a dry run says, by arithmetic of its own."""
 
+from pathlib import Path
+
 import pytest
 
 from opsmith.agents.prompt import compose_prompt
 from opsmith.errors import UsageError
 from opsmith.evaluation.catalogue import find_experiments
 from opsmith.evaluation.forecast import Forecast, forecast_run, forecast_runs, price_requests
-from opsmith.evaluation.plan import ExperimentOptions, plan_runs
+from opsmith.evaluation.plan import ExperimentOptions, load_run_tasks, plan_runs
+from opsmith.evaluation.reading import read_experiment
 from opsmith.models.price import price_reply
 from opsmith.records import Usage
 from opsmith.settings import Settings
@@ -109,3 +112,18 @@ def test_what_the_model_cannot_do_is_no_forecast(values: dict[str, object]) -> N
     settings = Settings(model="deepseek/deepseek-chat", **values)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="deepseek/deepseek-chat"):
         forecast_run("run", settings, load_tasks(TASKS))
+
+
+def test_arms_may_be_asked_in_another_language_with_options_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "languages.toml"
+    file.write_text(
+        f'title = "t"\nshows = "s"\nanalysis = "methods"\n[settings]\nsamples = 4\ntarget = "c"\n'
+        f'[[model]]\nname = "{GPT}"\n[[arm]]\nname = "default"\n'
+        '[[arm]]\nname = "fast-math"\ntarget_options = {flags = "-O3 -ffast-math"}\n'
+    )
+    planned = plan_runs(read_experiment(file), ExperimentOptions(tasks=("kernels/softmax", "index_0")))
+    tasks = [load_run_tasks(run.settings) for run in planned]
+    assert [[(task.id, task.target) for task in own] for own in tasks] == [[("softmax", "c"), ("index_0", "c")]] * 2
+    assert ["-ffast-math" in own[0].prompt_text for own in tasks] == [False, True]
+    longer = [forecast.first.input_tokens for forecast in forecast_runs(planned)]
+    assert longer[0] < longer[1], "the flags stand in the prompt"

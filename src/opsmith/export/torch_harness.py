@@ -61,10 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     settings = HarnessSettings(chosen.trials, chosen.seed, chosen.precision, chosen.device)
     names = chosen.names or sorted(path.stem for path in (chosen.folder / "reference").glob("*.py"))
-    results = [compare_modules(chosen.folder, name, settings) for name in names]
-    for result in results:
-        print(json.dumps(asdict(result)) if chosen.json else describe_result(result, settings.trials))
-    return 0 if results and all(not result.message for result in results) else 1
+    wrong = 0
+    for name in names:
+        result = compare_modules(chosen.folder, name, settings)
+        print(json.dumps(asdict(result)) if chosen.json else describe_result(result, settings.trials), flush=True)
+        wrong += bool(result.message)
+    return 0 if names and not wrong else 1
 
 
 def describe_result(result: HarnessResult, trials: int) -> str:

@@ -11,7 +11,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from opsmith.problems.constraints import list_following, parse_constraint
+from opsmith.problems.constraints import follow_constraints, list_following, parse_constraint
 from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, InputTensor, Problem
@@ -203,7 +203,9 @@ def _list_stated(problem: Problem) -> list[dict[str, int]]:
     """All shape sets that the problem states, the source's own first."""
     own = problem.source.sizes if problem.source is not None else {}
     sets = [own, {}, *problem.bench.values(), *problem.shapes.values()]
-    return [{**problem.base_sizes, **sizes} for sizes in sets]
+    stated = ({name: size for name, size in sizes.items() if name in problem.sizes} for sizes in sets)
+    chosen = ({**problem.base_sizes, **sizes} for sizes in stated)
+    return [follow_constraints(problem.constraints, sizes) or sizes for sizes in chosen]
 
 
 def _list_call(problem: Problem, names: Names, outputs: Sequence[str]) -> Iterator[str]:
