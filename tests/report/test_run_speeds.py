@@ -3,6 +3,7 @@
 import io
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from report.test_document import read
 from rich.console import Console
 
 from opsmith.measuring.claims import Claim
+from opsmith.measuring.record import SpeedReport, TimeUnit
 from opsmith.report.attempts import sample_view, task_view
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
@@ -49,6 +51,14 @@ def test_what_the_outer_clock_does_not_confirm_is_in_no_headline():
     assert summary.gain is not None
     assert round(summary.gain.value, 9) == 2.0
     assert (summary.said, summary.withheld) == (1, 1)
+
+
+def test_simulated_cycles_are_never_called_speed():
+    cycles = replace(make_report("p", "base", 1.0, 2.0, claim=None).measurement, unit=TimeUnit.CYCLES)
+    summary = summarise_speeds([StoredSpeed("t", None, SpeedReport(cycles, None))])
+    assert (
+        str(summary) == "the partner's simulated cycles are 2.000 times the program's, geometric mean of 1 measurements"
+    )
 
 
 def test_a_later_full_grade_stands_for_the_screen_before_it(measured):

@@ -50,6 +50,7 @@ class SpeedSummary:
     said: int  # ratios behind it
     withheld: int  # measurements of the full grade without such a ratio
     screened: int  # measurements of the screening grade, which are in no headline
+    unit: TimeUnit = TimeUnit.NS
 
     def __str__(self) -> str:
         """
@@ -60,7 +61,10 @@ class SpeedSummary:
         tail = "".join(f"; {count} {words}" for count, words in counts if count)
         if self.gain is None:
             return f"no ratio that may be published{tail}"
-        return f"{self.gain} times as fast as the partner, geometric mean of {self.said} measurements{tail}"
+        counted = f"geometric mean of {self.said} measurements{tail}"
+        if self.unit is TimeUnit.CYCLES:
+            return f"the partner's simulated cycles are {self.gain.value:.3f} times the program's, {counted}"
+        return f"{self.gain} times as fast as the partner, {counted}"
 
 
 def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
@@ -68,7 +72,9 @@ def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
     measured = [speed.report.measurement for speed in speeds]
     full = [measurement for measurement in measured if measurement.grade is MeasuringGrade.FULL]
     ratios = [ratio.precise for one in full if (ratio := one.ratio) is not None and ratio.claim is not Claim.IN_PROCESS]
-    return SpeedSummary(average_ratios(ratios), len(ratios), len(full) - len(ratios), len(measured) - len(full))
+    unit = measured[0].unit if measured else TimeUnit.NS  # a run has one target, whose programs have one
+    counts = (len(ratios), len(full) - len(ratios), len(measured) - len(full))
+    return SpeedSummary(average_ratios(ratios), *counts, unit)
 
 
 def summarise_runs(store: Store) -> dict[str, str]:
