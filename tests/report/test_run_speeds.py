@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from measured_run import REASON, SCREEN, make_report, write_run
 from report.test_document import read
 from rich.console import Console
+from speed_store import REASON, SCREEN, make_report, write_run
 
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.record import SpeedReport, TimeUnit

@@ -2,7 +2,7 @@
 
 import pytest
 from fastapi.testclient import TestClient
-from measured_run import write_run
+from speed_store import write_run
 
 from opsmith.store import Store
 from opsmith.ui.app import make_app
