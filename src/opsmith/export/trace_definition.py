@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from opsmith.errors import UsageError
 from opsmith.imports.flashinfer.data import DTYPES
@@ -95,11 +97,25 @@ class _Writer:
         problem = self._problem
         if not problem.reference:
             raise UsageError(f"{self._name}: its reference is no function of inputs and scalars")
-        if problem.global_code:
-            raise UsageError(f"{self._name}: its reference needs code that stands beside it")
-        free = {node.id for node in ast.walk(ast.parse(problem.reference)) if isinstance(node, ast.Name)}
-        if dims := sorted(free & problem.base_sizes.keys()):
-            raise UsageError(f"{self._name}: its reference names the dim {dims[0]}, which no argument of `run` is")
+        if dims := sorted(self._used_dims - self._readable_dims.keys()):
+            raise UsageError(f"{self._name}: its reference names the dim {dims[0]}, which no argument of `run` has")
+
+    @cached_property
+    def _used_dims(self) -> set[str]:
+        """What of the dims the problem's code names."""
+        trees = map(ast.parse, (self._problem.global_code, self._problem.reference))
+        names = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        return names & self._problem.base_sizes.keys()
+
+    @cached_property
+    def _readable_dims(self) -> dict[str, str]:
+        """Where the size of a dim can be read: an axis of an argument."""
+        axes = [
+            (str(dim), f"{tensor.name}.shape[{place}]")
+            for tensor in self._problem.tensors
+            for place, dim in enumerate(tensor.type.shape)
+        ]
+        return {name: place for name, place in reversed(axes) if name in self._problem.base_sizes}
 
     def write_definition(self) -> Definition:
         problem = self._problem
@@ -136,10 +152,19 @@ class _Writer:
         assert isinstance(last, ast.FunctionDef)
         arguments = [*(tensor.name for tensor in self._problem.tensors), *self._problem.scalars]
         is_alone = len(re.findall(rf"\b{last.name}\b", text)) == 1
+        if self._problem.global_code or self._used_dims:
+            return self._write_closed_reference(last.name, arguments)
         if is_alone and [argument.arg for argument in last.args.args] == arguments:
             return f"import torch\n\n\n{text.replace(f'def {last.name}(', 'def run(')}"
         call = ", ".join(f"{name}={name}" for name in arguments)
         return f"import torch\n\n\n{text}\n\ndef run({', '.join(arguments)}):\n    return {last.name}({call})\n"
+
+    def _write_closed_reference(self, name: str, arguments: Sequence[str]) -> str:
+        """With the code that stands beside the reference, and the dims that either names, inside `run`."""
+        sizes = "".join(f"{dim} = {self._readable_dims[dim]}\n" for dim in sorted(self._used_dims))
+        call = ", ".join(f"{argument}={argument}" for argument in arguments)
+        code = f"{sizes}\n{self._problem.global_code}\n\n{self._problem.reference}\nreturn {name}({call})\n"
+        return f"import torch\n\n\ndef run({', '.join(arguments)}):\n{textwrap.indent(code, '    ')}"
 
 
 def _write_part(dim: Dim, sign: int, name: str) -> str:

@@ -15,6 +15,7 @@ from export.stores import RUN, Said, info, write_run
 from targets.native.programs import needs_compiler
 
 from languages.originals import replace_sizes
+from opsmith.export.flashinfer import export_traces
 from opsmith.export.torch_modules import export_torch_modules
 from opsmith.judging.pool import Pool
 from opsmith.problems.files.reading import read_problem
@@ -24,6 +25,7 @@ from opsmith.suites import load_tasks
 pytestmark = needs_compiler
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
+RUNNER = Path(__file__).parent / "trace_runner.py"
 PROGRAMS = sorted(FIXTURES.glob("*/programs/*.c"))
 
 
@@ -93,6 +95,27 @@ def test_solved_imports_agree_with_their_modules_in_the_harness(
     result = run_python(str(exported.folder / "harness.py"), "--json", cwd=exported.folder, packages=packages)
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert {row["name"]: row["message"] for row in rows} == {path.stem: "" for path in programs}, result.stderr
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="torch's extension builder needs ninja")
+def test_solved_imports_are_solutions_for_flashinfer_trace_as_well(
+    pool: Pool, imported: dict[str, Path], tmp_path: Path
+) -> None:
+    """The modules' code stands in the definitions; two of the solutions are run, since each is built for seconds."""
+    programs = [path for path in PROGRAMS if path.parts[-3] == "kernelbench"]
+    tasks = {path: load_imported(imported[path.stem]) for path in programs}
+    said = {task.id: [Said(path.read_text("utf-8"), True)] for path, task in tasks.items()}
+    with write_run(tmp_path / "store", said, list(tasks.values()), info("c")) as store:
+        exported = export_traces(store, RUN, tmp_path / "traces", pool)
+    assert (len(exported.entries), dict(exported.without_form)) == (len(programs), {})
+    for path in exported.folder.glob("solutions/*/*"):
+        if not path.name.endswith(("batch_norm", "conv2d_bias_tanh_scale")):
+            shutil.rmtree(path)
+    packages = link_packages(tmp_path / "packages", "torch", "setuptools")
+    done = run_python(str(RUNNER), str(exported.folder), cwd=tmp_path, packages=packages)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len({row["name"] for row in rows}) == 2, done.stderr[-3000:]
+    assert [row for row in rows if row["error"] > 1e-3] == []
 
 
 def shrink_module(module: Path, file: Path) -> None:

@@ -208,7 +208,7 @@ def _write_ascii(name: str) -> str:
 
 def _list_arguments(problem: Problem) -> Sequence[str]:
     """Before the outputs."""
-    if problem.source is not None and problem.source.arguments:
+    if problem.source is not None and problem.source.format == "flashinfer" and problem.source.arguments:
         return problem.source.arguments
     return [*(tensor.name for tensor in problem.tensors), *problem.scalars]
 
