@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from opsmith.problems.constraints import follow_constraints, list_following
+from opsmith.problems.constraints import follow_constraints, list_following, satisfies_all
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import DEFAULT_SIZES, Problem
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
@@ -148,9 +148,14 @@ def _list_stated(problem: Problem) -> list[Sizes]:
 
 def _is_affordable(problem: Problem, sizes: Sizes, most_numbers: int) -> bool:
     whole = {**problem.base_sizes, **sizes}
-    if not has_whole_dims(problem, whole):
+    if not has_whole_dims(problem, whole) or not satisfies_all(problem.constraints, whole):
         return False
-    return problem.count_numbers(whole) <= most_numbers and problem.count_points(whole) <= MOST_POINTS
+    return problem.count_numbers(whole) <= most_numbers and _count_points(problem, whole) <= MOST_POINTS
+
+
+def _count_points(problem: Problem, sizes: Sizes) -> int:
+    """What a loop nest over all symbols would visit; one that follows from others is no loop beside theirs."""
+    return problem.count_points({**sizes, **dict.fromkeys(list_following(problem.constraints), 1)})
 
 
 def _is_equal(sizes: Sizes, stated: Sizes) -> bool:

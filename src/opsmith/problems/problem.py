@@ -10,11 +10,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from opsmith.problems.constraints import list_following
 from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
-from opsmith.problems.provenance import Provenance
+
+if TYPE_CHECKING:
+    from opsmith.problems.provenance import Provenance
 
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
 
@@ -139,9 +141,8 @@ class Problem:
         return sum(math.prod(type_.shape_at(sizes)) for type_ in self.types)
 
     def count_points(self, sizes: Mapping[str, int]) -> int:
-        """What a loop nest over all symbols would visit; one that follows from others is no loop beside theirs."""
-        following = list_following(self.constraints)
-        return math.prod(sizes[name] for name in self.symbols if name not in following)
+        """What a loop nest over all symbols would visit."""
+        return math.prod(sizes[name] for name in self.symbols)
 
     @property
     def has_narrow_floats(self) -> bool:
