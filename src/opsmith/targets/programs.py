@@ -97,7 +97,7 @@ class TorchModule:
 
 
 @dataclass(frozen=True)
-class Move:
+class TuningMove:
     """One rewriting of a program that keeps what it computes."""
 
     name: str  # a word that stays what it is: unroll

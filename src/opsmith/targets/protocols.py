@@ -19,7 +19,7 @@ from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.programs import Advice, Build, Dataflow, Move, Solved, TorchModule, Traits
+from opsmith.targets.programs import Advice, Build, Dataflow, Solved, TorchModule, Traits, TuningMove
 from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
@@ -342,11 +342,11 @@ class Tuned(Protocol):
 class Tuner(Protocol):
     """Reads and writes texts of programs only. Equal texts give equal answers."""
 
-    def list_moves(self, source: str) -> Sequence[Move]:
+    def list_moves(self, source: str) -> Sequence[TuningMove]:
         """All rewritings that apply, in the order of the program; none for a text that is no program."""
         ...
 
-    def apply_move(self, source: str, move: Move) -> str | None:
+    def apply_move(self, source: str, move: TuningMove) -> str | None:
         """The program after a move of `list_moves`; None: it does not apply after all."""
         ...
 
