@@ -22,7 +22,7 @@ from opsmith.models import ChatModel
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
-from opsmith.settings import Optimisation, Settings
+from opsmith.settings import Analysis, Generation, Optimisation, Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
@@ -32,7 +32,11 @@ _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
     *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured"),
 }
-_UNOPTIMISED = Optimisation().model_dump(mode="json")
+_UNOPTIMISED = {
+    name: default
+    for group in (Optimisation(), Analysis(), Generation())
+    for name, default in group.model_dump(mode="json").items()
+}
 # settings that came later: as they are here, runs keep the names that they had without
 _SINCE: Mapping[str, Any] = {
     "completions": 1,
