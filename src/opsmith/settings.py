@@ -72,6 +72,7 @@ class Measuring(_Group):
     """What is measured of the programs that are kept. It has no say in which they are."""
 
     measure: Literal["none", "screen", "full"] = "none"  # beside the task's own program, at each round's end
+    max_measured: float | None = Field(default=None, gt=0)  # s of measuring; the run stops cleanly after that
 
 
 class Optimisation(_Group):
@@ -84,12 +85,6 @@ class Optimisation(_Group):
     fixes: int = Field(default=1, ge=0)  # turns in which a wrong program goes back with its findings
     refine: bool = True  # False: every attempt starts from the program that the task was solved with
     plateau: int = Field(default=2, ge=1)  # rounds without a gain beyond the noise, after which a task is left alone
-    max_measured: float | None = Field(default=None, gt=0)  # s of measuring; the run stops cleanly after that
-
-
-class Analysis(_Group):
-    """Who says what would make a right program better, and what of the program is shown to it."""
-
     analyst: str | None = None  # the model that suggests; None: that of `model`, "none": nobody suggests
     profiles: tuple[str, ...] = ("auto",)  # what the analyst is shown: auto, none, or names
     profile_command: str | None = None  # of the user's own, whose text and pictures are shown to the analyst
@@ -139,7 +134,6 @@ class Settings(_Group):
     spending: Spending = Spending()
     measuring: Measuring = Measuring()
     optimisation: Optimisation = Optimisation()
-    analysis: Analysis = Analysis()
     generation: Generation = Generation()
     place: Place = Place()
     trust: Trust = Trust()
@@ -178,7 +172,6 @@ GROUPS: Mapping[str, type[_Group]] = {
     "spending": Spending,
     "measuring": Measuring,
     "optimisation": Optimisation,
-    "analysis": Analysis,
     "generation": Generation,
     "place": Place,
     "trust": Trust,

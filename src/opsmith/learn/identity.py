@@ -22,7 +22,7 @@ from opsmith.models import ChatModel
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
-from opsmith.settings import Analysis, Generation, Optimisation, Settings
+from opsmith.settings import Generation, Optimisation, Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
@@ -33,9 +33,7 @@ _NO_SAY = {
     *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured"),
 }
 _UNOPTIMISED = {
-    name: default
-    for group in (Optimisation(), Analysis(), Generation())
-    for name, default in group.model_dump(mode="json").items()
+    name: default for group in (Optimisation(), Generation()) for name, default in group.model_dump(mode="json").items()
 }
 # settings that came later: as they are here, runs keep the names that they had without
 _SINCE: Mapping[str, Any] = {
@@ -103,6 +101,8 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
         del data["target_options"]
     if data["measure"] == "none":
         del data["measure"]
+    if data["max_measured"] is None:
+        del data["max_measured"]
     for name, default in _UNOPTIMISED.items():
         if data[name] == default or not settings.optimisation.optimise:
             del data[name]
