@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from opsmith.errors import OpsmithError
 from opsmith.measuring.record import SpeedReport
 from opsmith.records import ProfileReport, Task
 
-TEXT, PICTURE = "text/plain", "image/png"
+TEXT: Final = "text/plain"
+PICTURE: Final = "image/png"
 LONGEST_TEXT = 8000  # characters of one report: an agent reads several
 
 
