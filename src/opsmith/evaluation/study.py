@@ -134,10 +134,11 @@ def read_study(
 def _observe_run(store: Store, performed: PerformedRun, arm: Arm, first: bool = False) -> ObservedRun:
     run = performed.result.run
     tallies = store.read_tallies(run, 0 if first else None)
+    functional = {info.number for info, _ in store.read_rounds(run) if info.phase == FUNCTIONAL}
     tokens = {
         number: tokens_by_task
         for number, tokens_by_task in prompt_tokens_by_round(store, run).items()
-        if not first or number == 0
+        if number in functional and (not first or number == 0)
     }
     usage = usage_by_round(store, run).get(0, Usage()) if first else performed.result.usage
     info = store.read_info(run)
