@@ -242,10 +242,21 @@ class Experience:
     success_rate: float  # in (0, 1]: right samples / samples, at the best temperature of the round that solved it
     round: int  # -1: imported, not earned
     origin: str = ""  # run id, or "import"
+    gain: float | None = field(default=None, metadata={"left_out": None})  # over the program it began from, where known
 
     def __post_init__(self) -> None:
         if not 0.0 < self.success_rate <= 1.0:
             raise ValueError(f"Experience {self.task.id}: success rate {self.success_rate} is not in (0, 1]")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One change that is expected to make a right program better, in an analyst's words."""
+
+    what: str
+    where: str = ""
+    why: str = ""
+    effect: str = ""  # that is expected
 
 
 def to_json(record: Any) -> Any:

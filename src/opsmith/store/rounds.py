@@ -12,7 +12,7 @@ from opsmith.records import Outcome
 from opsmith.store import schema
 from opsmith.store.reading import Reading
 from opsmith.store.requests import is_proposed
-from opsmith.store.rows import RoundInfo
+from opsmith.store.rows import FUNCTIONAL, RoundInfo
 from opsmith.store.schema import failure, request, text, verdict
 
 
@@ -88,7 +88,8 @@ class RoundQueries(Reading):
 
 def _round_info(row: Row[Any]) -> RoundInfo:
     demonstrations = tuple((task, source) for task, source in json.loads(row.demonstrations))
-    return RoundInfo(row.number, row.cycle, row.level, demonstrations, _read_names(row.attempted) or (), row.planned)
+    attempted, phase = _read_names(row.attempted) or (), row.phase or FUNCTIONAL
+    return RoundInfo(row.number, row.cycle, row.level, demonstrations, attempted, row.planned, phase)
 
 
 def _read_names(text_of_list: str | None) -> tuple[str, ...] | None:

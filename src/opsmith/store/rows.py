@@ -10,7 +10,17 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opsmith.models import Message, Reply, Request
-from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, content_hash, dumps, to_json
+from opsmith.records import (
+    Boundary,
+    Candidate,
+    Experience,
+    Suggestion,
+    Task,
+    Verdict,
+    content_hash,
+    dumps,
+    to_json,
+)
 from opsmith.store import schema
 from opsmith.store.database import Row
 
@@ -20,6 +30,8 @@ NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model ha
 Wish = Literal["pause", "resume"]
 Phase = Literal["functional", "optimisation"]
 FUNCTIONAL: Phase = "functional"  # until a candidate is right
+OPTIMISATION: Phase = "optimisation"  # from a right one
+ANALYST = "analyst"
 
 
 @dataclass(frozen=True)
@@ -82,6 +94,7 @@ class RoundInfo:
     demonstrations: tuple[tuple[str, str], ...]  # (task, hash of the program), all that any of its prompts shows
     attempted: tuple[str, ...]
     planned: int  # samples
+    phase: Phase = FUNCTIONAL
 
 
 @dataclass(frozen=True)
@@ -152,7 +165,8 @@ def session_row(run: str, settings: Mapping[str, Any], versions: Mapping[str, An
 def round_row(run: str, info: RoundInfo) -> Row:
     lists = {"demonstrations": dumps(info.demonstrations), "attempted": dumps(info.attempted)}
     place = {"run": run, "number": info.number, "cycle": info.cycle, "level": info.level}
-    return schema.round_, {**place, **lists, "planned": info.planned, "at": time.time()}
+    phase = None if info.phase == FUNCTIONAL else info.phase
+    return schema.round_, {**place, **lists, "planned": info.planned, "phase": phase, "at": time.time()}
 
 
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
@@ -176,6 +190,12 @@ def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply:
         (schema.request, {**names, **place, **limits, "phase": phase}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
+
+
+def suggestion_rows(key: SampleKey, suggestion: Suggestion) -> list[Row]:
+    """What was suggested to a sample."""
+    body = text_row(dumps(suggestion))
+    return [body, (schema.suggestion, _sample_columns(key, body=body[1]["hash"], at=time.time()))]
 
 
 def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Row:
@@ -224,6 +244,7 @@ def experience_rows(run: str, experience: Experience, sample: str | None, contam
     earned = {"round": experience.round, "success_rate": experience.success_rate, "origin": experience.origin}
     source = content_hash(experience.source)
     row = {"run": run, **task, **earned, "source": source, "sample": sample, "contaminated": contaminated}
+    row["gain"] = experience.gain
     return [text_row(experience.source), text_row(task_body(experience.task)), (schema.experience, row)]
 
 
