@@ -17,6 +17,7 @@ from opsmith.results.counting import Count, count_all, count_best, deciding_tall
 from opsmith.results.result import RunResult
 from opsmith.store import Store
 from opsmith.store.queries import Tally
+from opsmith.store.rows import FUNCTIONAL
 from opsmith.store.spending import prompt_tokens_by_round, usage_by_round
 
 ALL = "all"  # the whole suite, beside its groups
