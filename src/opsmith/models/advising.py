@@ -16,7 +16,7 @@ from opsmith.targets.programs import Advice
 from opsmith.targets.protocols import Tuner
 
 LEAST_GAIN = 1.02  # of an attempt that has helped
-NOTHING_LEFT = "I know nothing more to try with this program."
+NOTHING_LEFT = '{"nothing": "all that I know is tried"}'  # read as no suggestion, which a sentence would not be
 _SHARPNESS = 2.0  # how much more often at temperature 1 a larger gain is chosen: gains to this power
 
 
@@ -27,7 +27,7 @@ class Adviser:
         self._tuner = tuner
 
     def write_suggestion(self, prompt: AnalysisPrompt, temperature: float, rng: random.Random) -> str:
-        """One suggestion as the prompt asks for it, or a sentence that says there is none."""
+        """One suggestion as the prompt asks for it, or that there is none."""
         profiles = {report.kind: report.body for report in prompt.profiles}
         failed = _list_failed(prompt.attempts)
         choices = [
@@ -37,29 +37,29 @@ class Adviser:
         ]
         if not choices:
             return NOTHING_LEFT
-        advice, suggestion = _draw_choice(choices, temperature, rng)
+        suggestion = _draw_choice(choices, temperature, rng)
         fields = {name: getattr(suggestion, name) for name in ("what", "where", "why", "effect")}
         text: str = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=2**20, default_style='"')
         return text
 
 
-def _draw_choice(
-    choices: Sequence[tuple[Advice, Suggestion]], temperature: float, rng: random.Random
-) -> tuple[Advice, Suggestion]:
+def _draw_choice(choices: Sequence[tuple[Advice, Suggestion]], temperature: float, rng: random.Random) -> Suggestion:
     """At temperature 0 the first of those with the largest gain."""
     largest = max(advice.gain for advice, _ in choices)
     if temperature <= 0:
-        return next(choice for choice in choices if choice[0].gain == largest)
+        return next(suggestion for advice, suggestion in choices if advice.gain == largest)
     power = _SHARPNESS / temperature
     weights = [math.exp(power * math.log(advice.gain / largest)) for advice, _ in choices]
-    return rng.choices(choices, weights)[0]
+    return rng.choices(choices, weights)[0][1]
 
 
 def _word_advice(advice: Advice, source: str) -> Suggestion:
     names = ", then ".join(advice.moves)
     parameters = "".join(f", {name} {value}" for name, value in advice.parameters.items())
     place = f"line {advice.line}: `{read_line(source, advice.line)}`" if advice.line else EVERYWHERE
-    return Suggestion(f"{names}{parameters}: {advice.what}", place, advice.why, f"about {advice.gain:.1f} times as fast")
+    return Suggestion(
+        f"{names}{parameters}: {advice.what}", place, advice.why, f"about {advice.gain:.1f} times as fast"
+    )
 
 
 def _list_failed(attempts: Sequence[EarlierAttempt]) -> set[tuple[str, str]]:

@@ -34,7 +34,9 @@ class Rewriter:
         """Rewritten programs, what is to be answered first; later turns take back what the first one did."""
         if suggestion is not None:
             if is_first:
-                yield from self._vary_program(self._follow_words(source, suggestion, temperature, rng), temperature, rng)
+                yield from self._vary_program(
+                    self._follow_words(source, suggestion, temperature, rng), temperature, rng
+                )
             yield from self._follow_first(source, suggestion)
         for _ in range(_MOST_DRAWS):
             yield from self._vary_program(self._apply_drawn(source, rng), temperature, rng)
@@ -61,14 +63,12 @@ class Rewriter:
         if names and (program := self._apply_named(source, names[0], suggestion, None)) is not None:
             yield program
 
-    def _follow_words(
-        self, source: str, suggestion: Suggestion, temperature: float, rng: random.Random
-    ) -> str | None:
+    def _follow_words(self, source: str, suggestion: Suggestion, temperature: float, rng: random.Random) -> str | None:
         """The program after the moves that the words name, in their order; None: they name none that applies."""
         program, followed = source, set[str]()
         draws = rng if rng.random() < _OTHER_PARAMETERS * temperature else None
         for _ in range(_MOST_STEPS):
-            names = [name for name in _order_names(suggestion.what, self._tuner.list_moves(program))]
+            names = _order_names(suggestion.what, self._tuner.list_moves(program))
             name = next((name for name in names if name not in followed), None)
             if name is None:
                 break
@@ -87,25 +87,23 @@ class Rewriter:
     def _apply_everywhere(
         self, source: str, name: str, suggestion: Suggestion, rng: random.Random | None
     ) -> str | None:
-        """Each place once, known by what stands in its line, since lines move."""
-        program, places = source, set[tuple[str, int]]()
-        for _ in range(_MOST_STEPS):
-            named = [move for move in self._tuner.list_moves(program) if move.name == name]
-            fresh = [move for move in named if _name_place(program, move, named) not in places]
-            if not fresh:
-                break
-            move = _choose_move([move for move in fresh if move.line == fresh[0].line], program, suggestion, rng)
-            assert move is not None
-            places.add(_name_place(program, move, named))
-            program = self._tuner.apply_move(program, move) or program
+        """Each place once, the last one first: what is above it stays what it is."""
+        program = source
+        for place in reversed(list(self._list_places(source, name))):
+            moves = self._list_places(program, name).get(place, [])
+            move = _choose_move(moves, program, suggestion, rng)
+            program = (self._tuner.apply_move(program, move) if move is not None else None) or program
         return program if program != source else None
 
-
-def _name_place(source: str, move: TuningMove, named: Sequence[TuningMove]) -> tuple[str, int]:
-    """The text of its line, and which of the lines of that text it is."""
-    text = read_line(source, move.line)
-    lines = sorted({other.line for other in named if read_line(source, other.line) == text})
-    return text, lines.index(move.line)
+    def _list_places(self, source: str, name: str) -> dict[tuple[str, int], list[TuningMove]]:
+        """The moves of a name by the text of their line, and which of the lines of that text it is."""
+        places: dict[tuple[str, int], list[TuningMove]] = {}
+        named = [move for move in self._tuner.list_moves(source) if move.name == name]
+        for line in sorted({move.line for move in named})[:_MOST_STEPS]:
+            text = read_line(source, line)
+            number = sum(other == text for other, _ in places)
+            places[text, number] = [move for move in named if move.line == line]
+        return places
 
 
 def _order_names(words: str, moves: Sequence[TuningMove]) -> list[str]:

@@ -162,7 +162,9 @@ def _make_tuning(order: Order) -> ChatModel:
     role = order.settings.provider.model
     _refuse_base_url(order.settings.provider)
     if order.target is None:
-        raise UsageError(f"model {role!r}: given no target; expected the language to rewrite; try: get_model(s, target)")
+        raise UsageError(
+            f"model {role!r}: given no target; expected the language to rewrite; try: get_model(s, target)"
+        )
     return TuningModel(order.target, role, order.settings.place.workers)
 
 
