@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum, StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 FOR_PEOPLE = "not for models: "  # begins a warning that prompts and other machine-readable answers leave out
 SCHEMA = 1  # version of the JSON forms below
@@ -257,6 +257,15 @@ class Suggestion:
     where: str = ""
     why: str = ""
     effect: str = ""  # that is expected
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """What a profiler says of a program."""
+
+    kind: str  # the profiler's name
+    media: Literal["text/plain", "image/png"]
+    body: str  # the text, or the picture in base64
 
 
 def to_json(record: Any) -> Any:
