@@ -18,6 +18,7 @@ from opsmith.models.keys import read_key, redact_secrets
 from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import Endpoint
+from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
 from opsmith.targets import Target
 
@@ -168,6 +169,13 @@ def _make_tuning(order: Order) -> ChatModel:
     return TuningModel(order.target, role, order.settings.place.workers)
 
 
+def _make_swarm(order: Order) -> ChatModel:
+    from opsmith.models.swarm import SwarmModel  # noqa: PLC0415 - the other models do without it
+
+    members = list_members(order.settings.provider.model)
+    return SwarmModel([get_model(order.settings.replace(model=name), order.target, order.retry) for name in members])
+
+
 def _make_replay(order: Order) -> ChatModel:
     from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
 
@@ -262,5 +270,6 @@ FAMILIES: dict[str, Family] = {
         ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
     ),
+    PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
     "replay:": Family("FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True),
 }

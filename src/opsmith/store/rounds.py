@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, case, func, select
+from sqlalchemy import Row, case, func, select, true
 
 from opsmith.records import Outcome
 from opsmith.store import schema
@@ -54,11 +54,12 @@ class RoundQueries(Reading):
         return {row.id for row in self.fetch_rows(query.where(is_proposed(run, number), verdict.c.final))}
 
     def read_tallies(self, run: str, number: int | None = None) -> list[Tally]:
-        """Right and judged samples of a round, or of all, by round, task and temperature."""
+        """Right and judged samples of a round, or of all functional ones, by round, task and temperature."""
         right = func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
         place = (request.c.round, request.c.task, request.c.temperature)
         query = select(*place, right, func.count().label("judged")).join(verdict, verdict.c.sample == request.c.id)
-        query = query.where(is_proposed(run, number), verdict.c.final).group_by(*place).order_by(*place)
+        counted = is_proposed(run, number) & (true() if number is not None else self.is_functional(run))
+        query = query.where(counted, verdict.c.final).group_by(*place).order_by(*place)
         return [Tally(r.round, r.task, r.temperature, r.right, r.judged) for r in self.fetch_rows(query)]
 
     def read_answers(self, run: str, number: int) -> list[Answer]:
