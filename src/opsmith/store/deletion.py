@@ -23,6 +23,7 @@ from opsmith.store.schema import (
     profile,
     request,
     reverdict,
+    suggestion,
     task,
     text,
     verdict,
@@ -31,7 +32,7 @@ from opsmith.store.schema import (
 _REFERENCES = ("from_run", "budget_from", "tokens_from")  # settings that name another run, or the beginning of it
 _NAMING = (  # columns that hold the hash of a text
     *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body),
-    *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body),
+    *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body, suggestion.c.body),
     *(verdict.c.build, reverdict.c.build),
 )
 

@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 from opsmith.models import Message, Reply, Request
 from opsmith.models.pictures import Picture
-from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, content_hash, dumps, to_json
+from opsmith.records import (
+    Boundary,
+    Candidate,
+    Experience,
+    Suggestion,
+    Task,
+    Verdict,
+    content_hash,
+    dumps,
+    to_json,
+)
 from opsmith.store import schema
 from opsmith.store.database import Row
 
@@ -21,6 +31,8 @@ NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model ha
 Wish = Literal["pause", "resume"]
 Phase = Literal["functional", "optimisation"]
 FUNCTIONAL: Phase = "functional"  # until a candidate is right
+OPTIMISATION: Phase = "optimisation"  # from a right one
+ANALYST = "analyst"
 
 
 @dataclass(frozen=True)
@@ -83,6 +95,7 @@ class RoundInfo:
     demonstrations: tuple[tuple[str, str], ...]  # (task, hash of the program), all that any of its prompts shows
     attempted: tuple[str, ...]
     planned: int  # samples
+    phase: Phase = FUNCTIONAL
 
 
 @dataclass(frozen=True)
@@ -172,7 +185,8 @@ def session_row(run: str, settings: Mapping[str, Any], versions: Mapping[str, An
 def round_row(run: str, info: RoundInfo) -> Row:
     lists = {"demonstrations": dumps(info.demonstrations), "attempted": dumps(info.attempted)}
     place = {"run": run, "number": info.number, "cycle": info.cycle, "level": info.level}
-    return schema.round_, {**place, **lists, "planned": info.planned, "at": time.time()}
+    phase = None if info.phase == FUNCTIONAL else info.phase
+    return schema.round_, {**place, **lists, "planned": info.planned, "phase": phase, "at": time.time()}
 
 
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
@@ -215,6 +229,12 @@ def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply:
         (schema.request, {**names, **place, **limits, "phase": phase}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
+
+
+def suggestion_rows(key: SampleKey, suggestion: Suggestion) -> list[Row]:
+    """What was suggested to a sample."""
+    body = text_row(dumps(suggestion))
+    return [body, (schema.suggestion, _sample_columns(key, body=body[1]["hash"], at=time.time()))]
 
 
 def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Row:
@@ -263,6 +283,7 @@ def experience_rows(run: str, experience: Experience, sample: str | None, contam
     earned = {"round": experience.round, "success_rate": experience.success_rate, "origin": experience.origin}
     source = content_hash(experience.source)
     row = {"run": run, **task, **earned, "source": source, "sample": sample, "contaminated": contaminated}
+    row["gain"] = experience.gain
     return [text_row(experience.source), text_row(task_body(experience.task)), (schema.experience, row)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from opsmith.records import Diagnostic, Task
@@ -94,3 +94,25 @@ class TorchModule:
     name: str  # of both files, without their suffix
     text: str  # that which defines `ModelNew`: the program with host code around it
     reference: str  # that which defines `Model`, `get_inputs` and `get_init_inputs`
+
+
+@dataclass(frozen=True)
+class TuningMove:
+    """One rewriting of a program that keeps what it computes."""
+
+    name: str  # a word that stays what it is: unroll
+    line: int  # of the program, from 1: where it is applied
+    description: str  # what it does there, in words
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a target's own rules would do to a program next."""
+
+    moves: tuple[str, ...]  # names of moves, in the order in which they are applied
+    line: int  # of the program, from 1; 0: everywhere
+    gain: float  # by how much it is expected to be faster, a guess
+    what: str  # the moves in words
+    why: str
+    parameters: Mapping[str, int] = field(default_factory=dict)

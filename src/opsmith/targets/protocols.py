@@ -19,7 +19,7 @@ from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.programs import Build, Dataflow, Solved, TorchModule, Traits
+from opsmith.targets.programs import Advice, Build, Dataflow, Solved, TorchModule, Traits, TuningMove
 from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
@@ -63,6 +63,20 @@ class Target(Protocol):
 
         A fault that only some of them bring to light is given in their place; raises TaskFault for one of the trial.
         """
+        ...
+
+
+@runtime_checkable
+class Improvable(Protocol):
+    """Right programs can be made better: what the agents of an optimisation round are told of the language."""
+
+    def describe_platform(self) -> str:
+        """For the analyst: what programs run on, what usually helps there, and what cannot be changed."""
+        ...
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        """The static text that opens the generator's prompt: the language's rules, what makes programs better, and,
+        with `has_example`, one program with a suggestion and the program that came of it."""
         ...
 
 
@@ -327,6 +341,31 @@ class Searched(Protocol):
 
     def enumerate_programs(self, task: Task) -> Iterator[str]:
         """Well-typed programs for a task, each once, the best first; the same on every call. It may end."""
+        ...
+
+
+@runtime_checkable
+class Tuned(Protocol):
+    """Programs can be rewritten without a model: `opsmith optimise --model tuner`."""
+
+    def make_tuner(self) -> Tuner:
+        """Raises UsageError where what it needs is not installed."""
+        ...
+
+
+class Tuner(Protocol):
+    """Reads and writes texts of programs only. Equal texts give equal answers."""
+
+    def list_moves(self, source: str) -> Sequence[TuningMove]:
+        """All rewritings that apply, in the order of the program; none for a text that is no program."""
+        ...
+
+    def apply_move(self, source: str, move: TuningMove) -> str | None:
+        """The program after a move of `list_moves`; None: it does not apply after all."""
+        ...
+
+    def list_advice(self, source: str, profiles: Mapping[str, str]) -> Sequence[Advice]:
+        """What is worth trying, the largest expected gain first. `profiles`: texts by the profiler's name."""
         ...
 
 
