@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum, StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 FOR_PEOPLE = "not for models: "  # begins a warning that prompts and other machine-readable answers leave out
 SCHEMA = 1  # version of the JSON forms below
@@ -242,10 +242,30 @@ class Experience:
     success_rate: float  # in (0, 1]: right samples / samples, at the best temperature of the round that solved it
     round: int  # -1: imported, not earned
     origin: str = ""  # run id, or "import"
+    gain: float | None = field(default=None, metadata={"left_out": None})  # over the program it began from, where known
 
     def __post_init__(self) -> None:
         if not 0.0 < self.success_rate <= 1.0:
             raise ValueError(f"Experience {self.task.id}: success rate {self.success_rate} is not in (0, 1]")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One change that is expected to make a right program better, in an analyst's words."""
+
+    what: str
+    where: str = ""
+    why: str = ""
+    effect: str = ""  # that is expected
+
+
+@dataclass(frozen=True)
+class ProfileReport:
+    """What a profiler says of a program."""
+
+    kind: str  # the profiler's name
+    media: Literal["text/plain", "image/png"]
+    body: str  # the text, or the picture in base64
 
 
 def to_json(record: Any) -> Any:

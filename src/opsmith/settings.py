@@ -72,6 +72,35 @@ class Measuring(_Group):
     """What is measured of the programs that are kept. It has no say in which they are."""
 
     measure: Literal["none", "screen", "full"] = "none"  # beside the task's own program, at each round's end
+    max_measured: float | None = Field(default=None, gt=0)  # s of measuring; the run stops cleanly after that
+
+
+class Optimisation(_Group):
+    """How right programs are made better, in rounds after those that solve tasks. All of it has a say in the result."""
+
+    optimise: int = Field(default=0, ge=0)  # rounds at most; 0: no program is made better than right
+    objective: Literal["time", "cycles", "on_chip_bytes", "off_chip_bytes", "front"] = "time"
+    beam: int = Field(default=1, ge=1)  # programs of a task that a round starts from
+    attempts: int = Field(default=4, ge=1)  # samples of a round for each of them
+    fixes: int = Field(default=1, ge=0)  # turns in which a wrong program goes back with its findings
+    refine: bool = True  # False: every attempt starts from the program that the task was solved with
+    plateau: int = Field(default=2, ge=1)  # rounds without a gain beyond the noise, after which a task is left alone
+    analyst: str | None = None  # the model that suggests; None: that of `model`, "none": nobody suggests
+    profiles: tuple[str, ...] = ("auto",)  # what the analyst is shown: auto, none, or names
+    profile_command: str | None = None  # of the user's own, whose text and pictures are shown to the analyst
+
+
+class Generation(_Group):
+    """What a model is shown that makes a right program better, and what it may not write."""
+
+    memory: int = Field(default=2, ge=0)  # changes to other tasks' programs that a prompt shows, with what they gained
+    memory_from: tuple[str, ...] = ()  # runs whose changes are remembered too
+    example_pair: bool = True  # show the language's own example of a slow and a fast program
+    reference: str | None = None  # a target, run or library whose program for the same problem is shown
+    instructions: str | None = None  # a file, or a folder of files by round
+    sources: tuple[str, ...] = ()  # files that the generator is shown
+    deny: tuple[str, ...] = ()  # regular expressions that no program may match
+    allow: tuple[str, ...] = ()  # regular expressions within whose matches it may
 
 
 class Place(_Group):
@@ -104,6 +133,8 @@ class Settings(_Group):
     method: Method = Method()
     spending: Spending = Spending()
     measuring: Measuring = Measuring()
+    optimisation: Optimisation = Optimisation()
+    generation: Generation = Generation()
     place: Place = Place()
     trust: Trust = Trust()
 
@@ -140,6 +171,8 @@ GROUPS: Mapping[str, type[_Group]] = {
     "method": Method,
     "spending": Spending,
     "measuring": Measuring,
+    "optimisation": Optimisation,
+    "generation": Generation,
     "place": Place,
     "trust": Trust,
 }

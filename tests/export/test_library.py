@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from export.stores import RUN, Said, info, oracles, write_run
 
 from opsmith.errors import UsageError
 from opsmith.export.folder import write_folder
-from opsmith.export.library import export_library, package_name
+from opsmith.export.library import export_library, package_name, read_licence
 from opsmith.export.pages import escape_cell
 from opsmith.export.solved import describe_facts, name_functions
 from opsmith.learn.judge import IMPORT
@@ -232,3 +233,15 @@ def test_a_language_that_cannot_be_packaged_says_so(pool, tmp_path):
     no_package = pytest.raises(UsageError, match="programs of the target tiny cannot be packaged")
     with write_run(tmp_path / "runs", oracles([task]), [task], info("tiny")) as store, no_package:
         export_library(store, RUN, tmp_path / "ops", None, pool)
+
+
+def test_the_licence_is_there_beside_what_an_editable_installation_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`pip install -e` leaves `src/opsmith.egg-info`, a record of the package without texts of licences."""
+    record = tmp_path / "opsmith.egg-info"
+    record.mkdir()
+    (record / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: opsmith\nVersion: 0.1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert metadata.distribution("opsmith").read_text("licenses/LICENSE") is None, "the folder comes first"
+    assert "Apache License" in read_licence()

@@ -169,7 +169,7 @@ REFUSED = {
     ),
     "no run": (change(RMS_NORM, reference="def go(a, b, c):\n    return a\n"), "no function run"),
     "other arguments": (change(RMS_NORM, reference="def run(a):\n    return a\n"), "run(a): expected hidden_states"),
-    "no Python": (change(RMS_NORM, reference="def run(a:\n"), "line 1: no Python"),
+    "no Python": (change(RMS_NORM, reference="def run(a:\n"), "line 1: a syntax error"),
     "random": (
         change(RMS_NORM, reference="import torch\ndef run(a, b, eps):\n    return a + torch.randn_like(a)\n"),
         "random",
@@ -184,6 +184,13 @@ REFUSED = {
     ),
     "a file": (
         change(RMS_NORM, reference="def run(a, b, eps):\n    open('/tmp/opsmith-was-here', 'w')\n    return a\n"),
+        "line 2: calls open",
+    ),
+    "a file behind torch's back": (
+        change(
+            RMS_NORM,
+            reference="import torch\ndef run(a, b, eps):\n    torch.os.open('/tmp/opsmith-was-here', 65)\n    return a\n",
+        ),
         "PermissionError",
     ),
     "constraints that no sizes keep": (change(MASKED_MAX, constraints=["m < n", "n < m"]), "no sizes were found"),

@@ -129,15 +129,15 @@ class _StructuralForm:
 
     def write_example(self, demonstration: Experience) -> str:
         """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
-        impl = _indent_lines(f"impl: {format_yaml_block(demonstration.source)}", "  ")
-        return "- " + (_indent_lines(demonstration.task.prompt_text, "  ") + impl)[2:]
+        impl = indent_lines(f"impl: {format_yaml_block(demonstration.source)}", "  ")
+        return "- " + (indent_lines(demonstration.task.prompt_text, "  ") + impl)[2:]
 
     def write_user(self, examples: Sequence[str], task: Task) -> str:
         head = "examples:\n" + "".join(examples) if examples else ""
-        return f"{head}task:\n{_indent_lines(task.prompt_text, '  ')}"
+        return f"{head}task:\n{indent_lines(task.prompt_text, '  ')}"
 
 
-def _indent_lines(text: str, prefix: str) -> str:
+def indent_lines(text: str, prefix: str) -> str:
     """`text` with every line that is not empty moved right; the text inside literal blocks stays what it is."""
     lines = text.removesuffix("\n").split("\n")
     return "".join(f"{prefix}{line}\n" if line else "\n" for line in lines)
@@ -156,7 +156,7 @@ def format_yaml_block(program: str) -> str:
         return quoted
     first = next(line for line in text.split("\n") if line.strip())
     indicator = "|2" if first[0] in " \t" or text[0] == " " else "|"
-    return f"{indicator}\n" + _indent_lines(text, "  ").removesuffix("\n")
+    return f"{indicator}\n" + indent_lines(text, "  ").removesuffix("\n")
 
 
 def _fits_block(text: str) -> bool:
@@ -179,14 +179,14 @@ def read_prompt(messages: Sequence[Message], target: Target | None = None) -> Pr
             bare_examples, bare_task = read_message(target, message.content)
             examples, task = [*examples, *bare_examples], bare_task or task
             continue
-        data = _load_yaml(message.content)
+        data = load_yaml(message.content)
         try:
-            examples += [(_dump_task(mapping), str(mapping["impl"])) for mapping in _walk_examples(data)]
+            examples += [(dump_task(mapping), str(mapping["impl"])) for mapping in _walk_examples(data)]
         except RecursionError:  # an alias to a mapping inside itself: nothing that was composed here
             continue
         task_mapping = data.get("task") if isinstance(data, Mapping) else None
         if isinstance(task_mapping, Mapping):
-            task = _dump_task(task_mapping)
+            task = dump_task(task_mapping)
     return PromptParts(examples, task)
 
 
@@ -201,14 +201,16 @@ def _walk_examples(data: Any) -> Iterator[Mapping[Any, Any]]:
             yield from _walk_examples(value)
 
 
-def _load_yaml(text: str) -> Any:
+def load_yaml(text: str) -> Any:
+    """The value of a YAML text; None for one that is no YAML."""
     try:
         return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, RecursionError, ValueError):
         return None
 
 
-def _dump_task(mapping: Mapping[Any, Any]) -> str:
+def dump_task(mapping: Mapping[Any, Any]) -> str:
+    """The mapping of a task as its file's text, without a program."""
     statement = {key: value for key, value in mapping.items() if key != "impl"}
     text: str = yaml.dump(statement, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=2**20)
     return text

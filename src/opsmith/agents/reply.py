@@ -55,7 +55,7 @@ def read_reply(
         return _refuse_reply(f"a reply of {len(text)} characters", expected)
     if not _is_unicode(text):
         return _refuse_reply("text with lone surrogates, which is not Unicode", expected)
-    reader, answer = _Reader(target, task, keys), _strip_thoughts(text.removeprefix(_BOM))
+    reader, answer = _Reader(target, task, keys), strip_thoughts(text.removeprefix(_BOM))
     blocks = list_fenced_blocks(answer)
     for block in [*islice(reversed(blocks), MAX_BLOCKS), answer]:
         program_reply = reader.read_block(block)
@@ -77,7 +77,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _strip_thoughts(text: str) -> str:
+def strip_thoughts(text: str) -> str:
     """The text after a reasoning model's thoughts; some servers strip the opening tag."""
     opened = text.lstrip().startswith("<think>")
     thoughts, closed, answer = text.rpartition("</think>")

@@ -124,6 +124,28 @@ def _walk_events(text: str, keys: Sequence[str]) -> _Walk | None:
     return walk
 
 
+def load_bounded(text: str) -> Any:
+    """A YAML text as mappings, lists and texts, within the limits of a reply; None: it is none.
+
+    >>> load_bounded("what: unroll\\nwhere: [12, 14]")
+    {'what': 'unroll', 'where': ['12', '14']}
+    """
+    if len(text) > MAX_TEXT or _walk_events(text, ()) is None:
+        return None
+    try:
+        return _compose_value(yaml.compose(text, Loader=_LOADER))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _compose_value(node: Any) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return {str(_compose_value(key)): _compose_value(value) for key, value in node.value}
+    if isinstance(node, yaml.SequenceNode):
+        return [_compose_value(entry) for entry in node.value]
+    return None if node is None else node.value
+
+
 def _is_beside(key_path: Path, path: Path) -> bool:
     """Whether `key_path` hangs on the way to `path`, not on it: its parent is one of the mappings passed."""
     return key_path != path[: len(key_path)] and key_path[:-1] == path[: len(key_path) - 1]

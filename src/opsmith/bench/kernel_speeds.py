@@ -21,7 +21,6 @@ from opsmith.measuring.chaining import chain_report
 from opsmith.measuring.intervals import Interval, average_ratios
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import (
-    PLAIN,
     PROTOCOL,
     SpeedRequest,
     TimedProgram,
@@ -29,7 +28,7 @@ from opsmith.measuring.measure import (
     choose_timed_sets,
     measure_program,
 )
-from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.measuring.torch_partners import (
     COMPILE,
     EAGER,

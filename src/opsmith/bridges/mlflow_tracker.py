@@ -24,7 +24,7 @@ from opsmith.results.result import RunResult, result_of
 from opsmith.store import Store
 from opsmith.store.attempts import spent_by_round
 from opsmith.store.queries import RunSummary
-from opsmith.store.rows import RunInfo
+from opsmith.store.rows import FUNCTIONAL, RunInfo
 
 EXPERIMENT = "opsmith"
 STATUS = {Status.RUNNING: "RUNNING", Status.FINISHED: "FINISHED", Status.STOPPED: "KILLED", Status.FAILED: "FAILED"}
@@ -89,7 +89,7 @@ class MlflowTracker:
         there = {metric.step for metric in self._client.get_metric_history(name, "solved")}
         spent, total, solved = spent_by_round(self._store, run), Usage(), 0
         for info, newly_solved in self._store.read_rounds(run):
-            if newly_solved is None:
+            if newly_solved is None or info.phase != FUNCTIONAL:
                 continue
             of_round = spent[info.number]
             total, solved = total + of_round.usage, solved + len(newly_solved)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ from opsmith.cli.options import (
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from opsmith.export.exported import ExportedFiles
     from opsmith.judging.pool import Pool
     from opsmith.store import Store
 
@@ -89,39 +91,35 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
 def _export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool, as_json: bool) -> int:
     from opsmith.export.library import export_library
     from opsmith.export.shown import exported_lines
-    from opsmith.report.tables import open_console
 
     exported = export_library(store, run, folder, name, pool)
-    if as_json:
-        print(json.dumps(exported.as_json(), indent=1))
-    else:
-        open_console().print(*exported_lines(exported), sep="\n")
-    return 1 if exported.refused else 0
+    return _print_export(exported, exported_lines(exported), as_json)
 
 
 def _export_modules(store: Store, run: str, folder: Path, pool: Pool, as_json: bool) -> int:
     from opsmith.export.shown import list_module_lines
     from opsmith.export.torch_modules import export_torch_modules
-    from opsmith.report.tables import open_console
 
     exported = export_torch_modules(store, run, folder, pool)
-    if as_json:
-        print(json.dumps(exported.as_json(), indent=1))
-    else:
-        open_console().print(*list_module_lines(exported), sep="\n")
-    return 1 if exported.refused else 0
+    return _print_export(exported, list_module_lines(exported), as_json)
 
 
 def _export_traces(store: Store, run: str, folder: Path, pool: Pool, as_json: bool) -> int:
     from opsmith.export.flashinfer import export_traces
     from opsmith.export.shown import list_trace_lines
-    from opsmith.report.tables import open_console
 
     exported = export_traces(store, run, folder, pool)
+    return _print_export(exported, list_trace_lines(exported), as_json)
+
+
+def _print_export(exported: ExportedFiles, lines: Iterable[str], as_json: bool) -> int:
+    """Returns the exit code: 1 where something of the run's is not right by today's verifier."""
+    from opsmith.report.tables import open_console
+
     if as_json:
         print(json.dumps(exported.as_json(), indent=1))
     else:
-        open_console().print(*list_trace_lines(exported), sep="\n")
+        open_console().print(*lines, sep="\n")
     return 1 if exported.refused else 0
 
 

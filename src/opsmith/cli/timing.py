@@ -79,7 +79,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "figure": figure}
         _refuse_options(run, of_tasks | {"target": target, "option": option})
         raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
-    from opsmith.measuring.orders import is_counted, is_timed
+    from opsmith.measuring.objectives import is_timed, list_figures
     from opsmith.suites import load_tasks
 
     _refuse_figure(figure)
@@ -87,7 +87,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
     if surplus:
         raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
-    if is_counted(chosen) and not is_timed(chosen):
+    if list_figures(chosen) and not is_timed(chosen):
         heading, counted = _count_cycles(chosen, impl, against, shapes, is_full, trust_tasks)
         _draw_figure(figure, heading, counted)
         raise typer.Exit(_say_reports(heading, counted, baseline, as_json))
@@ -191,7 +191,7 @@ def _count_cycles(
     task: Task, impl: Path | None, against: str | None, shapes: str, is_full: bool, trust_tasks: bool
 ) -> tuple[_Heading, list[SpeedReport]]:
     """The cycles of a program that is simulated, at the task's own sizes."""
-    from opsmith.measuring.cycles import BASE, CycleRequest, measure_cycles
+    from opsmith.measuring.costs import BASE, CostRequest, measure_costs
     from opsmith.measuring.record import MeasuringGrade
     from opsmith.measuring.torch_partners import PARTNERS
 
@@ -204,15 +204,16 @@ def _count_cycles(
     source = _read_source(task, impl)
     partner = _choose_partner(task, source, against)
     named = None if partner is None else (partner.name, partner.source)
-    request = CycleRequest(task, source, named, MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN)
+    request = CostRequest(task, source, named, MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN)
     with make_pool(1, trust_tasks, None, None) as pool:
-        report = measure_cycles(pool.verify, pool.cost, request)
-    return _Heading(task.id, request.grade.value, report.measurement.device), [report]
+        reports = list(measure_costs(pool.verify, pool.cost, request))
+    return _Heading(task.id, request.grade.value, reports[0].measurement.device), reports
 
 
 def _choose_partner(task: Task, source: str, against: str | None) -> TimedProgram | None:
     """None: the task's own program was asked for, and nobody beside it; torch is compared with the task's own."""
-    from opsmith.measuring.measure import PLAIN, TimedProgram
+    from opsmith.measuring.measure import TimedProgram
+    from opsmith.measuring.record import PLAIN
     from opsmith.measuring.torch_partners import PARTNERS
     from opsmith.records import Candidate
 

@@ -17,6 +17,7 @@ from opsmith.results.counting import Count, count_all, count_best, deciding_tall
 from opsmith.results.result import RunResult
 from opsmith.store import Store
 from opsmith.store.queries import Tally
+from opsmith.store.rows import FUNCTIONAL
 from opsmith.store.spending import prompt_tokens_by_round, usage_by_round
 
 ALL = "all"  # the whole suite, beside its groups
@@ -134,10 +135,11 @@ def read_study(
 def _observe_run(store: Store, performed: PerformedRun, arm: Arm, first: bool = False) -> ObservedRun:
     run = performed.result.run
     tallies = store.read_tallies(run, 0 if first else None)
+    functional = {info.number for info, _ in store.read_rounds(run) if info.phase == FUNCTIONAL}
     tokens = {
         number: tokens_by_task
         for number, tokens_by_task in prompt_tokens_by_round(store, run).items()
-        if not first or number == 0
+        if number in functional and (not first or number == 0)
     }
     usage = usage_by_round(store, run).get(0, Usage()) if first else performed.result.usage
     info = store.read_info(run)

@@ -20,6 +20,7 @@ from typing import Any
 from opsmith.devices.describe import describe_device
 from opsmith.errors import TaskError, UsageError
 from opsmith.export import folder as folders
+from opsmith.export.exported import ExportedFiles
 from opsmith.export.manifest import content_digest
 from opsmith.export.solved import SolvedOperator, describe_facts, missing_of, not_passed, operators_of
 from opsmith.export.trace_definition import find_definition, list_freed, list_workloads
@@ -66,24 +67,16 @@ class TraceEntry:
 
 
 @dataclass(frozen=True)
-class ExportedTraces:
-    """What was written."""
+class ExportedTraces(ExportedFiles):
+    """A data set that was written."""
 
-    folder: Path
     entries: Sequence[TraceEntry]
-    refused: Sequence[SolvedOperator]  # solved by the run, and not right by today's verifier: left out
-    without_form: Mapping[str, str]  # task -> why it has no such form: left out
-    missing: Sequence[Task]  # not solved by the run
 
-    def as_json(self) -> dict[str, Any]:
+    def describe_written(self) -> dict[str, Any]:
         return {
-            "folder": str(self.folder),
             "solutions": {entry.solution.name: entry.operator.task.id for entry in self.entries},
             "traces": sum(len(entry.traces) for entry in self.entries),
             "measured": sum(_count_measured(entry) for entry in self.entries),
-            "refused": {operator.task.id: operator.verdict.message for operator in self.refused},
-            "without_form": dict(self.without_form),
-            "missing": [task.id for task in self.missing],
         }
 
 
@@ -106,7 +99,7 @@ def export_traces(store: Store, run: str, folder: Path, pool: Pool) -> ExportedT
     if not entries:
         reasons = [*without_form.values(), *(operator.verdict.message for operator in refused)]
         raise UsageError(f"run {info.id}: no program can be written as a solution; the first:\n{reasons[0]}")
-    exported = ExportedTraces(folder, entries, refused, without_form, missing_of(store, info.id, solved))
+    exported = ExportedTraces(folder, refused, without_form, missing_of(store, info.id, solved), entries)
     folders.write_folder(folder, partial(folders.write_texts, files=_list_files(exported, info.id)))
     return exported
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
+from opsmith.export.exported import ExportedFiles
 from opsmith.export.manifest import FILE, FORMAT, build_manifest, with_files
 from opsmith.export.pages import render_page
 from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
@@ -33,26 +34,17 @@ _RESERVED |= {"aten", "prim", "prims"}  # where torch keeps its own operators
 
 
 @dataclass(frozen=True)
-class Exported:
-    """What was written."""
+class ExportedLibrary(ExportedFiles):
+    """A package that was written."""
 
-    folder: Path
     name: str
     operators: Sequence[SolvedOperator]
-    refused: Sequence[SolvedOperator]  # solved by the run, and not right by today's verifier: left out
-    missing: Sequence[Task]  # not solved by the run
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "folder": str(self.folder),
-            "name": self.name,
-            "operators": [operator.name for operator in self.operators],
-            "refused": {operator.task.id: operator.verdict.message for operator in self.refused},
-            "missing": [task.id for task in self.missing],
-        }
+    def describe_written(self) -> dict[str, Any]:
+        return {"name": self.name, "operators": [operator.name for operator in self.operators]}
 
 
-def export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool) -> Exported:
+def export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool) -> ExportedLibrary:
     """Write the package; `name` is what it is imported as, by default that of the folder.
 
     Raises UsageError where the folder holds something else, the name is none, or no operator is right.
@@ -76,7 +68,7 @@ def export_library(store: Store, run: str, folder: Path, name: str | None, pool:
     missing = missing_of(store, info.id, solved)
     files = _library_files(name, info, target, operators, refused, missing)
     folders.write_folder(folder, partial(folders.write_texts, files=files))
-    return Exported(folder, name, operators, refused, missing)
+    return ExportedLibrary(folder, refused, {}, missing, name, operators)
 
 
 def package_name(folder: Path) -> str:
@@ -120,13 +112,15 @@ def _library_files(
         "README.md": render_page("README.md.jinja", facts),
         "pyproject.toml": render_page("pyproject.toml.jinja", facts),
     }
-    files["LICENSE"] = _read_licence()
+    files["LICENSE"] = read_licence()
     return {**files, FILE: with_files(build_manifest(name, info, operators, refused, missing), files)}
 
 
-def _read_licence() -> str:
-    """The licence of the runtime that goes with the operators."""
-    text = metadata.distribution("opsmith").read_text("licenses/LICENSE")
+def read_licence() -> str:
+    """The licence of the runtime that goes with the operators. The first of several records of one package may lack it:
+    a folder `*.egg-info`, which an editable installation leaves in `src`, has no texts of licences."""
+    texts = (entry.read_text("licenses/LICENSE") for entry in metadata.distributions(name="opsmith"))
+    text = next(filter(None, texts), None)
     if text is None:
         raise UsageError(
             "opsmith: its licence is not beside it; expected an installed package; try: pip install opsmith"

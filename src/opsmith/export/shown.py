@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from rich.table import Table
 
+from opsmith.export.exported import ExportedFiles
 from opsmith.export.flashinfer import ExportedTraces
-from opsmith.export.library import Exported
+from opsmith.export.library import ExportedLibrary
 from opsmith.export.reverify import Flip, Reverified
 from opsmith.export.torch_modules import ExportedModules
 from opsmith.records import Outcome, Stage, printable
@@ -16,7 +17,7 @@ from opsmith.report.tables import make_table
 SHOWN = 50  # flipped programs; --json has them all
 
 
-def exported_lines(exported: Exported) -> Iterator[str]:
+def exported_lines(exported: ExportedLibrary) -> Iterator[str]:
     yield f"{exported.folder}: package {exported.name}, {len(exported.operators)} operators"
     yield from _list_left_out(exported)
     yield f"try: pip install {exported.folder} && pytest {exported.folder}"
@@ -25,7 +26,6 @@ def exported_lines(exported: Exported) -> Iterator[str]:
 def list_module_lines(exported: ExportedModules) -> Iterator[str]:
     yield f"{exported.folder}: {len(exported.modules)} modules: {', '.join(exported.modules)}"
     yield from _list_left_out(exported)
-    yield from (printable(f"left out, {reason}") for reason in exported.without_form.values())
     yield f"try: python {exported.folder}/harness.py"
 
 
@@ -34,15 +34,15 @@ def list_trace_lines(exported: ExportedTraces) -> Iterator[str]:
     traces = f"{figures['traces']} traces, {figures['measured']} of them with a speed"
     yield f"{exported.folder}: {len(exported.entries)} solutions, {traces}"
     yield from _list_left_out(exported)
-    yield from (printable(f"left out, {reason}") for reason in exported.without_form.values())
 
 
-def _list_left_out(exported: Exported | ExportedModules | ExportedTraces) -> Iterator[str]:
+def _list_left_out(exported: ExportedFiles) -> Iterator[str]:
     if exported.missing:
         yield printable(f"not solved by the run: {', '.join(task.id for task in exported.missing)}")
     for operator in exported.refused:
         yield printable(f"left out, today's verifier does not pass it: {operator.task.id}")
         yield printable(operator.verdict.message, keep="\n")
+    yield from (printable(f"left out, {reason}") for reason in exported.without_form.values())
 
 
 def reverified_parts(result: Reverified) -> Iterator[Table | str]:

@@ -16,11 +16,11 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
+from opsmith.export.exported import ExportedFiles
 from opsmith.export.manifest import content_digest
 from opsmith.export.pages import render_page
 from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
 from opsmith.judging.pool import Pool
-from opsmith.records import Task
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo
 from opsmith.targets import get_target
@@ -34,23 +34,13 @@ HARNESS = "harness.py"
 
 
 @dataclass(frozen=True)
-class ExportedModules:
-    """What was written."""
+class ExportedModules(ExportedFiles):
+    """Files that were written."""
 
-    folder: Path
     modules: Mapping[str, SolvedOperator]  # by the name of the file
-    refused: Sequence[SolvedOperator]  # solved by the run, and not right by today's verifier: left out
-    without_form: Mapping[str, str]  # task -> why it has no such form: left out
-    missing: Sequence[Task]  # not solved by the run
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "folder": str(self.folder),
-            "modules": {name: operator.task.id for name, operator in self.modules.items()},
-            "refused": {operator.task.id: operator.verdict.message for operator in self.refused},
-            "without_form": dict(self.without_form),
-            "missing": [task.id for task in self.missing],
-        }
+    def describe_written(self) -> dict[str, Any]:
+        return {"modules": {name: operator.task.id for name, operator in self.modules.items()}}
 
 
 def export_torch_modules(store: Store, run: str, folder: Path, pool: Pool) -> ExportedModules:
@@ -68,7 +58,7 @@ def export_torch_modules(store: Store, run: str, folder: Path, pool: Pool) -> Ex
         reasons = [*without_form.values(), *(operator.verdict.message for operator in refused)]
         raise UsageError(f"run {info.id}: no program can be written as a module; the first:\n{reasons[0]}")
     modules = {module.name: operator for module, operator in written}
-    exported = ExportedModules(folder, modules, refused, without_form, missing_of(store, info.id, solved))
+    exported = ExportedModules(folder, refused, without_form, missing_of(store, info.id, solved), modules)
     files = _list_files(exported, [module for module, _ in written], info)
     folders.write_folder(folder, partial(folders.write_texts, files=files))
     return exported

@@ -1,7 +1,8 @@
 """Foreign Python texts: what may be executed in a confined worker, decided by their syntax alone.
 
 At top level stand imports of a few packages, constants, functions and classes, so that nothing of the file's own runs
-when it is read. What the functions do is the worker's to confine.
+when it is read. What the functions do is the worker's to confine; the plain ways out of the process are refused here
+already, because a line says more than a worker that ended.
 """
 
 from __future__ import annotations
@@ -9,10 +10,18 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 MOST_CHARACTERS = 1 << 18
-_LIBRARY = ("math", "typing", "functools", "itertools", "collections", "dataclasses", "operator", "abc", "enum")
-PACKAGES = frozenset({"torch", "numpy", "einops", "typing_extensions", "__future__", *_LIBRARY})
+PACKAGES = frozenset(
+    ["torch", "math", "numpy", "einops", "typing", "functools", "itertools", "collections", "dataclasses", "__future__"]
+)
+_OPTIONAL = ("einops",)
+_DENIED_MODULES = ("torch.hub", "torch.utils.cpp_extension", "torch.distributed", "torch.multiprocessing")
+_DENIED_NAMES = frozenset(["open", "exec", "eval", "compile", "__import__", "input", "breakpoint"])
+_PURE_CALLS = frozenset(
+    ["int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum", "abs", "round", "pow"]
+)
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
 
 
@@ -21,18 +30,10 @@ class CodeRefusalError(ValueError):
 
 
 def check_foreign_code(text: str) -> ast.Module:
-    """The syntax tree of a text that may be executed in a confined worker. Raises CodeRefusalError."""
+    """The syntax tree of a text that may be executed in a confined worker, and that calls nothing at top level. Raises
+    CodeRefusalError."""
     tree = parse_foreign_code(text)
-    for node in ast.walk(tree):
-        for package in _list_packages(node):
-            if package not in PACKAGES:
-                packages = ", ".join(sorted(PACKAGES - {"__future__"}))
-                raise CodeRefusalError(f"line {node.lineno}: imports {package}; expected {packages}")  # type: ignore[attr-defined]
-    for statement in tree.body:
-        if not _is_harmless(statement):
-            excerpt = ast.unparse(statement).split("\n")[0][:60]
-            expected = "imports, constants, functions and classes at top level"
-            raise CodeRefusalError(f"line {statement.lineno}: `{excerpt}` would run; expected {expected}")
+    check_foreign_tree(tree)
     return tree
 
 
@@ -45,22 +46,78 @@ def parse_foreign_code(text: str) -> ast.Module:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        raise CodeRefusalError(f"line {error.lineno or 1}: no Python: {error.msg}") from None
+        raise CodeRefusalError(f"line {error.lineno or 1}: a syntax error: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CodeRefusalError(f"Python cannot parse it: {type(error).__name__}") from None
 
 
-def _list_packages(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name.partition(".")[0] for alias in node.names)
-    if isinstance(node, ast.ImportFrom):
-        yield "a neighbouring file" if node.level else (node.module or "").partition(".")[0]
+def check_foreign_tree(tree: ast.Module, may_compute: bool = False) -> None:
+    """Raises CodeRefusalError. `may_compute`: constants may call functions of numbers (`max`, `math.sqrt`)."""
+    try:
+        for statement in tree.body:
+            _check_statement(statement, may_compute)
+        for node in ast.walk(tree):
+            _check_node(node)
+    except (RecursionError, MemoryError):
+        raise CodeRefusalError("its expressions are nested too deeply") from None
 
 
-def _is_harmless(statement: ast.stmt) -> bool:
+def _check_statement(statement: ast.stmt, may_compute: bool) -> None:
+    """Raises CodeRefusalError for what does more at top level than to define."""
+    if not _is_harmless(statement, may_compute):
+        excerpt = ast.unparse(statement).split("\n")[0][:60]
+        expected = "imports, constants, functions and classes at top level"
+        raise CodeRefusalError(f"line {statement.lineno}: `{excerpt}` would run; expected {expected}")
+
+
+def _is_harmless(statement: ast.stmt, may_compute: bool) -> bool:
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)  # a docstring
     if isinstance(statement, ast.Assign | ast.AnnAssign):
-        value = statement.value
-        return value is None or not any(isinstance(node, ast.Call | ast.Await) for node in ast.walk(value))
+        return statement.value is None or all(_is_pure(node, may_compute) for node in ast.walk(statement.value))
     return isinstance(statement, _DEFINITIONS)
+
+
+def _is_pure(node: ast.AST, may_compute: bool) -> bool:
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        return may_compute and (name in _PURE_CALLS or name.startswith("math."))
+    return not isinstance(node, ast.Await | ast.NamedExpr | ast.Yield | ast.YieldFrom)
+
+
+def _check_node(node: ast.AST) -> None:
+    """Raises CodeRefusalError for imports of other packages, and for what reaches out of the process."""
+    for module in _list_modules(node):
+        _check_module(module, getattr(node, "lineno", 0))
+    if isinstance(node, ast.Attribute):
+        _refuse_denied(ast.unparse(node) if _is_dotted(node) else "", node.lineno)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DENIED_NAMES:
+        raise CodeRefusalError(f"line {node.lineno}: calls {node.func.id}; expected code that computes")
+
+
+def _list_modules(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        yield f"{'.' * node.level}{node.module or ''}"
+        yield from (f"{node.module}.{alias.name}" for alias in node.names if not node.level)
+
+
+def _check_module(module: str, line: int) -> None:
+    package = module.partition(".")[0]
+    if package not in PACKAGES:
+        names = ", ".join(sorted(PACKAGES - {"__future__"}))
+        raise CodeRefusalError(f"line {line}: imports {module}; expected {names}")
+    if package in _OPTIONAL and find_spec(package) is None:
+        raise CodeRefusalError(f"line {line}: imports {package}, which is not installed here")
+    _refuse_denied(module, line)
+
+
+def _refuse_denied(module: str, line: int) -> None:
+    for denied in _DENIED_MODULES:
+        if module == denied or module.startswith(f"{denied}."):
+            raise CodeRefusalError(f"line {line}: {denied}; expected code that computes")
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))

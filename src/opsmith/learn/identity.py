@@ -22,7 +22,7 @@ from opsmith.models import ChatModel
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
-from opsmith.settings import Settings
+from opsmith.settings import Generation, Optimisation, Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
@@ -30,7 +30,10 @@ from opsmith.targets.protocols import GUARDIAN
 
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
-    *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure"),
+    *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured"),
+}
+_UNOPTIMISED = {
+    name: default for group in (Optimisation(), Generation()) for name, default in group.model_dump(mode="json").items()
 }
 # settings that came later: as they are here, runs keep the names that they had without
 _SINCE: Mapping[str, Any] = {
@@ -39,6 +42,7 @@ _SINCE: Mapping[str, Any] = {
     "trial_seconds": 10.0,
     "target": None,
     "target_options": {},
+    **_UNOPTIMISED,
 }
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
@@ -89,14 +93,19 @@ def run_info(
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Settings as JSON data; a base URL without user, password and query, which may hold a key.
 
-    Options of the target are there when some were given, and what is measured if anything is, so that runs without are
-    stored as ever.
+    Options of the target are there when some were given, what is measured if anything is, and how programs are made
+    better where they are, so that runs without are stored as ever.
     """
     data = settings.as_flat("json")
     if not data["target_options"]:
         del data["target_options"]
     if data["measure"] == "none":
         del data["measure"]
+    if data["max_measured"] is None:
+        del data["max_measured"]
+    for name, default in _UNOPTIMISED.items():
+        if data[name] == default or not settings.optimisation.optimise:
+            del data[name]
     if settings.provider.base_url is not None:
         url = urlsplit(settings.provider.base_url)
         plain_url = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))

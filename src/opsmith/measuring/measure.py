@@ -46,7 +46,6 @@ from opsmith.targets.protocols import Stating, Timed
 PROTOCOL = "pairs/2"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
 TRUSTED_ERROR = 0.03  # of the clock outside: processes have luck of their own, and their turns a price of their own
-PLAIN = "plain"  # the problem's own program as a partner
 
 Verify = Callable[[Task, str], Verdict]
 

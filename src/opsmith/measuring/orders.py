@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
+from opsmith.measuring.objectives import list_figures
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
 from opsmith.records import Candidate, Task
-from opsmith.targets import Commanded, get_target
-from opsmith.targets.protocols import Costed, Stating, Timed
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,17 @@ class SpeedOrder:
     source: str
     grade: MeasuringGrade
     measured: frozenset[SpeedKey] = frozenset()  # what is there already
+    partner: str | None = None  # the source of another partner than the task's own program
+    shape_sets: tuple[str, ...] = ()  # of the task, by name; (): all that its programs are timed at
+    figures: tuple[str, ...] = ()  # of `objectives.list_figures`; (): the first that can be said
 
-    def find_partner(self) -> str | None:
-        """The task's own program, unless it is the one that is measured."""
-        impl = self.task.impl
-        return None if impl is None or Candidate(impl).id == Candidate(self.source).id else impl
+    def find_partner(self) -> tuple[str, str] | None:
+        """Whom the program is compared with: its name and source; None: nobody but the program itself is there."""
+        own = self.task.impl
+        partner = own if self.partner is None else self.partner
+        if partner is None or Candidate(partner).id == Candidate(self.source).id:
+            return None
+        return (PLAIN if partner == own else Candidate(partner).id), partner
 
 
 def name_measurement(task: str, measurement: SpeedMeasurement) -> SpeedKey:
@@ -50,17 +55,6 @@ def name_measurement(task: str, measurement: SpeedMeasurement) -> SpeedKey:
 
 def explain_lack_of_figures(task: Task) -> str:
     """Why nothing can be measured of programs of the task's target; "": something can."""
-    if is_timed(task) or is_counted(task):
+    if list_figures(task):
         return ""
     return f"target {task.target}: its programs can neither be timed here nor counted in cycles: nothing is measured"
-
-
-def is_timed(task: Task) -> bool:
-    """Whether programs of the task's target are timed on a device."""
-    target = get_target(task.target)
-    return isinstance(target, Timed) and isinstance(target, Stating)
-
-
-def is_counted(task: Task) -> bool:
-    """Whether their cycles are counted."""
-    return isinstance(get_target(task.target), Costed | Commanded)

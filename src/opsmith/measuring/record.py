@@ -17,11 +17,21 @@ from opsmith.measuring.intervals import Interval
 from opsmith.records import to_json
 
 VERSION = 1  # of the JSON form
+PLAIN = "plain"  # the task's own program as a partner
 
 
 class TimeUnit(StrEnum):
+    """What a figure is in; of each less is better."""
+
     NS = "ns"
     CYCLES = "cycles"  # a simulator's: they need no interval
+    ON_CHIP_BYTES = "on_chip_bytes"  # bytes, as a cost model counts them
+    OFF_CHIP_BYTES = "off_chip_bytes"
+
+    @property
+    def is_counted(self) -> bool:
+        """The same every time: a point without a claim."""
+        return self is not TimeUnit.NS
 
 
 class MeasuringGrade(StrEnum):

@@ -1,4 +1,4 @@
-"""Orders filled on this machine, whatever the target can say: times beside the task's own program, or cycles.
+"""Orders filled on this machine, whatever the target can say: times beside the task's own program, or costs.
 
 What goes wrong on our side is a reason in a report, so that nobody who orders has to stop for it.
 """
@@ -6,40 +6,45 @@ What goes wrong on our side is a reason in a report, so that nobody who orders h
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opsmith.devices.describe import describe_device
 from opsmith.devices.peaks import load_peaks
 from opsmith.errors import OpsmithError
 from opsmith.judging.pool import Pool
-from opsmith.measuring.cycles import CycleRequest, measure_cycles
+from opsmith.measuring.costs import CostRequest, measure_costs
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import (
-    PLAIN,
     SpeedRequest,
     TimedProgram,
     choose_timed_sets,
     measure_program,
     withhold_figures,
 )
-from opsmith.measuring.orders import SpeedOrder, is_counted, is_timed, name_measurement
-from opsmith.measuring.record import SpeedReport
+from opsmith.measuring.objectives import TIME, list_figures, require_figures
+from opsmith.measuring.orders import SpeedOrder, name_measurement
+from opsmith.measuring.record import SpeedReport, TimeUnit
 
 
 def fill_order(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
     """What was not measured yet, one report for each shape set. Nothing for a target that can say neither."""
-    if is_timed(order.task):
+    figures = require_figures(order.task, order.figures) if order.figures else list_figures(order.task)[:1]
+    if TIME in figures:
         yield from _time_program(order, pool, room)
-    elif is_counted(order.task):
-        yield from _count_program(order, pool)
+    if units := [TimeUnit(figure) for figure in figures if figure != TIME]:
+        yield from _count_program(order, pool, units)
 
 
-def _count_program(order: SpeedOrder, pool: Pool) -> Iterator[SpeedReport]:
-    partner = order.find_partner()
-    request = CycleRequest(order.task, order.source, None if partner is None else (PLAIN, partner), order.grade)
-    if name_measurement(order.task.id, request.plan_measurement()) not in order.measured:
-        yield measure_cycles(pool.verify, pool.cost, request)
+def _count_program(order: SpeedOrder, pool: Pool, units: Sequence[TimeUnit]) -> Iterator[SpeedReport]:
+    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, tuple(units))
+    unmeasured = [
+        planned.unit
+        for planned in request.plan_measurements()
+        if name_measurement(order.task.id, planned) not in order.measured
+    ]
+    if unmeasured:
+        yield from measure_costs(pool.verify, pool.cost, replace(request, units=tuple(unmeasured)))
 
 
 def _time_program(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
@@ -64,8 +69,8 @@ def _make_request(order: SpeedOrder) -> SpeedRequest:
     return SpeedRequest(
         order.task,
         TimedProgram(order.source, "program"),
-        None if partner is None else TimedProgram(partner, PLAIN),
-        choose_timed_sets(order.task),
+        None if partner is None else TimedProgram(partner[1], partner[0]),
+        choose_timed_sets(order.task, order.shape_sets),
         order.grade,
         device,
         load_peaks(device.digest),

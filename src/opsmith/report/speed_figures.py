@@ -11,12 +11,12 @@ from opsmith.report.curves import Figure
 from opsmith.report.figures import interval_chart
 
 PROGRAM, LIMIT = "program", "limit of the device"
-_UNITS = {TimeUnit.NS: ("µs", 1e-3), TimeUnit.CYCLES: ("cycles", 1.0)}
+_UNITS = {TimeUnit.NS: ("µs", 1e-3), TimeUnit.CYCLES: ("cycles", 1.0)}  # of what is a speed
 
 
 def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") -> Figure | None:
     """One program's times by shape set, small ones first; None: no time is known. `machine`: for its title."""
-    timed = [report for report in reports if report.measurement.time is not None]
+    timed = [report for report in reports if _is_speed(report)]
     if not timed:
         return None
     unit, factor = _UNITS[timed[0].measurement.unit]
@@ -58,6 +58,10 @@ def _make_point(shape_set: str, series: str, time: Interval, factor: float) -> d
 
 def _read_time(report: SpeedReport) -> float:
     return report.measurement.time.value if report.measurement.time is not None else 0.0
+
+
+def _is_speed(report: SpeedReport) -> bool:
+    return report.measurement.time is not None and report.measurement.unit in _UNITS
 
 
 def _has_ratio(report: SpeedReport) -> bool:

@@ -19,6 +19,11 @@ from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience, SampleDetail
 
 NOTHING = "–"
+_COUNTED = {
+    TimeUnit.CYCLES: "cycles",
+    TimeUnit.ON_CHIP_BYTES: "bytes on the chip",
+    TimeUnit.OFF_CHIP_BYTES: "bytes off the chip",
+}
 _MOST_PLACES = 3  # that a reason names
 _SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
@@ -62,17 +67,21 @@ class SpeedSummary:
         if self.gain is None:
             return f"no ratio that may be published{tail}"
         counted = f"geometric mean of {self.said} measurements{tail}"
-        if self.unit is TimeUnit.CYCLES:
-            return f"the partner's simulated cycles are {self.gain.value:.3f} times the program's, {counted}"
+        if self.unit.is_counted:
+            costs = f"the partner's simulated {_COUNTED[self.unit]} are {self.gain.value:.3f} times the program's"
+            return f"{costs}, {counted}"
         return f"{self.gain} times as fast as the partner, {counted}"
 
 
 def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
     """The headline of these measurements. Ratios that the trusted clock does not confirm are not in it."""
     measured = [speed.report.measurement for speed in speeds]
+    unit = min((measurement.unit for measurement in measured), key=list(TimeUnit).index, default=TimeUnit.NS)
+    measured = [
+        measurement for measurement in measured if measurement.unit is unit
+    ]  # of several figures the first counts: bytes are no speed
     full = [measurement for measurement in measured if measurement.grade is MeasuringGrade.FULL]
     ratios = [ratio.precise for one in full if (ratio := one.ratio) is not None and ratio.claim is not Claim.IN_PROCESS]
-    unit = measured[0].unit if measured else TimeUnit.NS  # a run has one target, whose programs have one
     counts = (len(ratios), len(full) - len(ratios), len(measured) - len(full))
     return SpeedSummary(average_ratios(ratios), *counts, unit)
 
@@ -97,11 +106,11 @@ def summarise_runs(store: Store) -> dict[str, str]:
 def choose_kept(speeds: Sequence[StoredSpeed], solutions: Iterable[KeptExperience]) -> list[StoredSpeed]:
     """Those of the kept programs: of each task, shape set and partner the last one of the higher grade."""
     programs = {solution.experience.task.id: Candidate(solution.experience.source).id for solution in solutions}
-    chosen: dict[tuple[str, str, str], StoredSpeed] = {}
+    chosen: dict[tuple[str, ...], StoredSpeed] = {}
     for speed in sorted(speeds, key=lambda speed: speed.report.measurement.grade is MeasuringGrade.FULL):
         measurement = speed.report.measurement
         if programs.get(speed.task) == measurement.program:
-            chosen[speed.task, measurement.shape_set, name_partner(measurement)] = speed
+            chosen[speed.task, measurement.shape_set, name_partner(measurement), measurement.unit] = speed
     return [speed for speed in speeds if speed in chosen.values()]
 
 
@@ -176,8 +185,8 @@ def write_time(time: Interval, unit: TimeUnit = TimeUnit.NS) -> str:
     >>> write_time(Interval(1500.0, 1500.0, 1500.0), TimeUnit.CYCLES)
     '1,500 cycles'
     """
-    if unit is TimeUnit.CYCLES:
-        return f"{time.value:,.0f} cycles"
+    if unit.is_counted:
+        return f"{time.value:,.0f} {_COUNTED[unit]}"
     scale, name = next((scale, name) for scale, name in _SCALES if time.value >= scale or name == "ns")
     return f"{time.scale_by(1 / scale)} {name}"
 
@@ -197,8 +206,7 @@ def _write_ratio(measurement: SpeedMeasurement) -> str:
     ratio = measurement.ratio
     if ratio is None:
         return NOTHING
-    is_counted = measurement.unit is TimeUnit.CYCLES
-    figure = f"{ratio.precise.value:.3f}" if is_counted else str(ratio.precise)
+    figure = f"{ratio.precise.value:.3f}" if measurement.unit.is_counted else str(ratio.precise)
     return f"{figure} to {_shorten_name(ratio.partner)}"
 
 
@@ -207,7 +215,7 @@ def _write_claim(measurement: SpeedMeasurement) -> str:
         return NOTHING if not measurement.sought_partner else "not said"
     if measurement.ratio.claim is not None:
         return measurement.ratio.claim.value
-    return "none: simulated" if measurement.unit is TimeUnit.CYCLES else "none: a screen"
+    return "none: simulated" if measurement.unit.is_counted else "none: a screen"
 
 
 def _shorten_name(name: str) -> str:

@@ -20,7 +20,7 @@ from opsmith.results.result import RunResult, TaskResult, result_of
 from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, spent_by_round
 from opsmith.store.queries import RunSummary, Tally
-from opsmith.store.rows import RoundInfo
+from opsmith.store.rows import FUNCTIONAL, RoundInfo
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,15 @@ def run_view(store: Store, run: str) -> RunView:
     """Everything about a run but its samples. Raises UsageError for one that does not exist."""
     summary = store.summarise_run(store.find_run(run))
     run = summary.info.id
-    result, tallies, rounds = result_of(store, run), store.read_tallies(run), store.read_rounds(run)
-    spent = spent_by_round(store, run, tallies)
-    counts, first = solving_counts(result, tallies), _best_counts(result, tallies, last=0)
+    result, tallies = result_of(store, run), store.read_tallies(run)
+    rounds = [(info, solved) for info, solved in store.read_rounds(run) if info.phase == FUNCTIONAL]
+    first = store.find_optimisation(run)
+    spent = {
+        number: spending
+        for number, spending in spent_by_round(store, run, tallies).items()
+        if first is None or number < first
+    }
+    counts, of_first = solving_counts(result, tallies), _best_counts(result, tallies, last=0)
     rows = _view_rounds(rounds, spent)
     kept_speeds = choose_kept(store.read_speeds(run), store.read_experiences(run))
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
@@ -166,11 +172,11 @@ def run_view(store: Store, run: str) -> RunView:
         samples=sum(spending.samples for spending in spent.values()),
         judged=sum(spending.judged for spending in spent.values()),
         pass_at_k=(
-            *_estimate_curve("round 0", list(first.values())),
+            *_estimate_curve("round 0", list(of_first.values())),
             *_estimate_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
         ),
         solving=counts,
-        first=first,
+        first=of_first,
         speeds=tuple(map(word_speed, kept_speeds)),
         speed_summary=summarise_speeds(kept_speeds) if kept_speeds else None,
     )

@@ -21,7 +21,7 @@ from opsmith.results.metrics import (
 )
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience
-from opsmith.store.rows import GUARDIAN
+from opsmith.store.rows import FUNCTIONAL, GUARDIAN
 from opsmith.targets.capabilities import find_repaired_stage
 
 
@@ -140,8 +140,11 @@ def diversity_of(store: Store, run: str) -> Diversity:
 def pass_at_k_of(store: Store, run: str, k: int, number: int = 0) -> float | None:
     """pass@k over the tasks tried in one round, each at its best temperature; None when one has fewer than k samples.
 
-    Round 0 of a run without experiences measures the agents alone.
+    Round 0 of a run without experiences measures the agents alone. None too for a round that is not functional.
     """
+    first = store.find_optimisation(run)
+    if first is not None and number >= first:
+        return None
     counts = [count_best(tallies) for tallies in deciding_tallies(store.read_tallies(run, number)).values()]
     return mean_pass_at_k(counts, k) if all(n >= k for n, _ in counts) else None
 
@@ -161,7 +164,7 @@ def _shown_to_guardian(store: Store, run: str) -> int:
     if settings.get("agents") != "agent":
         return 0
     if settings["guardian"] == "llm":
-        return store.sum_usage(run, GUARDIAN).requests
+        return store.count_functional(run, GUARDIAN)
     stage = find_repaired_stage(store.target_name(run))
     return store.count_refused(run, stage) if stage else 0
 
@@ -191,7 +194,7 @@ def _read_rounds(store: Store, run: str) -> tuple[RoundResult, ...]:
     rows: list[RoundResult] = []
     cumulative = 0
     for info, solved in store.read_rounds(run):
-        if solved is not None:
+        if solved is not None and info.phase == FUNCTIONAL:
             cumulative += len(solved)
             counts = len(info.demonstrations), len(info.attempted)
             rows.append(RoundResult(info.number, info.cycle, info.level, *counts, solved, cumulative))

@@ -16,7 +16,7 @@ from sqlalchemy import Select, case, func, select
 from opsmith.records import Outcome, Stage, Usage
 from opsmith.store.queries import Reader, Tally
 from opsmith.store.requests import is_proposed
-from opsmith.store.rows import PROPOSER
+from opsmith.store.rows import FUNCTIONAL, PROPOSER
 from opsmith.store.schema import PLACE, failure, reply, request, text, verdict
 from opsmith.store.spending import usage_by
 
@@ -81,7 +81,8 @@ def count_failures(reader: Reader, run: str, task: str, limit: int = 5) -> list[
 
 
 def spent_by_round(reader: Reader, run: str, tallies: Iterable[Tally] | None = None) -> dict[int, RoundSpending]:
-    """By round, of all its requests. `tallies`: the run's, where they are known."""
+    """By round, of all its requests. `tallies`: the run's, where they are known; of rounds that are not functional
+    nothing is counted as judged."""
     usage = usage_by(reader, run, "round")
     answered = select(request.c.round, func.count().label("samples")).where(is_proposed(run)).group_by(request.c.round)
     samples = {row.round: row.samples for row in reader.fetch_rows(answered)}
@@ -130,7 +131,7 @@ def _add_known(first: Any, second: Any) -> Any:
 
 
 def _select_final(query: Select[Any], reader: Reader, run: str, task: str) -> Select[Any]:
-    """The task's judged samples, found by the index over run, round and task."""
-    numbers = [info.number for info, _ in reader.read_rounds(run)]
+    """The task's judged samples of functional rounds, found by the index over run, round and task."""
+    numbers = [info.number for info, _ in reader.read_rounds(run) if info.phase == FUNCTIONAL]
     joined = query.select_from(request).join(verdict, verdict.c.sample == request.c.id)
     return joined.where(is_proposed(run), request.c.round.in_(numbers), request.c.task == task, verdict.c.final)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Row, Select, func, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.store.database import Database
 from opsmith.store.patience import Patience, Stubborn
-from opsmith.store.schema import text
+from opsmith.store.schema import request, round_, text
 
 
 class Reading:
@@ -34,6 +34,21 @@ class Reading:
         """The texts of these hashes."""
         query = select(text.c.hash, text.c.body).where(text.c.hash.in_(sorted(set(names))))
         return {row.hash: row.body for row in self.fetch_rows(query)}
+
+    def find_optimisation(self, run: str) -> int | None:
+        """The number of a run's first round that makes right programs better; None: it has none.
+
+        Rounds before it are functional, all after it are not: what is counted of a run's solving ends there.
+        """
+        first = select(func.min(round_.c.number)).where(round_.c.run == run, round_.c.phase.is_not(None))
+        number: int | None = self.fetch_rows(first)[0][0]
+        return number
+
+    def is_functional(self, run: str) -> Any:
+        """A condition: a request of the run's functional rounds. It is no condition at all where the run has no others,
+        so that its plan is as it was."""
+        first = self.find_optimisation(run)
+        return true() if first is None else request.c.round < first
 
     def count_rows(self, table: Any, run: str, *conditions: Any) -> int:
         """How many rows a run has in a table."""

@@ -32,6 +32,12 @@ class RequestQueries(Reading):
             query = query.join(request, reply_of).where(request.c.run == run, is_by(request, agent))
         return read_sum(self.fetch_rows(query)[0])
 
+    def count_functional(self, run: str, agent: str) -> int:
+        """The requests of an agent, in every turn of a conversation, in the rounds that solve tasks."""
+        query = select(*sums_of_bills()).where(reply.c.run == run).join(request, reply_of)
+        query = query.where(request.c.run == run, is_by(request, agent), self.is_functional(run))
+        return read_sum(self.fetch_rows(query)[0]).requests
+
     def spent_before(self, run: str, number: int) -> tuple[int, int]:
         """(samples that were answered, input and output tokens of all agents) in the rounds before round `number`."""
         answered = func.count().filter(request.c.agent == PROPOSER).label("answered")
@@ -54,14 +60,15 @@ class RequestQueries(Reading):
         return {row.request: read_reply(row) for row in rows}
 
     def prompt_tokens(self, run: str) -> dict[str, int]:
-        """By task: the proposer's input tokens for one sample of the last round in which it was tried."""
+        """By task: the proposer's input tokens for one sample of the last functional round in which it was tried."""
+        proposed = is_proposed(run) & self.is_functional(run)
         last = select(request.c.task, func.max(request.c.round).label("round"))
-        newest = last.where(is_proposed(run)).group_by(request.c.task).subquery()
+        newest = last.where(proposed).group_by(request.c.task).subquery()
         query = (
             select(request.c.task, tokens_of_prompt())
             .join(newest, (newest.c.task == request.c.task) & (newest.c.round == request.c.round))
             .join(reply, reply_of)
-            .where(is_proposed(run))
+            .where(proposed)
             .group_by(request.c.task)
         )
         return {row.task: row.tokens for row in self.fetch_rows(query)}

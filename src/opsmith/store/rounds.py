@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, case, func, select
+from sqlalchemy import Row, case, func, select, true
 
 from opsmith.records import Outcome
 from opsmith.store import schema
 from opsmith.store.reading import Reading
 from opsmith.store.requests import is_proposed
-from opsmith.store.rows import RoundInfo
+from opsmith.store.rows import FUNCTIONAL, RoundInfo
 from opsmith.store.schema import failure, request, text, verdict
 
 
@@ -54,11 +54,12 @@ class RoundQueries(Reading):
         return {row.id for row in self.fetch_rows(query.where(is_proposed(run, number), verdict.c.final))}
 
     def read_tallies(self, run: str, number: int | None = None) -> list[Tally]:
-        """Right and judged samples of a round, or of all, by round, task and temperature."""
+        """Right and judged samples of a round, or of all functional ones, by round, task and temperature."""
         right = func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
         place = (request.c.round, request.c.task, request.c.temperature)
         query = select(*place, right, func.count().label("judged")).join(verdict, verdict.c.sample == request.c.id)
-        query = query.where(is_proposed(run, number), verdict.c.final).group_by(*place).order_by(*place)
+        counted = is_proposed(run, number) & (true() if number is not None else self.is_functional(run))
+        query = query.where(counted, verdict.c.final).group_by(*place).order_by(*place)
         return [Tally(r.round, r.task, r.temperature, r.right, r.judged) for r in self.fetch_rows(query)]
 
     def read_answers(self, run: str, number: int) -> list[Answer]:
@@ -87,7 +88,8 @@ class RoundQueries(Reading):
 
 def _round_info(row: Row[Any]) -> RoundInfo:
     demonstrations = tuple((task, source) for task, source in json.loads(row.demonstrations))
-    return RoundInfo(row.number, row.cycle, row.level, demonstrations, _read_names(row.attempted) or (), row.planned)
+    attempted, phase = _read_names(row.attempted) or (), row.phase or FUNCTIONAL
+    return RoundInfo(row.number, row.cycle, row.level, demonstrations, attempted, row.planned, phase)
 
 
 def _read_names(text_of_list: str | None) -> tuple[str, ...] | None:

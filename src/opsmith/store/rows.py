@@ -10,7 +10,18 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opsmith.models import Message, Reply, Request
-from opsmith.records import Boundary, Candidate, Experience, Task, Verdict, content_hash, dumps, to_json
+from opsmith.models.pictures import Picture
+from opsmith.records import (
+    Boundary,
+    Candidate,
+    Experience,
+    Suggestion,
+    Task,
+    Verdict,
+    content_hash,
+    dumps,
+    to_json,
+)
 from opsmith.store import schema
 from opsmith.store.database import Row
 
@@ -20,6 +31,8 @@ NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model ha
 Wish = Literal["pause", "resume"]
 Phase = Literal["functional", "optimisation"]
 FUNCTIONAL: Phase = "functional"  # until a candidate is right
+OPTIMISATION: Phase = "optimisation"  # from a right one
+ANALYST = "analyst"
 
 
 @dataclass(frozen=True)
@@ -82,6 +95,7 @@ class RoundInfo:
     demonstrations: tuple[tuple[str, str], ...]  # (task, hash of the program), all that any of its prompts shows
     attempted: tuple[str, ...]
     planned: int  # samples
+    phase: Phase = FUNCTIONAL
 
 
 @dataclass(frozen=True)
@@ -100,6 +114,25 @@ class Judged:
     def name(self) -> str:
         """The candidate's id; "" where there is none."""
         return Candidate(self.source).id if self.source is not None else ""
+
+
+@dataclass(frozen=True)
+class PromptMessage:
+    """A message of a prompt in the store, by the hashes of its texts."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    pictures: tuple[tuple[str, str], ...]  # (media, hash of the base64)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All texts that it needs."""
+        return self.text, *(name for _, name in self.pictures)
+
+    def read_message(self, bodies: Mapping[str, str]) -> Message:
+        """The message, from texts by their hashes."""
+        pictures = tuple(Picture(media, bodies[name]) for media, name in self.pictures)
+        return Message(self.role, bodies[self.text], pictures)
 
 
 def in_turn(agent: str, turn: int) -> str:
@@ -152,15 +185,35 @@ def session_row(run: str, settings: Mapping[str, Any], versions: Mapping[str, An
 def round_row(run: str, info: RoundInfo) -> Row:
     lists = {"demonstrations": dumps(info.demonstrations), "attempted": dumps(info.attempted)}
     place = {"run": run, "number": info.number, "cycle": info.cycle, "level": info.level}
-    return schema.round_, {**place, **lists, "planned": info.planned, "at": time.time()}
+    phase = None if info.phase == FUNCTIONAL else info.phase
+    return schema.round_, {**place, **lists, "planned": info.planned, "phase": phase, "at": time.time()}
 
 
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
-    """The prompt's hash, and its texts; a message that is in the store already costs nothing."""
-    bodies = [text_row(message.content) for message in messages]
-    named = [[message.role, row["hash"]] for message, (_, row) in zip(messages, bodies, strict=True)]
-    index = text_row(dumps(named))
-    return index[1]["hash"], [*bodies, index]
+    """The prompt's hash, and its texts; a message that is in the store already costs nothing.
+
+    A prompt is [[role, hash of the text], ...], with [[media, hash of the base64], ...] third where there are pictures.
+    """
+    rows: list[Row] = []
+
+    def name_text(body: str) -> str:
+        rows.append(text_row(body))
+        return str(rows[-1][1]["hash"])
+
+    named: list[list[Any]] = []
+    for message in messages:
+        pictures = [[picture.media, name_text(picture.data)] for picture in message.images]
+        named.append([message.role, name_text(message.content), *([pictures] if pictures else [])])
+    prompt = name_text(dumps(named))
+    return prompt, rows
+
+
+def read_prompt_names(index: str) -> list[PromptMessage]:
+    """The inverse of what `prompt_rows` keeps under the prompt's hash."""
+    return [
+        PromptMessage(role, text, tuple((media, name) for media, name in (pictures[0] if pictures else ())))
+        for role, text, *pictures in json.loads(index)
+    ]
 
 
 def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply: Reply, seconds: float) -> list[Row]:
@@ -176,6 +229,12 @@ def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply:
         (schema.request, {**names, **place, **limits, "phase": phase}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
+
+
+def suggestion_rows(key: SampleKey, suggestion: Suggestion) -> list[Row]:
+    """What was suggested to a sample."""
+    body = text_row(dumps(suggestion))
+    return [body, (schema.suggestion, _sample_columns(key, body=body[1]["hash"], at=time.time()))]
 
 
 def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Row:
@@ -224,6 +283,7 @@ def experience_rows(run: str, experience: Experience, sample: str | None, contam
     earned = {"round": experience.round, "success_rate": experience.success_rate, "origin": experience.origin}
     source = content_hash(experience.source)
     row = {"run": run, **task, **earned, "source": source, "sample": sample, "contaminated": contaminated}
+    row["gain"] = experience.gain
     return [text_row(experience.source), text_row(task_body(experience.task)), (schema.experience, row)]
 
 

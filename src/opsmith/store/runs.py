@@ -148,7 +148,9 @@ def _run_info(row: Row[Any]) -> RunInfo:
 
 
 def _read_experience(row: Row[Any]) -> KeptExperience:
-    experience = Experience(task_from_body(row.task_body), row.program, row.success_rate, row.round, row.origin)
+    experience = Experience(
+        task_from_body(row.task_body), row.program, row.success_rate, row.round, row.origin, row.gain
+    )
     return KeptExperience(experience, row.sample, row.contaminated)
 
 

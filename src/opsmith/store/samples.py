@@ -15,7 +15,7 @@ from opsmith.models import Message, Reply
 from opsmith.records import Outcome, Stage, Verdict, verdict_from_json
 from opsmith.store.reading import Reading
 from opsmith.store.requests import begins_with, is_by, is_proposed, read_reply
-from opsmith.store.rows import GUARDIAN, PROPOSER, turn_of
+from opsmith.store.rows import GUARDIAN, PROPOSER, read_prompt_names, turn_of
 from opsmith.store.schema import PLACE, candidate, failure, reply, request, text, verdict
 
 
@@ -93,13 +93,15 @@ class SampleQueries(Reading):
         return self._read_details(self.fetch_rows(select_samples().where(request.c.id.in_(names))))
 
     def read_programs(self, run: str) -> list[tuple[str, str, bool]]:
-        """(task, program, passed) of every judged sample that held a program."""
+        """(task, program, passed) of every judged sample of the functional rounds that held a program."""
         query = select(request.c.task, text.c.body, verdict.c.outcome).join(verdict, verdict.c.sample == request.c.id)
         query = query.join(text, text.c.hash == verdict.c.candidate).where(is_proposed(run), verdict.c.final)
+        query = query.where(self.is_functional(run))
         return [(row.task, row.body, row.outcome == Outcome.PASSED.value) for row in self.fetch_rows(query)]
 
     def guardian_pairs(self, run: str) -> Counter[tuple[bool, bool]]:
-        """How many samples that the guardian rewrote had (a proposal that passed, a rewrite that passed)."""
+        """How many samples of the functional rounds that the guardian rewrote had (a proposal that passed, a rewrite
+        that passed)."""
         before = verdict.alias("before")
         pair = (before.c.outcome.label("before"), verdict.c.outcome.label("after"))
         query = (
@@ -110,18 +112,26 @@ class SampleQueries(Reading):
             .where(candidate.c.run == run, candidate.c.agent != PROPOSER)
             .group_by(*pair)
         )
+        query = self._keep_functional(query, run)
         passed, pairs = Outcome.PASSED.value, Counter[tuple[bool, bool]]()
         for row in self.fetch_rows(query):
             pairs[row.before == passed, row.after == passed] += row.samples
         return pairs
 
     def count_refused(self, run: str, stage: str) -> int:
-        """The candidates that were refused at a stage, those of the guardian left out."""
+        """The candidates of the functional rounds that were refused at a stage, those of the guardian left out."""
         joined = (verdict.c.sample == candidate.c.sample) & (verdict.c.candidate == candidate.c.id)
         query = select(func.count()).select_from(candidate).join(verdict, joined)
         refused = ~is_by(candidate, GUARDIAN) & (verdict.c.stage == stage)
-        number: int = self.fetch_rows(query.where(candidate.c.run == run, refused))[0][0]
+        query = self._keep_functional(query.where(candidate.c.run == run, refused), run)
+        number: int = self.fetch_rows(query)[0][0]
         return number
+
+    def _keep_functional(self, query: Select[Any], run: str) -> Select[Any]:
+        """A query on candidates, of those from functional rounds; as it was where the run has no others."""
+        if self.find_optimisation(run) is None:
+            return query
+        return query.join(request, request.c.id == candidate.c.sample).where(self.is_functional(run))
 
     def _read_details(self, rows: Sequence[Row[Any]]) -> dict[str, SampleDetail]:
         names = [row.id for row in rows]
@@ -140,11 +150,11 @@ class SampleQueries(Reading):
         rows_asked = [
             row for some in _cut_hundreds(rows) for row in self.fetch_rows(query.where(or_(*map(_stands_at, some))))
         ]
-        messages_of = {row.prompt: json.loads(row.parts) for row in rows_asked}
-        bodies = self.read_texts(name for named in messages_of.values() for _, name in named)
+        messages_of = {row.prompt: read_prompt_names(row.parts) for row in rows_asked}
+        bodies = self.read_texts(name for named in messages_of.values() for message in named for name in message.names)
         calls = defaultdict[str, list[Call]](list)
         for row in sorted(rows_asked, key=lambda row: turn_of(row.agent)):
-            messages = tuple(Message(role, bodies[name]) for role, name in messages_of[row.prompt])
+            messages = tuple(message.read_message(bodies) for message in messages_of[row.prompt])
             calls[row.sample].append(Call(row.agent, messages, read_reply(row), row.seed, row.max_tokens))
         return calls
 

@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 4  # what each brought: `migrations/versions`
+VERSION = 5  # what each brought: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -106,6 +106,7 @@ round_ = _make_table(
     _text_column("attempted"),  # JSON: [task, ...]
     _integer_column("planned"),  # samples
     _seconds_column("at"),
+    _text_column("phase", null=True),  # null: functional
 )
 round_end = _make_table(
     "round_end", _key_column("run"), _integer_column("number", key=True), _text_column("solved"), _seconds_column("at")
@@ -121,7 +122,7 @@ request = _make_table(
     _integer_column("number"),  # of the sample at its temperature
     _text_column("agent"),  # proposer, guardian, repair-1, guardian-1 ..., unanswered-1: `rows`
     _text_column("sample"),  # the proposer's request that this one serves
-    _text_column("prompt"),  # hash of the JSON [[role, hash of content], ...]
+    _text_column("prompt"),  # hash of the JSON of its messages: `rows.prompt_rows`
     Column("seed", BigInteger, nullable=True),
     _integer_column("max_tokens"),
     _text_column("phase", null=True),  # null: functional
@@ -218,6 +219,14 @@ experience = _make_table(
     _text_column("origin"),
     _text_column("sample", null=True),  # the sample it came from; null: it was there at the start
     Column("contaminated", Boolean, nullable=False),  # it equals an example of its own prompt
+    Column("gain", Float, nullable=True),  # over the program it began from; null: not known
+)
+suggestion = _make_table(
+    "suggestion",  # the change that an analyst asked of a sample
+    _key_column("sample"),
+    _text_column("run"),
+    _text_column("body"),  # hash of the JSON
+    _seconds_column("at"),
 )
 measurement = _make_table(
     "measurement",  # how fast is it? one program at one shape set
@@ -261,4 +270,5 @@ reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  #
 Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)
+Index("suggestion_by_run", suggestion.c.run)
 Index("failure_by_run", failure.c.run, failure.c.round)

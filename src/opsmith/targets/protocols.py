@@ -66,6 +66,20 @@ class Target(Protocol):
         ...
 
 
+@runtime_checkable
+class Improvable(Protocol):
+    """Right programs can be made better: what the agents of an optimisation round are told of the language."""
+
+    def describe_platform(self) -> str:
+        """For the analyst: what programs run on, what usually helps there, and what cannot be changed."""
+        ...
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        """The static text that opens the generator's prompt: the language's rules, what makes programs better, and,
+        with `has_example`, one program with a suggestion and the program that came of it."""
+        ...
+
+
 # -- how candidates are judged
 
 

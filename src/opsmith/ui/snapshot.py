@@ -23,7 +23,7 @@ from opsmith.store.pages import (
     session_settings,
 )
 from opsmith.store.queries import RunSummary
-from opsmith.store.rows import RoundInfo
+from opsmith.store.rows import FUNCTIONAL, RoundInfo
 
 LAST = 12  # verdicts that are listed
 RATE_S = 60.0  # over which the speed is taken
@@ -39,7 +39,7 @@ class RunState(StrEnum):
 @dataclass(frozen=True)
 class RoundLine:
     number: int
-    level: str
+    level: str  # of its demonstrations; of a round that is not functional its phase
     demonstrations: int
     tasks: int  # attempted
     planned: int  # samples
@@ -72,6 +72,7 @@ class RunSnapshot:
     rounds: tuple[RoundLine, ...]
     groups: Mapping[str, tuple[TaskCell, ...]]
     counts: Counter[SampleKind]
+    functional: Counter[SampleKind]  # those of rounds that solve tasks
     last: tuple[SampleLine, ...]
     problems: tuple[tuple[int, str, str, str], ...]  # round, task, charged to, message
     per_minute: float | None  # verdicts; None: no process works on it
@@ -146,7 +147,8 @@ class SnapshotReader:
         store, summary = self._store, self.read_summary(run)
         rounds = store.read_rounds(run)
         counts = self._count_samples(run, rounds)
-        by_round, by_task = _tally_kinds(counts)
+        functional = _keep_functional(counts, rounds)
+        by_round, by_task = _tally_kinds(counts)[0], _tally_kinds(functional)[1]
         state, wish = self.read_state(run)
         recent = (
             None if state in (RunState.FINISHED, RunState.STOPPED) else judged_since(store, run, time.time() - RATE_S)
@@ -158,6 +160,7 @@ class SnapshotReader:
             rounds=tuple(_make_line(info, solved, by_round[info.number]) for info, solved in rounds),
             groups=_group_cells(self.list_tasks(run), list_solutions(store, run), by_task),
             counts=counts,
+            functional=functional,
             last=tuple(last_verdicts(store, run, LAST)),
             problems=tuple(last_failures(store, run, 3)),
             per_minute=recent,
@@ -182,6 +185,16 @@ class _Tally:
     right: int = 0
 
 
+def _keep_functional(
+    counts: Counter[SampleKind], rounds: Iterable[tuple[RoundInfo, tuple[str, ...] | None]]
+) -> Counter[SampleKind]:
+    """The counts of rounds that solve tasks; all of them where a run has no others."""
+    others = {info.number for info, _ in rounds if info.phase != FUNCTIONAL}
+    return (
+        Counter({kind: samples for kind, samples in counts.items() if kind.round not in others}) if others else counts
+    )
+
+
 def _tally_kinds(counts: Mapping[SampleKind, int]) -> tuple[dict[int, _Tally], dict[str, _Tally]]:
     """Judged samples and right ones, by round and by task."""
     rounds: dict[int, _Tally] = defaultdict(_Tally)
@@ -195,7 +208,8 @@ def _tally_kinds(counts: Mapping[SampleKind, int]) -> tuple[dict[int, _Tally], d
 
 def _make_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally) -> RoundLine:
     sizes = len(info.demonstrations), len(info.attempted), info.planned
-    return RoundLine(info.number, info.level, *sizes, tally.judged_count, tally.right, solved)
+    what = info.level if info.phase == FUNCTIONAL else info.phase
+    return RoundLine(info.number, what, *sizes, tally.judged_count, tally.right, solved)
 
 
 def _group_cells(

@@ -23,8 +23,8 @@ from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import PLAIN, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
+from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Task, Verdict

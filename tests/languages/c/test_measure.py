@@ -12,8 +12,8 @@ from languages.c.fixture_programs import FIXTURES, load_c_task
 from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import PLAIN, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
-from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.measuring.schedule import LEAST_PAIRS, SCREEN
 
 pytestmark = needs_compiler

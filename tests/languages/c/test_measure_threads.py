@@ -14,8 +14,8 @@ from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import PLAIN, SpeedRequest, TimedProgram, choose_timed_sets, measure_program
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
+from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
 
 pytestmark = [
     needs_compiler,

@@ -18,12 +18,11 @@ from opsmith.imports.kernelbench.sampling import (
     Leaf,
     ModuleRefusalError,
     Sizes,
-    default_float,
     list_leaves,
     open_module,
 )
 from opsmith.imports.kernelbench.source import ModuleSource
-from opsmith.problems.precision import TORCH_DTYPES
+from opsmith.problems.precision import TORCH_DTYPES, default_dtype
 
 DTYPES = {dtype: word for word, dtype in TORCH_DTYPES.items()}
 TOLERANCE = 1e-4  # KernelBench's, absolute and relative
@@ -177,7 +176,7 @@ def _find_effects(instance: Instance) -> dict[str, bool]:
     modules for which there is no time are left out."""
     saved = _copy_state(instance)
     before = instance.arguments
-    with default_float(torch.float64):
+    with default_dtype(torch.float64):
         instance.model.double()
         instance.arguments = _widen_structure(before)
         plain = _list_tensors(run_copies(instance))

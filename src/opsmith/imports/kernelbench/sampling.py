@@ -188,13 +188,3 @@ class FactoryRecorder(TorchFunctionMode):
         """What made this very tensor; None: it was computed."""
         entry = self.drawn.get(id(tensor))
         return None if entry is None else entry[1:]
-
-
-@contextlib.contextmanager
-def default_float(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)

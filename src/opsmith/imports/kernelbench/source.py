@@ -10,21 +10,11 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 
-from opsmith.imports.foreign_code import CodeRefusalError, parse_foreign_code
+from opsmith.imports.foreign_code import CodeRefusalError, check_foreign_tree, parse_foreign_code
 from opsmith.problems.files.entries import RESERVED
 
 MODEL, MAKE_INPUTS, MAKE_ARGUMENTS = "Model", "get_inputs", "get_init_inputs"
-PACKAGES = frozenset(
-    ["torch", "math", "numpy", "einops", "typing", "functools", "itertools", "collections", "dataclasses", "__future__"]
-)
-_OPTIONAL = ("einops",)
-_DENIED_MODULES = ("torch.hub", "torch.utils.cpp_extension", "torch.distributed", "torch.multiprocessing")
-_DENIED_NAMES = frozenset(["open", "exec", "eval", "compile", "__import__", "input", "breakpoint"])
-_PURE_CALLS = frozenset(
-    ["int", "float", "bool", "tuple", "list", "range", "len", "min", "max", "sum", "abs", "round", "pow"]
-)
 _LARGEST = 2**31 - 1
 _GENERATORS = ("torch.rand", "torch.randn")
 LEAST_LITERAL = 16  # smaller ones are rather channels of an image, or the side of a window
@@ -93,24 +83,15 @@ def read_module(text: str) -> ModuleSource:
     """A file's text, with tensors that it puts on a GPU where all others are. Raises CodeRefusalError."""
     original = text
     text = _GPU_METHOD.sub(f".to({_DEVICE})", _GPU_DEVICE.sub(rf"\1{_DEVICE}", text))
-    try:
-        tree = parse_foreign_code(text)
-    except CodeRefusalError as error:
-        raise CodeRefusalError(str(error).replace("no Python", "a syntax error")) from None
+    tree = parse_foreign_code(text)
     tree.body = [statement for statement in tree.body if not _is_main_block(statement)]
-    try:
-        _check_tree(tree)
-    except (RecursionError, MemoryError):
-        raise CodeRefusalError("its expressions are nested too deeply") from None
+    check_foreign_tree(tree, may_compute=True)
+    _check_names(tree)
     return ModuleSource(text, tree, text != original)
 
 
-def _check_tree(tree: ast.Module) -> None:
-    """Raises CodeRefusalError."""
-    for node in ast.walk(tree):
-        _check_node(node)
-    for statement in tree.body:
-        _check_statement(statement)
+def _check_names(tree: ast.Module) -> None:
+    """Raises CodeRefusalError where there is no model, or nothing that makes its inputs."""
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     if MODEL not in classes:
@@ -119,76 +100,12 @@ def _check_tree(tree: ast.Module) -> None:
         raise CodeRefusalError(f"no function {MAKE_INPUTS}")
 
 
-# -- what is refused
-
-
 def _is_main_block(statement: ast.stmt) -> bool:
     """`if __name__ == "__main__":`, which is left out: it does not belong to the problem."""
     return isinstance(statement, ast.If) and ast.unparse(statement.test) in (
         "__name__ == '__main__'",
         "'__main__' == __name__",
     )
-
-
-def _check_statement(statement: ast.stmt) -> None:
-    """Raises CodeRefusalError for what does more at the top level than to define."""
-    match statement:
-        case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef() | ast.Pass():
-            return
-        case ast.Expr(value=ast.Constant()):
-            return
-        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value) if all(map(_is_pure, ast.walk(value))):
-            return
-        case ast.AnnAssign(value=None):
-            return
-    excerpt = ast.unparse(statement).split("\n")[0][:60]
-    expected = "imports, constants, classes and functions at the top level"
-    raise CodeRefusalError(f"line {statement.lineno}: `{excerpt}`; expected {expected}")
-
-
-def _is_pure(node: ast.AST) -> bool:
-    if isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
-        return name in _PURE_CALLS or name.startswith("math.")
-    return not isinstance(node, (ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom))
-
-
-def _check_node(node: ast.AST) -> None:
-    """Raises CodeRefusalError for imports of other packages, and for what reaches out of the process."""
-    for module in _list_modules(node):
-        _check_module(module, getattr(node, "lineno", 0))
-    if isinstance(node, ast.Attribute):
-        _check_denied(ast.unparse(node) if _is_dotted(node) else "", node.lineno)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _DENIED_NAMES:
-        raise CodeRefusalError(f"line {node.lineno}: calls {node.func.id}; expected code that computes")
-
-
-def _list_modules(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    if isinstance(node, ast.ImportFrom):
-        yield f"{'.' * node.level}{node.module or ''}"
-        yield from (f"{node.module}.{alias.name}" for alias in node.names if not node.level)
-
-
-def _check_module(module: str, line: int) -> None:
-    package = module.partition(".")[0]
-    if package not in PACKAGES:
-        names = ", ".join(sorted(PACKAGES - {"__future__"}))
-        raise CodeRefusalError(f"line {line}: imports {module}; expected {names}")
-    if package in _OPTIONAL and find_spec(package) is None:
-        raise CodeRefusalError(f"line {line}: imports {package}, which is not installed here")
-    _check_denied(module, line)
-
-
-def _check_denied(module: str, line: int) -> None:
-    for denied in _DENIED_MODULES:
-        if module == denied or module.startswith(f"{denied}."):
-            raise CodeRefusalError(f"line {line}: {denied}; expected code that computes")
-
-
-def _is_dotted(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))
 
 
 # -- constants

@@ -1,0 +1,112 @@
+"""Costs of a program at its task's own sizes, as a simulator counts them or a cost model says: the same every time.
+
+They need no pairs, no interval and no lease. They are figures of the simulated machine: nothing is claimed of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from opsmith.errors import OpsmithError
+from opsmith.measuring.intervals import Interval
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
+from opsmith.records import Candidate, Task, Verdict
+from opsmith.targets import get_target
+from opsmith.targets.protocols import Portable, Stating
+
+PROTOCOLS = {  # raise a number whenever figures of two versions cannot be compared
+    TimeUnit.CYCLES: "cycles/1",
+    TimeUnit.ON_CHIP_BYTES: "cost/on_chip_bytes/1",
+    TimeUnit.OFF_CHIP_BYTES: "cost/off_chip_bytes/1",
+}
+BASE = "base"  # the task's own sizes
+_EMULATED = "emulated"
+
+CountCosts = Callable[[Task, str], Mapping[str, Any]]  # a program's figures by name, those of `units` among them
+Verify = Callable[[Task, str], Verdict]
+
+
+@dataclass(frozen=True)
+class CostRequest:
+    """Whose costs are counted, and beside whose. `partner` None: the program's alone."""
+
+    task: Task
+    source: str
+    partner: tuple[str, str] | None  # its name and source
+    grade: MeasuringGrade
+    units: tuple[TimeUnit, ...] = (TimeUnit.CYCLES,)
+
+    def plan_measurements(self) -> list[SpeedMeasurement]:
+        """A measurement for each unit, before anything was counted."""
+        target = get_target(self.task.target)
+        planned = SpeedMeasurement(
+            program=Candidate(self.source).id,
+            problem=target.problem_digest(self.task) if isinstance(target, Portable) else self.task.digest,
+            shape_set=BASE,
+            sizes=dict(target.find_problem(self.task).base_sizes) if isinstance(target, Stating) else {},
+            device=f"{_EMULATED}:{target.verifier}",
+            protocol="",
+            flags="",
+            grade=self.grade,
+            unit=TimeUnit.CYCLES,
+            time=None,
+            reason="not counted yet",
+            sought_partner="" if self.partner is None else self.partner[0],
+        )
+        return [replace(planned, unit=unit, protocol=PROTOCOLS[unit]) for unit in self.units]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What was counted of one side, or why nothing was."""
+
+    costs: Mapping[str, Any]
+    reason: str = ""
+
+    def read_cost(self, unit: TimeUnit) -> tuple[Interval | None, str]:
+        """The figure, or why there is none."""
+        cost = self.costs.get(unit.value)
+        if self.reason or not cost:
+            return None, self.reason or f"has {unit.value} that cannot be said"
+        return _as_point(float(cost)), ""
+
+
+def measure_costs(verify: Verify, count: CountCosts, request: CostRequest) -> Iterator[SpeedReport]:
+    """A report for each unit: what is counted of a right program, and of its partner where it has one."""
+    program = _count_right(verify, count, request.task, request.source)
+    name, source = request.partner or ("", "")
+    partner = _count_right(verify, count, request.task, source) if name and not program.reason else _Counted({})
+    for planned in request.plan_measurements():
+        yield SpeedReport(_compare_costs(planned, program, (name, partner)), None)
+
+
+def _compare_costs(planned: SpeedMeasurement, program: _Counted, against: tuple[str, _Counted]) -> SpeedMeasurement:
+    cost, reason = program.read_cost(planned.unit)
+    if cost is None:
+        return replace(planned, reason=f"the program {reason}")
+    name, partner = against
+    if not name:
+        return replace(planned, time=cost, reason="")
+    partner_cost, reason = partner.read_cost(planned.unit)
+    if partner_cost is None:
+        return replace(planned, time=cost, reason=f"the partner {name} {reason}")
+    ratio = SpeedRatio(name, _as_point(partner_cost.value / cost.value))
+    return replace(planned, time=cost, reason="", sought_partner="", ratio=ratio)
+
+
+def _count_right(verify: Verify, count: CountCosts, task: Task, source: str) -> _Counted:
+    """The costs of a right program, or why there are none."""
+    try:
+        verdict = verify(task, source)
+        if not verdict.passed:
+            message = verdict.message.splitlines()[0] if verdict.message else verdict.stage.name
+            return _Counted({}, f"is not right: {message}")
+        return _Counted(count(task, source))
+    except OpsmithError as error:
+        return _Counted({}, f"was not counted: {error}")
+
+
+def _as_point(figure: float) -> Interval:
+    return Interval(figure, figure, figure)

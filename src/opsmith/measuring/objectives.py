@@ -1,0 +1,55 @@
+"""Objectives: by which figures a right program is better than another one, and which of them a target can say.
+
+Of every figure less is better. An objective is one figure, or `front`: all that the target says, no one above another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsmith.errors import UsageError
+from opsmith.measuring.record import SpeedMeasurement, TimeUnit
+from opsmith.records import Task
+from opsmith.targets import Commanded, get_target
+from opsmith.targets.protocols import Costed, Stating, Timed
+
+TIME, FRONT = "time", "front"
+COSTS = (TimeUnit.CYCLES.value, TimeUnit.ON_CHIP_BYTES.value, TimeUnit.OFF_CHIP_BYTES.value)
+FIGURES = (TIME, *COSTS)
+OBJECTIVES = (*FIGURES, FRONT)
+
+
+def list_figures(task: Task) -> tuple[str, ...]:
+    """What can be said of right programs of the task's target, the usual one first: a time, or costs."""
+    target = get_target(task.target)
+    times = (TIME,) if isinstance(target, Timed) and isinstance(target, Stating) else ()
+    costs = COSTS if isinstance(target, Costed) else COSTS[:1] if isinstance(target, Commanded) else ()
+    return (*times, *costs)
+
+
+def choose_figures(task: Task, objective: str) -> tuple[str, ...]:
+    """The figures that an objective asks for. Raises UsageError for one that the task's target cannot say."""
+    figures = list_figures(task)
+    if objective == FRONT and figures:
+        return figures
+    return require_figures(task, (objective,))
+
+
+def require_figures(task: Task, names: Sequence[str]) -> tuple[str, ...]:
+    """These figures. Raises UsageError for one that the task's target cannot say."""
+    figures = list_figures(task)
+    for name in names:
+        if name not in figures:
+            choices = ", ".join(figures) or "nothing"
+            raise UsageError(f"objective {name!r}: of programs of target {task.target} is said {choices}")
+    return tuple(names)
+
+
+def name_figure(measurement: SpeedMeasurement) -> str:
+    """The figure that a measurement holds, by its name here."""
+    return measurement.unit.value if measurement.unit.is_counted else TIME
+
+
+def is_timed(task: Task) -> bool:
+    """Whether programs of the task's target are timed on a device."""
+    return TIME in list_figures(task)

@@ -1,0 +1,132 @@
+"""Metrics of programs that are right and faster: fast_p, means of ratios, spread, what a gained percent cost.
+
+A ratio is the partner's time by the program's: above 1 the program is the faster one. None stands for a task without a
+right program, or with one whose ratio cannot be said: it counts as a task, and never as fast. Intervals are of the
+tasks: the percentile bootstrap that draws them again. What the measuring errs by stands in each ratio's own interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opsmith.records import Usage
+from opsmith.results.intervals import RESAMPLES, Estimate, percentile_interval
+
+THRESHOLDS = (0.5, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
+_FASTER_THAN_NOTHING = -1.0
+
+Ratios = Sequence[float | None]
+_Mean = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # of the last axis
+
+
+@dataclass(frozen=True)
+class FastShare:
+    """The share of the tasks whose program is right and at least `threshold` times as fast as the partner."""
+
+    threshold: float
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class GainCost:
+    """What one per cent of gain cost; a figure is None where it is not known."""
+
+    usd: float | None
+    tokens: float
+    measured_seconds: float | None
+
+
+def estimate_fast_share(ratios: Ratios, threshold: float, seed: int = 0) -> Estimate | None:
+    """fast_p at one threshold; None over no tasks.
+
+    >>> estimate_fast_share([2.0, 1.0, None, 0.5], 1.0).value
+    0.5
+    """
+    figures = [_FASTER_THAN_NOTHING if ratio is None else ratio for ratio in ratios]
+    return _estimate_mean([float(figure >= threshold) for figure in figures], _mean_plainly, seed)
+
+
+def list_fast_shares(ratios: Ratios, thresholds: Sequence[float] = THRESHOLDS) -> tuple[FastShare, ...]:
+    """The curve; empty over no tasks."""
+    shares = ((threshold, estimate_fast_share(ratios, threshold)) for threshold in thresholds)
+    return tuple(FastShare(threshold, share) for threshold, share in shares if share is not None)
+
+
+def estimate_mean_ratio(ratios: Ratios, seed: int = 0) -> Estimate | None:
+    """The arithmetic mean of the ratios that can be said."""
+    return _estimate_mean([ratio for ratio in ratios if ratio is not None], _mean_plainly, seed)
+
+
+def estimate_geometric_ratio(ratios: Ratios, seed: int = 0) -> Estimate | None:
+    """Their geometric mean.
+
+    >>> print(estimate_geometric_ratio([4.0, 1.0, None]))
+    2.000 [1.000, 4.000]
+    """
+    return _estimate_mean([ratio for ratio in ratios if ratio is not None], _mean_of_logarithms, seed)
+
+
+def choose_harder_partner(ratios: Sequence[float | None]) -> float | None:
+    """The ratio to the fastest of several partners: the least one; None where none of them can be said."""
+    return min((ratio for ratio in ratios if ratio is not None), default=None)
+
+
+def measure_spread(values: Sequence[float]) -> float | None:
+    """The coefficient of variation: standard deviation by mean; None of fewer than two values, or of a mean of 0.
+
+    >>> round(measure_spread([1.0, 1.2, 1.4]), 4)
+    0.1667
+    """
+    if len(values) < 2 or not (mean := math.fsum(values) / len(values)):
+        return None
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)) / abs(mean)
+
+
+def price_gain(gain: float | None, usage: Usage, measured_seconds: float | None) -> GainCost | None:
+    """`gain`: a ratio. None where nothing was gained.
+
+    >>> price_gain(1.5, Usage(1, 400, 100, 0, 2.0), 10.0)
+    GainCost(usd=0.04, tokens=10.0, measured_seconds=0.2)
+    """
+    if gain is None or gain <= 1.0:
+        return None
+    per_cent = 100.0 * (gain - 1.0)
+    usd = None if usage.cost_usd is None else usage.cost_usd / per_cent
+    tokens = (usage.input_tokens + usage.output_tokens) / per_cent
+    return GainCost(usd, tokens, None if measured_seconds is None else measured_seconds / per_cent)
+
+
+def correct_within(first_right: Mapping[str, int | None], attempts: int, seed: int = 0) -> tuple[Estimate, ...]:
+    """The share of the tasks that are right within 1, 2 ... `attempts` attempts; `first_right`: by task, the number of
+    the first right attempt, from 1; None: none was right."""
+    firsts = [math.inf if first is None else float(first) for first in first_right.values()]
+    shares = (
+        _estimate_mean([float(first <= number) for first in firsts], _mean_plainly, seed)
+        for number in range(1, attempts + 1)
+    )
+    return tuple(share for share in shares if share is not None)
+
+
+def _estimate_mean(values: Sequence[float], mean: _Mean, seed: int) -> Estimate | None:
+    if not values:
+        return None
+    figures = np.array(values, dtype=np.float64)
+    drawn = np.random.default_rng(seed).integers(0, len(figures), size=(RESAMPLES, len(figures)))
+    value = float(mean(figures[None, :])[0])
+    low, high = percentile_interval(value, mean(figures[drawn]))
+    return Estimate(value, low, high, len(figures), len(figures))
+
+
+def _mean_plainly(figures: NDArray[np.float64]) -> NDArray[np.float64]:
+    means: NDArray[np.float64] = figures.mean(axis=-1)
+    return means
+
+
+def _mean_of_logarithms(figures: NDArray[np.float64]) -> NDArray[np.float64]:
+    means: NDArray[np.float64] = np.exp(np.log(figures).mean(axis=-1))
+    return means
