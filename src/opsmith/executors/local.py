@@ -15,6 +15,7 @@ from opsmith.targets import get_target
 
 if TYPE_CHECKING:
     from opsmith.executors.local_measurer import LocalMeasurer
+    from opsmith.executors.local_profiler import LocalProfiler
 
 
 class LocalExecutor:
@@ -25,6 +26,7 @@ class LocalExecutor:
         self._tasks = tasks
         trust = settings.trust
         self._measurer: LocalMeasurer | None = None
+        self._profiler: LocalProfiler | None = None
         self._pool = Pool(
             settings.place.workers,
             trust.candidate_seconds,
@@ -43,6 +45,15 @@ class LocalExecutor:
 
             self._measurer = LocalMeasurer(self._pool)
         return self._measurer
+
+    @property
+    def profiler(self) -> LocalProfiler:
+        from opsmith.executors.local_profiler import LocalProfiler  # noqa: PLC0415 - few runs need it
+
+        if self._profiler is None:
+            chosen = self._settings.optimisation
+            self._profiler = LocalProfiler(self._pool, chosen.profiles, chosen.profile_command)
+        return self._profiler
 
     def make_model(self) -> ChatModel:
         return get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
