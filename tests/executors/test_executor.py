@@ -37,7 +37,7 @@ def entered(address, **more):
 def test_the_default_is_this_machine():
     executor = get_executor(Settings(), TASKS)
     assert isinstance(executor, LocalExecutor)
-    assert isinstance(executor.make_model(), EmbeddedModel)
+    assert isinstance(executor.make_models().own, EmbeddedModel)
 
 
 def test_an_address_without_ray_is_refused():
