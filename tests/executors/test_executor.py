@@ -106,7 +106,7 @@ def test_the_executor_is_no_part_of_a_runs_name():
     target = get_target("step")
     model = EmbeddedModel(target)
     settings = [Settings(), Settings(executor="ray", ray_address="head:6379", workers=7)]
-    assert len({run_info(TASKS, (), None, model, target, one).id for one in settings}) == 1
+    assert len({run_info(TASKS, (), None, RoleModels(model), target, one).id for one in settings}) == 1
 
 
 def test_what_no_worker_may_know_is_hidden_while_rays_processes_start(monkeypatch):
