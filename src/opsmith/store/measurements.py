@@ -73,7 +73,10 @@ class SpeedQueries(Reading):
         columns = (table.c.sample, table.c.candidate, table.c.device, table.c.kind, table.c.media, text.c.body)
         query = select(*columns, table.c.task).join(text, text.c.hash == table.c.body).where(table.c.run == run)
         rows = self.fetch_rows(query.order_by(table.c.at, table.c.id))
-        return [Profile(*tuple(row)[:6], task=row.task or "") for row in rows]
+        return [
+            Profile(row.sample, row.candidate, row.device, row.kind, row.media, row.body, row.task or "")
+            for row in rows
+        ]
 
     def _read_speed(self, task: str, sample: str | None, seconds: float | None, body: str) -> StoredSpeed:
         try:
