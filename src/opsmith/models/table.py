@@ -18,6 +18,7 @@ from opsmith.models.keys import read_key, redact_secrets
 from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import Endpoint
+from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
 from opsmith.targets import Target
 
@@ -156,6 +157,25 @@ def _make_search(order: Order) -> ChatModel:
     return SearchModel(order.target)
 
 
+def _make_tuning(order: Order) -> ChatModel:
+    from opsmith.models.tuned import TuningModel  # noqa: PLC0415 - the other models do without it
+
+    role = order.settings.provider.model
+    _refuse_base_url(order.settings.provider)
+    if order.target is None:
+        raise UsageError(
+            f"model {role!r}: given no target; expected the language to rewrite; try: get_model(s, target)"
+        )
+    return TuningModel(order.target, role, order.settings.place.workers)
+
+
+def _make_swarm(order: Order) -> ChatModel:
+    from opsmith.models.swarm import SwarmModel  # noqa: PLC0415 - the other models do without it
+
+    members = list_members(order.settings.provider.model)
+    return SwarmModel([get_model(order.settings.replace(model=name), order.target, order.retry) for name in members])
+
+
 def _make_replay(order: Order) -> ChatModel:
     from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
 
@@ -219,6 +239,12 @@ FAMILIES: dict[str, Family] = {
     "search": Family(
         "", "best-first search over the target's typed moves: offline, free, no language model", _make_search
     ),
+    "tuner": Family(
+        "", "rewrites right programs to faster ones: offline, free, no language model", _make_tuning, spreads=True
+    ),
+    "analyst": Family(
+        "", "suggests rewritings to the tuner: offline, free, no language model", _make_tuning, spreads=True
+    ),
     "openai/": Family(
         "NAME",
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",
@@ -244,5 +270,6 @@ FAMILIES: dict[str, Family] = {
         ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
     ),
+    PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
     "replay:": Family("FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True),
 }
