@@ -7,7 +7,7 @@ The state between rounds is what the store holds and nothing else, so a run that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
 from opsmith.errors import OpsmithError, ProviderError, TargetError, TaskError, VerifierError
@@ -21,6 +21,7 @@ from opsmith.learn.sample import sample_round
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
+from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Boundary, Candidate, Experience, Task
 from opsmith.results.counting import success_rate
 from opsmith.settings import Settings
@@ -55,9 +56,7 @@ class _State:
 class FunctionalPhase:
     """Algorithm 1: rounds until all is solved, or there is a reason to end. Fits `Phase`."""
 
-    def __init__(
-        self, session: RunSession, tasks: Sequence[Task], budget: Budget | None, attendant: Attendant
-    ) -> None:
+    def __init__(self, session: RunSession, tasks: Sequence[Task], budget: Budget | None, attendant: Attendant) -> None:
         self.session = session
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
@@ -76,7 +75,9 @@ class FunctionalPhase:
 
     def _read_state(self) -> _State:
         store, run = self.session.store, self.session.run
-        ended = [(info, solved) for info, solved in store.read_rounds(run) if solved is not None and info.phase == FUNCTIONAL]
+        ended = [
+            (info, solved) for info, solved in store.read_rounds(run) if solved is not None and info.phase == FUNCTIONAL
+        ]
         past = tuple(Past(info.cycle, len(solved)) for info, solved in ended)
         experiences = tuple(solution.experience for solution in store.read_experiences(run))
         closed = {experience.task.digest for experience in experiences}
@@ -152,8 +153,10 @@ class FunctionalPhase:
 
     async def _close_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
         """Measure what was solved, where that is asked for, and end the round: what is stored by then decides later."""
-        if self.session.measurer is not None and solutions:
-            await self.attendant.await_work(measure_programs(self.session, [solution.program for solution in solutions]))
+        grade = self.session.settings.measuring.measure
+        if grade != "none" and solutions:
+            programs = [replace(solution.program, grade=MeasuringGrade(grade)) for solution in solutions]
+            await self.attendant.await_work(measure_programs(self.session, programs))
         if not self.session.halt:
             self._end_round(info, solutions)
 

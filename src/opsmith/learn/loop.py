@@ -11,62 +11,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
-from opsmith.errors import OpsmithError, ProviderError, StoreError, TargetError, TaskError, VerifierError
-from opsmith.judging.verifier import canonical_source
+from opsmith.learn.attend import GRACE_S, Attendant
 from opsmith.learn.budget import Budget, budget_of
 from opsmith.learn.events import (
     Event,
     OnEvent,
-    RoundEnded,
-    RoundStarted,
     RunEnded,
     RunStarted,
-    Stopping,
-    TaskSolved,
     Warned,
 )
-from opsmith.learn.filter import choose_answer
+from opsmith.learn.functional import FunctionalPhase
 from opsmith.learn.identity import run_info
 from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
-from opsmith.learn.pause import obey_wishes
-from opsmith.learn.sample import sample_round
-from opsmith.learn.select import Past, Selection, get_strategy
+from opsmith.learn.optimisation import OptimisationPhase
 from opsmith.learn.session import RunSession
-from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
 from opsmith.models import Batched, ChatModel
-from opsmith.records import Boundary, Candidate, Experience, Task
-from opsmith.results.counting import success_rate
+from opsmith.records import Experience, Task
 from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
-from opsmith.store import Row, Store
+from opsmith.store import Store
 from opsmith.store.batches import StoreLedger
-from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
-    NOBODY,
-    RoundInfo,
-    SampleKey,
-    experience_rows,
-    prompt_rows,
-    round_end_row,
-    round_row,
     run_end_row,
 )
 from opsmith.store.spending import known_usd
 
-_AUTHOR = Boundary.TASK.value
-NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
 _OVER = "the run is over, so that nothing is measured now; for what it solved: opsmith measure {run}"
-GRACE_S = 20.0  # for requests in flight after Ctrl-C
-FLUSH_S = 30.0  # for a database that does not answer at all
+
+
+class Phase(Protocol):
+    """Rounds of one purpose. Its state is what the store holds, so that it may begin anywhere in it."""
+
+    async def run(self) -> str:
+        """Why it is over; "" where `session.halt` says that the same command may go on."""
+        ...
 
 
 def improve(
@@ -153,8 +139,21 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         number = store.session_count(info.id)
         session = RunSession(info.id, settings, target, model, judge, store, emit, spent, measurer, usd, number)
         with time_session(store, session):
-            await _Loop(session, tasks, budget, stop or asyncio.Event()).run()
+            await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
     return _report_end(store, info.id, emit)
+
+
+async def _run_phases(session: RunSession, tasks: Sequence[Task], budget: Budget | None, attendant: Attendant) -> None:
+    """One after the other, until the session halts; a phase that is over finds that out from the store at once."""
+    phases: list[Phase] = [FunctionalPhase(session, tasks, budget, attendant)]
+    if session.settings.optimisation.optimise:
+        phases.append(OptimisationPhase(session, tasks, budget, attendant))
+    reasons = []
+    for phase in phases:
+        reasons.append(await phase.run())
+        if session.halt:
+            return
+    session.store.put([run_end_row(session.run, "; ".join(reasons))]).result()
 
 
 def _report_end(store: Store, run: str, emit: OnEvent) -> RunResult:

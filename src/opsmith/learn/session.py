@@ -48,6 +48,11 @@ class RunSession:
         if not self.spent.requests:
             self._unanswered = 0
 
+    @property
+    def has_analyst(self) -> bool:
+        """Whether somebody suggests how a right program is made better."""
+        return self.settings.optimisation.analyst != "none"
+
     def warn_once(self, message: str) -> None:
         if message not in self.warned:
             self.warned.add(message)

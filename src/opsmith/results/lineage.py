@@ -51,8 +51,8 @@ class OptimisationStep:
     @property
     def ratio(self) -> float | None:
         """To the parent: the geometric mean over the figures; None where one is not known."""
-        known = [ratio.value for ratio in self.ratios if ratio is not None]
-        return math.exp(sum(map(math.log, known)) / len(known)) if known and len(known) == len(self.ratios) else None
+        logarithms = [math.log(ratio.value) for ratio in self.ratios if ratio is not None]
+        return math.exp(sum(logarithms) / len(logarithms)) if len(logarithms) == len(self.ratios) else None
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,14 @@ class Lineage:
     @property
     def best(self) -> OptimisedProgram:
         return self.beam[0]
+
+    def find_program(self, name: str) -> OptimisedProgram:
+        """One of its programs, by Candidate.id."""
+        return next(program for program in self.list_programs() if program.name == name)
+
+    def list_programs(self) -> list[OptimisedProgram]:
+        """The right ones whose figures are known, in the order in which they came."""
+        return [self.start, *(step.program for step in self.steps if step.program is not None)]
 
     @property
     def idle_rounds(self) -> int:
@@ -117,7 +125,9 @@ def extend_lineage(
     beam: int,
 ) -> Lineage:
     """After one more round that has ended. `rows`: the task's in that round, in the order of their keys."""
-    pool = {program.name: program for program in _list_programs(lineage)}
+    pool: dict[str, OptimisedProgram] = {}
+    for program in lineage.list_programs():
+        pool.setdefault(program.name, program)
     parents = [pool[name] for task, name in info.demonstrations if task == lineage.task]
     steps = []
     for row in rows:
@@ -155,18 +165,16 @@ def trace_lineages(
     return lineages
 
 
-def read_step(
-    row: StepRow, parent: OptimisedProgram, screens: Screens, figures: Sequence[str]
-) -> OptimisationStep:
+def read_step(row: StepRow, parent: OptimisedProgram, screens: Screens, figures: Sequence[str]) -> OptimisationStep:
     """What became of a sample. A program that equals its parent has gained nothing."""
     if row.outcome is not Outcome.PASSED or row.candidate is None or row.source is None:
         return OptimisationStep(row, parent, (None,) * len(figures), None)
     reports = [screens.find_screen(row.candidate, parent, figure) for figure in figures]
     ratios = tuple(_read_ratio(report) for report in reports)
-    known = [ratio for ratio in ratios if ratio is not None]
-    if len(known) < len(figures):
+    changes = [count_gain(ratio) for ratio in ratios if ratio is not None]
+    if len(changes) < len(figures):
         return OptimisationStep(row, parent, ratios, None)
-    gains = tuple(gain * count_gain(ratio) for gain, ratio in zip(parent.gains, known, strict=True))
+    gains = tuple(gain * change for gain, change in zip(parent.gains, changes, strict=True))
     program = OptimisedProgram(row.candidate, row.source, row.sample, gains, _read_share(reports[0]))
     return OptimisationStep(row, parent, ratios, program)
 
@@ -191,10 +199,6 @@ def choose_beam(programs: Sequence[OptimisedProgram], size: int) -> tuple[Optimi
 def _dominates(one: OptimisedProgram, other: OptimisedProgram) -> bool:
     pairs = list(zip(one.gains, other.gains, strict=True))
     return all(mine >= theirs for mine, theirs in pairs) and any(mine > theirs for mine, theirs in pairs)
-
-
-def _list_programs(lineage: Lineage) -> list[OptimisedProgram]:
-    return [lineage.start, *(step.program for step in lineage.steps if step.program is not None)]
 
 
 def _read_ratio(report: SpeedReport | None) -> Interval | None:
