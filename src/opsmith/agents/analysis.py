@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from opsmith.agents.prompt import dump_task, indent_lines, load_yaml
 from opsmith.agents.suggestion import read_fields, read_suggestion, read_suggestion_reply, suggestion_rows
@@ -33,7 +33,7 @@ __all__ = [
     "request_analysis",
 ]
 
-TEXT = "text/plain"
+TEXT: Final = "text/plain"
 ANSWER = "one suggestion"  # what the prompt asks for: by this it is told from a generator's
 MAX_ATTEMPTS = 12  # shown, the last ones
 
