@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from opsmith.errors import UsageError
 from opsmith.profiling.cost import CostProfiler, CountFigures
+from opsmith.profiling.mca import McaProfiler
 from opsmith.profiling.profiler import Profiler
 from opsmith.profiling.remarks import RemarksProfiler
 from opsmith.profiling.roofline import RooflineProfiler
@@ -18,7 +19,7 @@ Profilers = tuple[Profiler, ...]
 
 def make_profilers(count_figures: CountFigures, command: str | None) -> Mapping[str, Profiler]:
     """All that there are, by name; that of the user's own where he names a command."""
-    profilers: Profilers = (RemarksProfiler(), RooflineProfiler(), CostProfiler(count_figures))
+    profilers: Profilers = (RemarksProfiler(), RooflineProfiler(), CostProfiler(count_figures), McaProfiler())
     own: Profilers = (CommandProfiler(command),) if command else ()
     return {profiler.name: profiler for profiler in (*profilers, *own)}
 

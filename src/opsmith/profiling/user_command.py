@@ -168,7 +168,8 @@ def _read_beginning(file: IO[bytes]) -> str:
 
 def _read_pictures(folder: Path) -> tuple[list[ProfileReport], list[str]]:
     """Those that a model can be shown, and why others are left out."""
-    pictures, refusals = [], []
+    pictures: list[ProfileReport] = []
+    refusals: list[str] = []
     for path in sorted(folder.glob("*.png")):
         try:
             if len(pictures) == MOST_PICTURES:
