@@ -23,11 +23,11 @@ from opsmith.store.measurements import StoredSpeed, speed_rows
 
 @dataclass(frozen=True)
 class RightProgram:
-    """A candidate that was judged right, and the sample that holds it."""
+    """A right program, and the sample that holds it; None: it was there before, or is the task's own."""
 
     task: Task
     source: str
-    sample: str
+    sample: str | None
 
 
 async def measure_programs(session: RunSession, programs: Sequence[RightProgram]) -> None:
@@ -60,7 +60,7 @@ def read_keys(store: Store, run: str, only_timed: bool = False) -> set[SpeedKey]
     return {name_measurement(speed.task, speed.report.measurement) for speed in speeds}
 
 
-async def _fill_order(session: RunSession, measurer: Measurer, order: SpeedOrder, sample: str) -> set[SpeedKey]:
+async def _fill_order(session: RunSession, measurer: Measurer, order: SpeedOrder, sample: str | None) -> set[SpeedKey]:
     """The keys of what was measured and stored; a session that halts keeps what it has."""
     keys, start = set(), time.monotonic()
     async for report in measurer.measure(order):
