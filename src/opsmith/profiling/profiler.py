@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from opsmith.errors import OpsmithError
 from opsmith.measuring.record import SpeedReport
-from opsmith.records import ProfileReport, Task
+from opsmith.records import TEXT, ProfileReport, Task
 
-TEXT: Final = "text/plain"
-PICTURE: Final = "image/png"
 LONGEST_TEXT = 8000  # characters of one report: an agent reads several
 
 
@@ -33,8 +31,12 @@ class Profiler(Protocol):
 
     name: str  # also the kind of its reports
 
+    def fits_task(self, task: Task) -> bool:
+        """Whether it is made for programs of the task's target."""
+        ...
+
     def explain_lack(self, task: Task) -> str:
-        """Why it has nothing to say of programs for this task here, in one sentence; "": it has."""
+        """What it needs and this machine lacks, in one sentence that says what to try; "": nothing."""
         ...
 
     def profile_program(self, subject: ProfileSubject) -> Iterator[ProfileReport]:
