@@ -11,8 +11,7 @@ import pytest
 from tiny_target import TINY, register, tiny_task
 
 from opsmith.judging.verifier import verify
-from opsmith.learn.afterwards import measure_figures
-from opsmith.learn.speeds import RightProgram
+from opsmith.learn.afterwards import ComparedProgram, measure_figures
 from opsmith.measuring.costs import CostRequest, measure_costs
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, TimeUnit
@@ -73,7 +72,7 @@ def test_isomorphic_programs_are_counted_once_and_what_is_stored_is_not_counted_
     with Store.open(tmp_path) as store:
         store.put(run_rows(RunInfo("run", "run", "tiny", False, "tiny", 0, {}, {}), [TASK])).result()
         sources = ("x y + z +", "x  y + z +", longer)
-        programs = [RightProgram(TASK, source, f"sample {number}") for number, source in enumerate(sources)]
+        programs = [ComparedProgram(TASK, source, f"sample {number}") for number, source in enumerate(sources)]
         names = ("cycles", "on_chip_bytes")
         arguments = (store, "run", programs, MeasuringGrade.SCREEN, fill_with_words)
         first = list(measure_figures(*arguments, names[:1]))

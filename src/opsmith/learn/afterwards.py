@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from opsmith.learn.speeds import RightProgram, read_keys
 from opsmith.measuring.objectives import name_figure
@@ -20,6 +21,15 @@ from opsmith.targets import get_target
 from opsmith.targets.capabilities import canonical_form
 
 FillOrder = Callable[[SpeedOrder], Iterator[SpeedReport]]
+
+
+@dataclass(frozen=True)
+class ComparedProgram:
+    """A right program of a run, whatever became of it."""
+
+    task: Task
+    source: str
+    sample: str | None  # None: it was there when the run began, or is the task's own
 
 
 def list_solved_programs(store: Store, run: str, own: Sequence[Task]) -> list[RightProgram]:
@@ -51,7 +61,7 @@ def measure_solved(
         yield from _store_reports(store, run, program.sample, order, fill)
 
 
-def list_right_programs(store: Store, run: str, own: Sequence[Task]) -> list[RightProgram]:
+def list_right_programs(store: Store, run: str, own: Sequence[Task]) -> list[ComparedProgram]:
     """Every right program of a run, its intermediate ones and those it began with included; a text once for a task.
 
     `own`: as of `list_solved_programs`.
@@ -61,8 +71,10 @@ def list_right_programs(store: Store, run: str, own: Sequence[Task]) -> list[Rig
     right = [judgement for judgement in list_judgements(store, run, "") if judgement.before[1] is Outcome.PASSED]
     texts = read_programs(store, run, {judgement.candidate for judgement in right})
     given = [stored.experience for stored in store.read_experiences(run) if stored.sample is None]
-    programs = [RightProgram(tasks[start.task.id], start.source, None) for start in given if start.task.id in tasks]
-    programs += [RightProgram(tasks[row.task], texts[row.candidate], row.sample) for row in right if row.task in tasks]
+    programs = [ComparedProgram(tasks[start.task.id], start.source, None) for start in given if start.task.id in tasks]
+    programs += [
+        ComparedProgram(tasks[row.task], texts[row.candidate], row.sample) for row in right if row.task in tasks
+    ]
     unique = {(program.task.id, program.source): program for program in reversed(programs)}
     return [program for program in programs if unique[program.task.id, program.source] is program]
 
@@ -70,7 +82,7 @@ def list_right_programs(store: Store, run: str, own: Sequence[Task]) -> list[Rig
 def measure_figures(
     store: Store,
     run: str,
-    programs: Sequence[RightProgram],
+    programs: Sequence[ComparedProgram],
     grade: MeasuringGrade,
     fill: FillOrder,
     names: Sequence[str],
@@ -99,17 +111,17 @@ def _read_measured_figures(store: Store, run: str) -> dict[tuple[str, str], set[
     return figures
 
 
-def _list_own(programs: Sequence[RightProgram]) -> list[RightProgram]:
+def _list_own(programs: Sequence[ComparedProgram]) -> list[ComparedProgram]:
     """The tasks' own programs, which the others stand beside."""
     tasks = {program.task.id: program.task for program in programs}
-    return [RightProgram(task, task.impl, None) for task in tasks.values() if task.impl is not None]
+    return [ComparedProgram(task, task.impl, None) for task in tasks.values() if task.impl is not None]
 
 
 def _choose_of_isomorphs(
-    programs: Sequence[RightProgram], figures: Mapping[tuple[str, str], set[str]]
-) -> list[RightProgram]:
+    programs: Sequence[ComparedProgram], figures: Mapping[tuple[str, str], set[str]]
+) -> list[ComparedProgram]:
     """The first of each group of isomorphic programs, or the first of which there are figures."""
-    groups: dict[tuple[str, str], RightProgram] = {}
+    groups: dict[tuple[str, str], ComparedProgram] = {}
     measured = [program for program in programs if (program.task.id, Candidate(program.source).id) in figures]
     for program in (*measured, *programs):
         form = canonical_form(get_target(program.task.target), program.source)

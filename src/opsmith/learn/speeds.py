@@ -23,11 +23,11 @@ from opsmith.store.measurements import StoredSpeed, speed_rows
 
 @dataclass(frozen=True)
 class RightProgram:
-    """A right program, the sample that holds it, and what of it is asked for: see `SpeedOrder`."""
+    """A candidate that was judged right, the sample that holds it, and what of it is asked for: see `SpeedOrder`."""
 
     task: Task
     source: str
-    sample: str | None  # None: it was there before, or is the task's own
+    sample: str
     grade: MeasuringGrade = MeasuringGrade.FULL
     partner: str | None = None
     shape_sets: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def read_keys(store: Store, run: str, only_timed: bool = False) -> set[SpeedKey]
     return {name_measurement(speed.task, speed.report.measurement) for speed in speeds}
 
 
-async def _fill_order(session: RunSession, measurer: Measurer, order: SpeedOrder, sample: str | None) -> set[SpeedKey]:
+async def _fill_order(session: RunSession, measurer: Measurer, order: SpeedOrder, sample: str) -> set[SpeedKey]:
     """The keys of what was measured and stored; a session that halts keeps what it has."""
     keys, start = set(), time.monotonic()
     async for report in measurer.measure(order):
