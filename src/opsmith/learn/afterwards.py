@@ -70,8 +70,10 @@ def list_right_programs(store: Store, run: str, own: Sequence[Task]) -> list[Com
     tasks = {task.id: task_by_digest.get(task.digest, task) for task in store.read_tasks(run)}
     right = [judgement for judgement in list_judgements(store, run, "") if judgement.before[1] is Outcome.PASSED]
     texts = read_programs(store, run, {judgement.candidate for judgement in right})
-    given = [stored.experience for stored in store.read_experiences(run) if stored.sample is None]
-    programs = [ComparedProgram(tasks[start.task.id], start.source, None) for start in given if start.task.id in tasks]
+    imported = [stored.experience for stored in store.read_experiences(run) if stored.sample is None]
+    programs = [
+        ComparedProgram(tasks[start.task.id], start.source, None) for start in imported if start.task.id in tasks
+    ]
     programs += [
         ComparedProgram(tasks[row.task], texts[row.candidate], row.sample) for row in right if row.task in tasks
     ]
