@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +68,12 @@ class SpeedQueries(Reading):
         columns = (table.c.sample, table.c.candidate, table.c.device, table.c.kind, table.c.media, text.c.body)
         query = select(*columns).join(text, text.c.hash == table.c.body).where(table.c.run == run)
         return [Profile(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
+
+    def read_profiles_of(self, run: str, sample: str, programs: Iterable[str]) -> list[Profile]:
+        """Those of a sample that are of these programs (Candidate.id); where it has none, those of any sample."""
+        profiles = [profile for profile in self.read_profiles(run) if profile.candidate in set(programs)]
+        own = [profile for profile in profiles if profile.sample == sample]
+        return own or profiles
 
     def _read_speed(self, task: str, sample: str | None, seconds: float | None, body: str) -> StoredSpeed:
         try:
