@@ -94,8 +94,8 @@ def _answer(store: Store, key: SampleKey, judged: list[Judged]) -> None:
         ("remarks", "text/plain", "line 2: <i>not</i> vectorised"),
         ("roofline", "image/png", PIXEL),
     ):
-        shown = judged[0].parent if judged and judged[0].parent else "unknown"
-        store.put(profile_rows(key.run, Profile(key.id, shown, "d", kind, media, body)))
+        profile = Profile("", judged[0].parent or "", "d", kind, media, body, key.task) if judged else None
+        store.put(profile_rows(key.run, profile) if profile else [])
     store.put(rows.judged_rows(key, judged) if judged else [rows.failure_row(key, Boundary.SANDBOX, "killed")]).result()
 
 

@@ -13,6 +13,7 @@ from opsmith.agents.prompt import Prompt, compose_prompt
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.models.batch import DISCOUNT
 from opsmith.models.price import price_reply
+from opsmith.models.swarm import list_members
 from opsmith.models.table import check_family, find_family
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
@@ -75,8 +76,13 @@ def price_requests(
 ) -> float | None:
     """USD of as many equal requests; 0 for a model that asks no server, None where no price is listed.
 
-    Raises UsageError for a name that is no model's: it would look free.
+    Of several models that take turns the dearest counts. Raises UsageError for a name that is no model's: it would look
+    free.
     """
+    if members := list_members(model):
+        prices = [price_requests(member, base_url, requests, input_tokens, output_tokens) for member in members]
+        known = [price for price in prices if price is not None]
+        return max(known) if len(known) == len(prices) else None
     prefix, family = find_family(model)
     server = family.server
     if server is None:

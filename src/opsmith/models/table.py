@@ -17,7 +17,9 @@ from opsmith.models.batch import BatchModel
 from opsmith.models.keys import read_key, redact_secrets
 from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
+from opsmith.models.roles import ANALYST, NO_MODEL, RoleModels
 from opsmith.models.sdk import Endpoint
+from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
 from opsmith.targets import Target
 
@@ -71,6 +73,34 @@ def get_model(settings: Settings, target: Target | None = None, retry: Retry | N
     """The model that `settings.provider.model` names; the embedded one needs the `target`. Raises UsageError."""
     prefix, family = check_family(settings.provider)
     return family.make(Order(settings, settings.provider.model.removeprefix(prefix), family.server, target, retry))
+
+
+def make_models(settings: Settings, target: Target | None = None, own: ChatModel | None = None) -> RoleModels:
+    """All models that the settings name; `own`: the run's own, where there is one already. Raises UsageError.
+
+    A role whose model is the run's own, at the same server, shares its connections and its limits.
+    """
+    of_roles = choose_settings(settings)
+    by_role = {role: get_model(chosen, target) for role, chosen in of_roles.items()}
+    return RoleModels(get_model(settings, target) if own is None else own, by_role)
+
+
+def choose_settings(settings: Settings) -> dict[str, Settings]:
+    """By role, the settings whose model has it, of the roles that do not ask the run's own. Raises UsageError."""
+    optimisation, provider = settings.optimisation, settings.provider
+    name, url = optimisation.analyst, optimisation.analyst_url
+    if name in (None, NO_MODEL):
+        if url is not None:
+            raise UsageError(f"--analyst-url: given without a model for it; expected --analyst; given {name!r}")
+        return {}
+    assert name is not None
+    prefix, family = find_family(name)
+    if url is None and prefix == find_family(provider.model)[0]:
+        url = provider.base_url  # a server of the user's own, which is trusted with the prompts
+    if (name, url) == (provider.model, provider.base_url):
+        return {}
+    batch = provider.batch and family.batches
+    return {ANALYST: settings.replace(model=name, base_url=url, completions=1, batch=batch)}
 
 
 def check_family(provider: Provider) -> tuple[str, Family]:
@@ -156,6 +186,25 @@ def _make_search(order: Order) -> ChatModel:
     return SearchModel(order.target)
 
 
+def _make_tuning(order: Order) -> ChatModel:
+    from opsmith.models.tuned import TuningModel  # noqa: PLC0415 - the other models do without it
+
+    role = order.settings.provider.model
+    _refuse_base_url(order.settings.provider)
+    if order.target is None:
+        raise UsageError(
+            f"model {role!r}: given no target; expected the language to rewrite; try: get_model(s, target)"
+        )
+    return TuningModel(order.target, role, order.settings.place.workers)
+
+
+def _make_swarm(order: Order) -> ChatModel:
+    from opsmith.models.swarm import SwarmModel  # noqa: PLC0415 - the other models do without it
+
+    members = list_members(order.settings.provider.model)
+    return SwarmModel([get_model(order.settings.replace(model=name), order.target, order.retry) for name in members])
+
+
 def _make_replay(order: Order) -> ChatModel:
     from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
 
@@ -219,6 +268,12 @@ FAMILIES: dict[str, Family] = {
     "search": Family(
         "", "best-first search over the target's typed moves: offline, free, no language model", _make_search
     ),
+    "tuner": Family(
+        "", "rewrites right programs to faster ones: offline, free, no language model", _make_tuning, spreads=True
+    ),
+    "analyst": Family(
+        "", "suggests rewritings to the tuner: offline, free, no language model", _make_tuning, spreads=True
+    ),
     "openai/": Family(
         "NAME",
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",
@@ -244,5 +299,6 @@ FAMILIES: dict[str, Family] = {
         ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
     ),
+    PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
     "replay:": Family("FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True),
 }

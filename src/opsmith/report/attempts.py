@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from opsmith.records import Candidate, Outcome, Stage, Suggestion, Task, Usage, content_hash
-from opsmith.report.curves import Picture, draw_picture
+from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
 from opsmith.report.optimised import ProfileView, StepLine, list_steps, view_profiles
@@ -19,7 +19,7 @@ from opsmith.report.optimised_figures import draw_steps
 from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.views import TaskRow
-from opsmith.results.optimisation import OptimisedRun, OptimisedTask
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_parent
 from opsmith.store import Store
 from opsmith.store import attempts as stored
 from opsmith.store.measurements import StoredSpeed
@@ -115,9 +115,9 @@ class TaskView:
     solution: str | None  # the program that was kept, or given
     own: str | None  # the bundled task's own program
     speeds: tuple[SpeedRow, ...]  # of the kept program
-    speed_picture: Picture | None  # None: no time of it is known
+    speed_picture: DrawnFigure | None  # None: no time of it is known
     steps: tuple[StepLine, ...]  # of optimisation rounds
-    steps_picture: Picture | None  # None: none of them has a ratio
+    steps_picture: DrawnFigure | None  # None: none of them has a ratio
     shown_steps: tuple[SampleView, ...]  # those that were kept, in full
 
 
@@ -176,7 +176,7 @@ def find_improvement(optimised: OptimisedRun | None, task: str) -> OptimisedTask
     return next((improved for improved in tasks if improved.task == task), None)
 
 
-def draw_improvement(improved: OptimisedTask | None) -> Picture | None:
+def draw_improvement(improved: OptimisedTask | None) -> DrawnFigure | None:
     """A task's ratios, attempt by attempt."""
     figure = draw_steps(improved) if improved is not None else None
     return draw_picture(figure) if figure is not None else None
@@ -191,14 +191,14 @@ def _view_kept_steps(
     return tuple(_view_step(store, run, task, details[name], {}, speeds) for name in names[-limit:])
 
 
-def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], Picture | None]:
+def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], DrawnFigure | None]:
     """What was measured of the program kept for a task, and its picture over sizes; None: no time is known."""
     solutions = [solution for solution in store.read_experiences(run) if solution.experience.task.id == task]
     kept_speeds = choose_kept(store.read_speeds(run, task), solutions)
     return tuple(map(word_speed, kept_speeds)), _draw_kept(task, kept_speeds)
 
 
-def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> Picture | None:
+def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> DrawnFigure | None:
     figure = draw_speeds(task, [speed.report for speed in kept])
     return draw_picture(figure) if figure is not None else None
 
@@ -220,14 +220,13 @@ def _view_step(
     speeds: Sequence[StoredSpeed],
 ) -> SampleView:
     """A sample, and what it set out from if it was to make a right program better."""
-    first = store.find_optimisation(run)
-    if first is None or detail.row.round < first:
+    parent = find_parent(store, run, detail.row)
+    if parent is None:
         return _view_sample(task, detail, references, speeds)
-    parents = [candidate.parent for candidate in detail.candidates if candidate.parent is not None]
     origin = next((row.parent_sample for row in detail.candidates if row.parent_sample is not None), None)
-    profiles = view_profiles(store.read_profiles_of(run, detail.row.id, parents))
+    profiles = view_profiles(store.read_profiles(run, task.id, [parent]))
     improvement = Improvement(store.read_suggestion(detail.row.id), origin, profiles)
-    viewed = _view_sample(task, detail, references, speeds, parents=store.read_texts(parents))
+    viewed = _view_sample(task, detail, references, speeds, parents=store.read_texts([parent]))
     return replace(viewed, improvement=improvement)
 
 

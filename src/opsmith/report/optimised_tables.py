@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +18,7 @@ from opsmith.report.optimised import (
 )
 from opsmith.report.speed_rows import NOTHING
 from opsmith.report.tables import make_table
-from opsmith.results.optimisation import OptimisedTask, read_optimisation
+from opsmith.results.optimisation import OptimisedTask, find_parent, read_optimisation
 from opsmith.store import Store
 from opsmith.store.measurements import Profile
 from opsmith.store.queries import SampleDetail
@@ -75,16 +75,14 @@ def tabulate_steps(tasks: Iterable[OptimisedTask]) -> Table:
 
 def list_improvement(store: Store, run: str, detail: SampleDetail) -> Iterator[str]:
     """What a sample of an optimisation round was given, and what it changed; nothing of any other sample."""
-    first = store.find_optimisation(run)
-    if first is None or detail.row.round < first:
+    parent = find_parent(store, run, detail.row)
+    if parent is None:
         return
     suggestion = store.read_suggestion(detail.row.id)
     yield f"--- suggestion ---\n{describe_suggestion(suggestion) if suggestion else 'none was made'}"
-    parents = [candidate.parent for candidate in detail.candidates if candidate.parent is not None]
-    for profile in store.read_profiles_of(run, detail.row.id, parents):
+    for profile in store.read_profiles(run, detail.row.task, [parent]):
         yield f"--- {printable(f'profile: {profile.kind}')} ---\n{_write_profile(profile)}"
-    texts = store.read_texts(parents)
-    yield from _list_differences(detail, texts)
+    yield from _list_differences(detail, store.read_text(parent))
 
 
 def summarise_gains(store: Store) -> dict[str, str]:
@@ -97,10 +95,9 @@ def summarise_gains(store: Store) -> dict[str, str]:
     return gains
 
 
-def _list_differences(detail: SampleDetail, texts: Mapping[str, str]) -> Iterator[str]:
+def _list_differences(detail: SampleDetail, parent: str) -> Iterator[str]:
     for candidate in detail.candidates:
-        parent = texts.get(candidate.parent or "")
-        if parent is None or candidate.source is None:
+        if candidate.source is None:
             continue
         place = "the start program" if candidate.parent_sample is None else f"sample {candidate.parent_sample[:12]}"
         difference = find_difference(candidate.source, parent, f"what it set out from, of {place}")

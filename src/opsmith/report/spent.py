@@ -14,9 +14,9 @@ from opsmith.report.closing import not_a_model
 from opsmith.report.tables import make_table
 from opsmith.store.queries import Reader
 from opsmith.store.rows import turn_of
-from opsmith.store.spending import By, PriceList, count_uncounted, known_usd, price_lists, usage_by
+from opsmith.store.spending import By, PriceList, count_pictures, count_uncounted, known_usd, price_lists, usage_by
 
-BY: tuple[By, ...] = ("round", "agent", "task")
+BY: tuple[By, ...] = ("round", "agent", "task", "model")
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,23 @@ class RunBill:
     uncounted: int  # requests whose replies came without token counts
     prices: tuple[PriceList, ...]
     by: Mapping[str, Mapping[str, Usage]]
+    pictures: int = 0  # that were sent with the requests
 
 
-def spent_of(reader: Reader, run: str, sums: Sequence[str] = BY) -> RunBill:
-    """The bill, by each of the `sums`."""
+def spent_of(reader: Reader, run: str, sums: Sequence[str] = ()) -> RunBill:
+    """The bill, by each of the `sums`; (): by all that there are, by model where several replied."""
     info = reader.read_info(run)
     assert info is not None
-    usage_by_sum: dict[str, dict[str, Usage]] = {name: _sum_bill(reader, run, name) for name in BY if name in sums}
+    usage_by_sum: dict[str, dict[str, Usage]] = {
+        name: _sum_bill(reader, run, name) for name in BY if name in (sums or BY)
+    }
+    if not sums and len(usage_by_sum["model"]) < 2:
+        del usage_by_sum["model"]
     known_cost, missing, prices = known_usd(reader, run), count_uncounted(reader, run), tuple(price_lists(reader, run))
     return RunBill(
-        run, info.model, info.is_language_model, reader.sum_usage(run), known_cost, missing, prices, usage_by_sum
-    )
+        run, info.model, info.is_language_model, reader.sum_usage(run), known_cost, missing, prices, usage_by_sum,
+        count_pictures(reader, run),
+    )  # fmt: skip
 
 
 def spent_table(spent: RunBill, by: str) -> Table:
@@ -65,6 +71,8 @@ def spent_lines(spent: RunBill) -> Iterator[str]:
         yield f"cost    unknown of some replies; all others cost ${spent.known_usd:.4f}"
     elif spent.total.cost_usd is None:
         yield "cost    unknown: no price of this model at this server is listed"
+    if spent.pictures:
+        yield f"images  {spent.pictures:,} pictures were sent with the requests; their tokens are in the input"
     if spent.uncounted:
         yield f"warning: {spent.uncounted:,} requests were answered without token counts, which every sum lacks"
 

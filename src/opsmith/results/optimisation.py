@@ -34,7 +34,7 @@ from opsmith.results.states import AttemptState, name_state
 from opsmith.store import Store
 from opsmith.store.endings import count_endings, find_first_right
 from opsmith.store.measurements import StoredSpeed
-from opsmith.store.queries import StepRow
+from opsmith.store.queries import SampleRow, StepRow
 from opsmith.store.rows import OPTIMISATION, RoundInfo, RunInfo
 from opsmith.store.spending import usage_by_round
 
@@ -199,6 +199,13 @@ def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> t
 def _list_parents(of_round: RoundInfo, task: str) -> list[str]:
     """The programs of a task that a round set out from."""
     return [name for owner, name in of_round.demonstrations if owner == task]
+
+
+def find_parent(store: Store, run: str, row: SampleRow) -> str | None:
+    """The program (Candidate.id) that a sample set out from; None: it was to solve its task."""
+    of_round = next((info for info, _ in store.read_rounds(run) if info.number == row.round), None)
+    names = _list_parents(of_round, row.task) if of_round is not None and of_round.phase == OPTIMISATION else []
+    return names[row.number % len(names)] if names else None
 
 
 def _count_states(store: Store, run: str) -> dict[int, dict[AttemptState | None, int]]:

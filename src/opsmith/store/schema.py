@@ -122,7 +122,7 @@ request = _make_table(
     _integer_column("number"),  # of the sample at its temperature
     _text_column("agent"),  # proposer, guardian, repair-1, guardian-1 ..., unanswered-1: `rows`
     _text_column("sample"),  # the proposer's request that this one serves
-    _text_column("prompt"),  # hash of the JSON [[role, hash of content], ...]
+    _text_column("prompt"),  # hash of the JSON of its messages: `rows.prompt_rows`
     Column("seed", BigInteger, nullable=True),
     _integer_column("max_tokens"),
     _text_column("phase", null=True),  # null: functional
@@ -260,6 +260,7 @@ profile = _make_table(
     _text_column("media"),  # text/plain, image/png ...
     _text_column("body"),  # hash of the text; what is no text in base64
     _seconds_column("at"),
+    _text_column("task", null=True),
 )
 
 PLACE = (request.c.round, request.c.task, request.c.temperature, request.c.number)  # the order of a run's samples

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
+from opsmith.targets.c.improvement import write_improvement, write_platform
 from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.prompt import write_prompt
 from opsmith.targets.c.recognition import is_program
@@ -17,7 +18,7 @@ from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
-from opsmith.targets.protocols import PROPOSER
+from opsmith.targets.protocols import PROPOSER, Tuner
 
 VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
@@ -35,6 +36,12 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
     def base_prompt(self, role: str) -> str | None:
         return write_prompt(find_isa()) if role == PROPOSER else None
 
+    def describe_platform(self) -> str:
+        return write_platform(find_isa())
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        return write_improvement(find_isa(), has_example)
+
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
 
@@ -43,6 +50,17 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
 
     def canonical_form(self, source: str) -> str:
         return write_canonical(source)
+
+    def describe_build(self, task: Task, source: str) -> str:
+        from opsmith.targets.c.loops import list_loops  # noqa: PLC0415 - few commands need it
+        from opsmith.targets.native.remarks import describe_loops  # noqa: PLC0415
+
+        return describe_loops(self._make_request(task, source, self.find_options(task)), list_loops(source))
+
+    def make_tuner(self) -> Tuner:
+        from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
+
+        return CTuner()
 
     def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
         from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
