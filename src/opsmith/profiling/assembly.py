@@ -51,9 +51,9 @@ def _is_within(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
 
 def _read_loop(lines: Sequence[str], begin: int, end: int) -> MachineLoop | None:
     """None where it is nobody's line, or where the function's end stands in it: it is no loop of the source then."""
-    before = next((match for line in reversed(lines[:begin]) if (match := _PLACE.match(line))), None)
-    inside = [match for line in lines[begin : end + 1] if (match := _PLACE.match(line))]
-    numbers = [int(match[1]) for match in inside or [before] if match is not None and int(match[1])]
+    inside = [int(match[1]) for line in lines[begin : end + 1] if (match := _PLACE.match(line))]
+    before = (int(match[1]) for line in reversed(lines[:begin]) if (match := _PLACE.match(line)))
+    numbers = [number for number in inside or [next(before, 0)] if number]
     instructions = tuple(line.strip() for line in lines[begin : end + 1] if _INSTRUCTION.match(line))
     loop = MachineLoop(min(numbers), max(numbers), instructions) if numbers else None
     return None if loop is None or "ret" in loop.mnemonics else loop
