@@ -71,8 +71,8 @@ def _read_instructions(path: Path) -> tuple[str, dict[int, str]]:
     numbers = {name: match for name in files if (match := _ROUND.fullmatch(name))}
     strange = sorted(files.keys() - numbers.keys() - {"all"})
     if strange or not files:
-        given = f"{files[strange[0]].name}" if strange else "no text"
-        raise UsageError(f"instructions {path}: given {given}; expected all.md, round-1.md, round-2.md and so on")
+        text = files[strange[0]].name if strange else "no text"
+        raise UsageError(f"instructions {path}: given {text}; expected all.md, round-1.md, round-2.md and so on")
     of_round = {int(match[1]): read_text(files[name]) for name, match in numbers.items()}
     return read_text(files["all"]) if "all" in files else "", of_round
 
