@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 
 from opsmith.errors import OpsmithError
-from opsmith.judging.pool import Pool
 from opsmith.learn.profiler import Warn
 from opsmith.profiling.choice import Profilers, choose_profilers
+from opsmith.profiling.cost import CountFigures
 from opsmith.profiling.profiler import Profiler, ProfileSubject
 from opsmith.records import ProfileReport, Task
 
@@ -16,8 +16,8 @@ from opsmith.records import ProfileReport, Task
 class LocalProfiler:
     """Fits `ProfileSource`. `names`: auto, none, or those of profilers; `command`: of the user's own."""
 
-    def __init__(self, pool: Pool, names: Sequence[str], command: str | None = None) -> None:
-        self._pool = pool
+    def __init__(self, count_figures: CountFigures, names: Sequence[str], command: str | None = None) -> None:
+        self._count_figures = count_figures
         self._names = names
         self._command = command
         self._turn = asyncio.Lock()
@@ -37,7 +37,7 @@ class LocalProfiler:
         return reports
 
     def _choose_profilers(self, task: Task) -> tuple[Profilers, tuple[str, ...]]:
-        return choose_profilers(task, self._names, self._pool.cost, self._command)
+        return choose_profilers(task, self._names, self._count_figures, self._command)
 
 
 def _run_profiler(profiler: Profiler, subject: ProfileSubject) -> list[ProfileReport]:
