@@ -112,10 +112,10 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     Each sample asks an analyst for one suggestion and a generator for a program; what is right is measured beside the
     program it came from. The same command goes on where an earlier one was stopped.
     """
+    options = _as_settings({name: value for name, value in locals().items() if name not in _NOT_SETTINGS})
     from opsmith.config import resolve_settings
     from opsmith.suites import load_tasks
 
-    options = _as_settings({key: value for key, value in locals().items() if key not in _NOT_SETTINGS})
     run = choose_run(names[0], (out, url), "optimise") if len(names) == 1 else None
     if run is not None and program is not None:
         raise UsageError("optimise: given a run and --from; expected a task beside --from")
