@@ -108,9 +108,10 @@ def test_names_choose_among_the_profilers_of_the_language() -> None:
     chosen, lacks = choose_profilers(STEP, ("auto",), lambda task, source: {})
     assert [profiler.name for profiler in chosen] == ["cost"]
     assert lacks == ()  # what is made for other languages is not missing
-    assert choose_profilers(STEP, ("none",), lambda task, source: {}, "true") == ((), ())
-    chosen, _ = choose_profilers(STEP, ("cost",), lambda task, source: {}, "true")
-    assert [profiler.name for profiler in chosen] == ["cost", "command"]
+    assert choose_profilers(STEP, ("none",), lambda task, source: {}) == ((), ())
+    for names, expected in ((("none",), ["command"]), (("cost",), ["cost", "command"])):
+        chosen, _ = choose_profilers(STEP, names, lambda task, source: {}, "true")
+        assert [profiler.name for profiler in chosen] == expected
     for name, message in (("remarks", "not made for programs of target step"), ("nvprof", "no such profiler; known:")):
         with pytest.raises(UsageError, match=message):
             choose_profilers(STEP, (name,), lambda task, source: {})
