@@ -62,7 +62,7 @@ def _write_head(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> 
     yield f"**Result.** {escape_text(analysis.headline)}\n"
     origin = f"`{provenance.command}` on {provenance.date}, opsmith {provenance.version}"
     yield f"Made with {origin}. {_describe_size(study)}\n"
-    yield f"{INTERVALS}\n"
+    yield f"{analysis.intervals or INTERVALS}\n"
 
 
 def _describe_size(study: Study) -> str:

@@ -6,14 +6,14 @@ what the command line gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.config import resolve_settings
 from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
-from opsmith.records import Task
+from opsmith.records import Experience, Task
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 
@@ -67,6 +67,16 @@ def load_run_tasks(settings: Settings) -> tuple[Task, ...]:
     return load_tasks(settings.tasks, settings.target, settings.target_options)
 
 
+def list_start(experiment: Experiment, tasks: Sequence[Task]) -> tuple[Experience, ...]:
+    """What a run of the experiment begins with. Raises UsageError for a task that brings no program of its own."""
+    if experiment.start == "nothing":
+        return ()
+    lacking = [task.id for task in tasks if task.impl is None]
+    if lacking:
+        raise UsageError(f"experiment {experiment.name}: {lacking[0]}: it has no plain program to start from")
+    return tuple(Experience(task, task.impl, 1.0, -1, "import") for task in tasks if task.impl is not None)
+
+
 def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
     """The command that makes these results again."""
     words = ["opsmith experiment", experiment.name]
@@ -99,5 +109,5 @@ def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, 
     if options.samples is not None:
         if options.samples < 1:
             raise UsageError(f"--samples: given {options.samples}; expected at least 1")
-        stated["samples"] = options.samples
+        stated["attempts" if stated.get("optimise") else "samples"] = options.samples
     return resolve_settings(None, stated | {name: value for name, value in options.where.items() if value is not None})
