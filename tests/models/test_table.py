@@ -30,8 +30,8 @@ def test_an_unknown_name_is_answered_with_what_exists(name):
     with pytest.raises(UsageError) as caught:
         get_model(Settings(model=name))
     assert str(caught.value) == (
-        f"model {name!r}: no such model; known: embedded, search, openai/NAME, anthropic/NAME, deepseek/NAME, together/NAME, "
-        f"swarm:NAME,NAME, replay:FILE"
+        f"model {name!r}: no such model; known: embedded, search, tuner, analyst, openai/NAME, anthropic/NAME, deepseek/NAME, "
+        f"together/NAME, swarm:NAME,NAME, replay:FILE"
     )
 
 
@@ -98,6 +98,8 @@ def test_models_are_listed_with_their_variable_and_never_the_key(monkeypatch):
     listed = {info.pattern: (info.variable, info.key_present) for info in list_models()}
     assert listed == {
         "embedded": (None, None),
+        "tuner": (None, None),
+        "analyst": (None, None),
         "search": (None, None),
         "openai/NAME": ("OPENAI_API_KEY", True),
         "anthropic/NAME": ("ANTHROPIC_API_KEY", True),

@@ -157,6 +157,18 @@ def _make_search(order: Order) -> ChatModel:
     return SearchModel(order.target)
 
 
+def _make_tuning(order: Order) -> ChatModel:
+    from opsmith.models.tuned import TuningModel  # noqa: PLC0415 - the other models do without it
+
+    role = order.settings.provider.model
+    _refuse_base_url(order.settings.provider)
+    if order.target is None:
+        raise UsageError(
+            f"model {role!r}: given no target; expected the language to rewrite; try: get_model(s, target)"
+        )
+    return TuningModel(order.target, role, order.settings.place.workers)
+
+
 def _make_swarm(order: Order) -> ChatModel:
     from opsmith.models.swarm import SwarmModel  # noqa: PLC0415 - the other models do without it
 
@@ -226,6 +238,12 @@ FAMILIES: dict[str, Family] = {
     ),
     "search": Family(
         "", "best-first search over the target's typed moves: offline, free, no language model", _make_search
+    ),
+    "tuner": Family(
+        "", "rewrites right programs to faster ones: offline, free, no language model", _make_tuning, spreads=True
+    ),
+    "analyst": Family(
+        "", "suggests rewritings to the tuner: offline, free, no language model", _make_tuning, spreads=True
     ),
     "openai/": Family(
         "NAME",
