@@ -15,6 +15,7 @@ from opsmith.errors import UsageError
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.models import ChatModel
+from opsmith.models.roles import RoleModels
 from opsmith.records import Task
 from opsmith.settings import Settings
 
@@ -32,8 +33,8 @@ class Executor(Protocol):
         """What times right programs; inside the context only. Raises UsageError where nothing does."""
         ...
 
-    def make_model(self) -> ChatModel:
-        """The model that the settings name. Raises UsageError."""
+    def make_models(self, own: ChatModel | None = None) -> RoleModels:
+        """The models that the settings name; `own`: the run's own, where there is one already. Raises UsageError."""
         ...
 
     def __enter__(self) -> Self: ...

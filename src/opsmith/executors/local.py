@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from opsmith.judging.pool import Pool
 from opsmith.models import ChatModel
-from opsmith.models.table import get_model
+from opsmith.models.roles import RoleModels
+from opsmith.models.table import make_models
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.targets import get_target
@@ -44,8 +45,8 @@ class LocalExecutor:
             self._measurer = LocalMeasurer(self._pool)
         return self._measurer
 
-    def make_model(self) -> ChatModel:
-        return get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
+    def make_models(self, own: ChatModel | None = None) -> RoleModels:
+        return make_models(self._settings, get_target(self._tasks[0].target) if self._tasks else None, own)
 
     def __enter__(self) -> Self:
         self._pool.admit(self._tasks)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -24,7 +25,8 @@ from opsmith.judging.answers import read_verdict
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
-from opsmith.models.table import find_family, get_model
+from opsmith.models.roles import RoleModels
+from opsmith.models.table import find_family, make_models
 from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import BUILT_IN, TARGETS, get_target
@@ -49,10 +51,12 @@ class RayExecutor:
         assert self._fleet is not None
         return FleetMeasurer(self._fleet)
 
-    def make_model(self) -> ChatModel:
+    def make_models(self, own: ChatModel | None = None) -> RoleModels:
+        """The fleet computes what the run's own model says; those of roles compute here."""
         assert self._fleet is not None
-        model = get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
-        return FleetModel(model, self._fleet) if find_family(self._settings.provider.model)[1].spreads else model
+        models = make_models(self._settings, get_target(self._tasks[0].target) if self._tasks else None, own)
+        spreads = own is None and find_family(self._settings.provider.model)[1].spreads
+        return replace(models, own=FleetModel(models.own, self._fleet)) if spreads else models
 
     def __enter__(self) -> Self:
         for name in {task.target for task in self._tasks}:
