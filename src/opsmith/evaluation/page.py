@@ -120,8 +120,8 @@ def _describe_settings(study: Study) -> Iterator[str]:
 
 _SAID = (
     "samples", "temperatures", "levels", "agents", "guardian", "selection", "repair", "prompt", "max_rounds",
-    "max_tokens", "noise", "optimise", "objective", "attempts", "beam", "fixes", "refine", "plateau", "analyst", "profiles",
-    "memory", "example_pair", "reference",
+    "max_tokens", "noise", "optimise", "objective", "attempts", "beam", "fixes", "refine", "plateau", "analyst",
+    "profiles", "memory", "example_pair", "reference",
 )  # fmt: skip
 _RUN = ("arm", "model", "seed", "run", "ended", "rounds", "solved", "requests", "input tokens", "output tokens", "USD")
 

@@ -38,6 +38,7 @@ class PlannedRun:
     arm: Arm
     series: str
     settings: Settings  # BY_ARM ones still name an arm
+    begins_right: bool = False  # with the plain programs of its tasks
 
     @property
     def measure_arm(self) -> str | None:
@@ -49,7 +50,7 @@ def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[Plann
     """The runs in the order in which they are made."""
     models = options.models or tuple(series.name for series in experiment.models)
     return tuple(
-        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options))
+        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options), experiment.start == "plain")
         for model in dict.fromkeys(models)
         for seed in _choose_seeds(experiment, model, options)
         for arm in experiment.arms

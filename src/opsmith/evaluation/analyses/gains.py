@@ -25,9 +25,9 @@ from opsmith.results.states import AttemptState
 GAIN, MORE, RIGHT = "gain", "gain over base", "correct share"
 FAST = {f"fast_{threshold:g}": threshold for threshold in (1.1, 1.5, 2.0)}
 INTERVALS = (
-    "Values are means over tasks and seeds (geometric ones of gains), the value of each seed in parentheses. Brackets hold "
-    "95 % bootstrap intervals over tasks, seeds fixed; they say nothing about other seeds. What measuring errs by stands "
-    "in the runs."
+    "Values are means over tasks and seeds (geometric ones of gains), the value of each seed in parentheses. Brackets "
+    "hold 95 % bootstrap intervals over tasks, seeds fixed; they say nothing about other seeds. What measuring errs by "
+    "stands in the runs."
 )
 
 Gains = Mapping[str, float]  # by task
@@ -76,8 +76,9 @@ def _read_gain(task: OptimisedTask | None) -> float:
 
 def _share_correct(optimised: OptimisedRun | None) -> dict[str, float]:
     """By task, of those with a judged attempt."""
-    states = {} if optimised is None else {task.task: [s.state for s in task.steps if s.state] for task in optimised.tasks}
-    return {task: steps.count(AttemptState.CORRECT) / len(steps) for task, steps in states.items() if steps}
+    tasks = () if optimised is None else optimised.tasks
+    states = {task.task: [step.state for step in task.steps if step.state is not None] for task in tasks}
+    return {task: of_task.count(AttemptState.CORRECT) / len(of_task) for task, of_task in states.items() if of_task}
 
 
 # -- estimates
@@ -86,13 +87,13 @@ def _share_correct(optimised: OptimisedRun | None) -> dict[str, float]:
 def _list_rows(study: Study, cells: _Cells, series: str, arm: str) -> list[Row]:
     runs, base = cells[series, arm], study.experiment.relative_to
     gains = [run.gains for run in runs]
-    judged = sum(run.observed.judged for run in runs)
+    attempts = sum(run.observed.judged for run in runs)
     estimates = {GAIN: average_tasks(gains, is_geometric=True)}
     if base and arm != base and (series, base) in cells:
         estimates[MORE] = compare_gains(gains, _match_seeds(runs, cells[series, base]))
     estimates[RIGHT] = average_tasks([run.correct for run in runs])
     estimates |= {name: average_tasks([_mark_fast(run, p) for run in gains]) for name, p in FAST.items()}
-    counted = {name: estimate and replace(estimate, samples=judged) for name, estimate in estimates.items()}
+    counted = {name: estimate and replace(estimate, samples=attempts) for name, estimate in estimates.items()}
     return [Row(series, arm, name, ALL, estimate) for name, estimate in counted.items()]
 
 
@@ -133,7 +134,9 @@ def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate
     2.0
     """
     pairs = zip(seeds, base, strict=True)
-    return average_tasks([{t: own[t] / other[t] for t in own if t in other} for own, other in pairs], True)
+    return average_tasks(
+        [{task: own[task] / control[task] for task in own if task in control} for own, control in pairs], True
+    )
 
 
 def _redraw_means(means: NDArray[np.float64], back: Callable[[float], float]) -> NDArray[np.float64]:
@@ -161,8 +164,8 @@ def _format_arm(
     tokens = average(lambda run: float(run.usage.input_tokens + run.usage.output_tokens))
     measured, dollars = average(partial(_sum_measured, study)), average(lambda run: run.usage.cost_usd)
     cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
-    judged = format_number(float(sum(run.observed.judged for run in runs)))
-    spent = (str(len(runs)), judged, format_number(tokens), format_number(measured), cost)
+    attempts = format_number(float(sum(run.observed.judged for run in runs)))
+    spent = (str(len(runs)), attempts, format_number(tokens), format_number(measured), cost)
     return (shorten_model(series), arm, *values, *spent)
 
 
@@ -194,23 +197,25 @@ def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
         for row in rows
         if row.measure == GAIN and row.estimate
     ]
-    axes = {"title": study.experiment.title, "y_title": "gain, geometric mean"}
-    return interval_chart(points, x="arm", y="y", series="model", low="low", high="high", **axes)
+    title, upward = study.experiment.title, "gain, geometric mean"
+    return interval_chart(
+        points, x="arm", y="y", series="model", low="low", high="high", title=title, y_title=upward, width=540
+    )
 
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
-    more = [row for row in rows if row.measure == MORE and row.estimate]
+    compared = [row for row in rows if row.measure == MORE and row.estimate]
     gains = "; ".join(f"{row.arm} {row.estimate}" for row in rows if row.measure == GAIN)
-    if not more:
+    if not compared:
         return f"gain over the start program: {gains}"
-    words = ", ".join(f"{row.arm} {row.estimate}" for row in more)
+    words = ", ".join(f"{row.arm} {row.estimate}" for row in compared)
     return f"gain by that of {study.experiment.relative_to}: {words} (gains: {gains})"
 
 
 def _write_notes(study: Study) -> list[str]:
     notes = [
-        "gain: the start program's figure by that of the run's best program, in the full grade, at all timed sizes; it is "
-        "1 where no difference was shown, or nothing could be measured",
+        "gain: the start program's figure by that of the run's best program, in the full grade, at all timed sizes; it "
+        "is 1 where no difference was shown, or nothing could be measured",
         "fast_p: the share of tasks whose gain is p or more",
     ]
     base = study.experiment.relative_to
