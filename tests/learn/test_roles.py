@@ -21,6 +21,7 @@ from opsmith.models.openai import OpenAIModel
 from opsmith.models.roles import ANALYST, RoleModels
 from opsmith.models.sdk import Endpoint
 from opsmith.records import Boundary, Usage
+from opsmith.report.spent import spent_of
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.rows import PROPOSER, RunInfo, SampleKey, prompt_rows, run_rows
@@ -63,6 +64,11 @@ def test_each_agent_asks_the_model_of_its_role_and_all_is_counted(tmp_path: Path
         assert await ask(0, "repair-1") == "from openai"
         usage = session.store.sum_usage("r", ANALYST)
         assert (usage.requests, usage.output_tokens) == (1, 10)
+        by_model = spent_of(session.store, "r").by["model"]
+        assert {name: usage.requests for name, usage in by_model.items()} == {
+            "claude-3-5-sonnet-20250514": 1,
+            "gpt-4o-2024-11-20": 2,
+        }
         [calls] = [detail.calls for detail in [session.store.find_sample("r", SampleKey("r", 0, "sum_0", 1.0, 0).id)]]
         assert {call.agent: call.reply.model.partition("-")[0] for call in calls} == {
             ANALYST: "claude",

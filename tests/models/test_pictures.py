@@ -211,4 +211,5 @@ def test_a_store_holds_the_pictures_that_were_sent_and_counts_them(tmp_path: Pat
     shown = SHOWN.messages if pictures else (SHOWN.messages[0], Message("user", "task: {}"))
     assert call.messages == shown
     assert bill.pictures == pictures
+    assert list(bill.by) == ["round", "agent", "task"]
     assert any("2 pictures were sent" in line for line in spent_lines(bill)) == bool(pictures)

@@ -14,6 +14,7 @@ from typing import Protocol, Self
 from opsmith.errors import UsageError
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
+from opsmith.learn.profiler import ProfileSource
 from opsmith.models import ChatModel
 from opsmith.models.roles import RoleModels
 from opsmith.records import Task
@@ -31,6 +32,11 @@ class Executor(Protocol):
     @property
     def measurer(self) -> Measurer:
         """What times right programs; inside the context only. Raises UsageError where nothing does."""
+        ...
+
+    @property
+    def profiler(self) -> ProfileSource:
+        """What says why right programs are as fast as they are; inside the context only."""
         ...
 
     def make_models(self, own: ChatModel | None = None) -> RoleModels:

@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from opsmith.errors import ProviderError, UsageError, VerifierError
 from opsmith.executors.cluster import import_ray, join_cluster
@@ -31,6 +31,9 @@ from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import BUILT_IN, TARGETS, get_target
 
+if TYPE_CHECKING:
+    from opsmith.executors.local_profiler import LocalProfiler
+
 
 class RayExecutor:
     """`place.workers` is the most that work on one machine; `place.ray_address` None: a cluster of its own."""
@@ -39,6 +42,7 @@ class RayExecutor:
         self._settings = settings
         self._tasks = tasks
         self._fleet: Fleet | None = None
+        self._profiler: LocalProfiler | None = None
         self._open = contextlib.ExitStack()
 
     @property
@@ -50,6 +54,19 @@ class RayExecutor:
     def measurer(self) -> FleetMeasurer:
         assert self._fleet is not None
         return FleetMeasurer(self._fleet)
+
+    @property
+    def profiler(self) -> LocalProfiler:
+        """On this machine: what compilers and cost models say is the same on all."""
+        from opsmith.executors.local_profiler import LocalProfiler  # noqa: PLC0415 - few runs need it
+        from opsmith.judging.pool import Pool  # noqa: PLC0415
+
+        if self._profiler is None:
+            chosen, trust = self._settings.optimisation, self._settings.trust
+            pool = Pool(1, trust.candidate_seconds, trial_deadline=trust.trial_seconds, trust_tasks=trust.trust_tasks)
+            self._open.callback(pool.close)
+            self._profiler = LocalProfiler(pool, chosen.profiles, chosen.profile_command)
+        return self._profiler
 
     def make_models(self, own: ChatModel | None = None) -> RoleModels:
         """The fleet computes what the run's own model says; those of roles compute here."""
