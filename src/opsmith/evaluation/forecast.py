@@ -54,7 +54,8 @@ def forecast_runs(planned: Sequence[PlannedRun]) -> tuple[Forecast, ...]:
     """In the order of the runs."""
     forecasts: list[Forecast] = []
     for run in planned:
-        measure = next((f.most for f in forecasts if _is_measure(f, run)), None)
+        measures = zip(planned, forecasts, strict=False)
+        measure = next((forecast.most for earlier, forecast in measures if _is_measure(earlier, run)), None)
         tasks = load_run_tasks(run.settings)
         forecasts.append(forecast_run(run.arm.name, run.settings, tasks, measure, run.begins_right))
     return tuple(forecasts)
@@ -81,12 +82,9 @@ def forecast_run(
     return Forecast(name, settings.provider.model, settings.seed, first, rounds + optimise, limit + steps)
 
 
-def _is_measure(forecast: Forecast, run: PlannedRun) -> bool:
-    return (forecast.arm, forecast.model, forecast.seed) == (
-        run.measure_arm,
-        run.settings.provider.model,
-        run.settings.seed,
-    )
+def _is_measure(earlier: PlannedRun, run: PlannedRun) -> bool:
+    place = (run.measure_arm, run.series, run.settings.seed)
+    return (earlier.arm.name, earlier.series, earlier.settings.seed) == place
 
 
 def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
