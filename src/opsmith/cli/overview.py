@@ -38,6 +38,8 @@ COMMANDS = {  # module of this package -> its commands
     },
     "describing": {"devices": "Describe this machine; measure what it can do at most."},
     "timing": {"measure": "Time a right program, or what a run solved, beside a partner."},
+    "profiling": {"profile": "Say why a right program is as fast as it is."},
+    "fronts": {"pareto": "Show which right programs of runs no other one beats."},
     "importing": {"import": "Turn problems of others into problem files."},
     "measuring": {"bench": "Measure verdicts, runs, pages and stores."},
 }

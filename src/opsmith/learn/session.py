@@ -60,6 +60,11 @@ class RunSession:
         """The model that an agent asks."""
         return self.models.model_for(agent)
 
+    @property
+    def has_analyst(self) -> bool:
+        """Whether somebody suggests how a right program is made better."""
+        return self.settings.optimisation.analyst != "none"
+
     def warn_once(self, message: str) -> None:
         if message not in self.warned:
             self.warned.add(message)
