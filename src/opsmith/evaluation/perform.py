@@ -51,7 +51,7 @@ def perform_runs(
         settings = _resolve_arms(run, performed).replace(max_cost=remaining)
         tasks, model = load_run_tasks(settings), settings.provider.model
         start = list_start(experiment, tasks)
-        result = improve(tasks, model, settings, store, on_event=on_event, experiences=start)
+        result = improve(tasks, model, settings, store, on_event=on_event, solutions=start)
         spent[result.run] = result.usage.cost_usd or 0.0
         performed.append(PerformedRun(run, result))
         if not result.finished:

@@ -13,7 +13,8 @@ from typing import Any
 from opsmith.config import resolve_settings
 from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
-from opsmith.records import Experience, Task
+from opsmith.learn.judge import Solution
+from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 
@@ -68,14 +69,14 @@ def load_run_tasks(settings: Settings) -> tuple[Task, ...]:
     return load_tasks(settings.tasks, settings.target, settings.target_options)
 
 
-def list_start(experiment: Experiment, tasks: Sequence[Task]) -> tuple[Experience, ...]:
+def list_start(experiment: Experiment, tasks: Sequence[Task]) -> tuple[Solution, ...]:
     """What a run of the experiment begins with. Raises UsageError for a task that brings no program of its own."""
     if experiment.start == "nothing":
         return ()
     lacking = [task.id for task in tasks if task.impl is None]
     if lacking:
         raise UsageError(f"experiment {experiment.name}: {lacking[0]}: it has no plain program to start from")
-    return tuple(Experience(task, task.impl, 1.0, -1, "import") for task in tasks if task.impl is not None)
+    return tuple(Solution(task, task.impl) for task in tasks if task.impl is not None)
 
 
 def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
