@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +12,10 @@ import pytest
 
 from opsmith.devices.peaks import Bandwidth, Peaks, save_peaks
 from opsmith.errors import UsageError
+from opsmith.executors.local_profiler import LocalProfiler
 from opsmith.judging.pool import Pool
 from opsmith.measuring.intervals import Interval
+from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, RooflineShare, SpeedMeasurement, SpeedReport, TimeUnit
 from opsmith.profiling.choice import choose_profilers
 from opsmith.profiling.cost import CostProfiler
@@ -69,6 +73,36 @@ def test_a_share_that_cannot_be_said_has_a_reason_and_no_time_has_no_roofline() 
     task = _load_kernel()
     assert "its share of the limit cannot be said: too noisy" in _write_roofline(task, _report(task, 1e6, None))
     assert list(RooflineProfiler().profile_program(ProfileSubject(task, ""))) == []
+
+
+class _ScriptedDevice:
+    """Measures what a test says."""
+
+    def __init__(self, report: SpeedReport) -> None:
+        self.report = report
+        self.orders: list[SpeedOrder] = []
+
+    def explain_lack(self, task: Task) -> str:
+        return ""
+
+    async def measure(self, order: SpeedOrder) -> AsyncIterator[SpeedReport]:
+        self.orders.append(order)
+        yield self.report
+
+
+def test_a_program_that_nobody_has_timed_is_timed_for_its_roofline() -> None:
+    task = _load_kernel()
+    device = _ScriptedDevice(_report(task, 1e6, None))
+    source = LocalProfiler(lambda task, source: {}, ("roofline",), None, device)
+    warnings: list[str] = []
+    [report] = asyncio.run(source.make_profiles(ProfileSubject(task, "text"), warnings.append))
+    assert "one call takes 1 ms" in report.body
+    assert [(order.source, order.shape_sets) for order in device.orders] == [("text", ("large",))]
+    timed = ProfileSubject(task, "text", (_report(task, 2e6, None),))
+    [report] = asyncio.run(source.make_profiles(timed, warnings.append))
+    assert "one call takes 2 ms" in report.body
+    assert len(device.orders) == 1
+    assert warnings == []
 
 
 def test_the_cost_profile_names_the_busiest_node_and_the_critical_path() -> None:
