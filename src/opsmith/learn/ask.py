@@ -23,7 +23,8 @@ from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, R
 from opsmith.models.answers import describe_missing_answer
 from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Boundary, Usage
-from opsmith.store.rows import PROPOSER, UNANSWERED, SampleKey, in_turn, reply_rows
+from opsmith.store import Row
+from opsmith.store.rows import PROPOSER, UNANSWERED, SampleKey, in_turn, prompt_rows, reply_rows
 
 PATIENCE_S = 60.0  # for the request that goes ahead
 Group = tuple[SampleKey, ...]
@@ -123,7 +124,9 @@ class Asking:
             reply = await self._complete_request(request)
         seconds = time.monotonic() - started
         replies = split_reply(reply) if len(group) > 1 and reply.texts else [reply]
-        rows = []
+        rows: list[Row] = []
+        if reply.blind and any(message.images for message in messages):
+            prompt, rows = prompt_rows([replace(message, images=()) for message in messages])  # what it was asked
         for key, share in zip(group, replies, strict=False):
             rows += reply_rows(key, self._name_author(agent, share), prompt, request, share, seconds)
         await asyncio.wrap_future(self._session.store.put(rows))
@@ -200,7 +203,8 @@ def split_reply(reply: Reply) -> list[Reply]:
     total, ends = reply.usage, _split_total([len(text) for text in reply.texts], reply.usage.output_tokens)
     nothing = Usage(cost_usd=None if total.cost_usd is None else 0.0)
     replies = [
-        Reply((text,), nothing, reply.model, reply.finish[place : place + 1]) for place, text in enumerate(reply.texts)
+        replace(reply, texts=(text,), usage=nothing, finish=reply.finish[place : place + 1])
+        for place, text in enumerate(reply.texts)
     ]
     payer = next((place for place, share in enumerate(replies) if not describe_missing_answer(share)), 0)
     bills = [

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from opsmith.errors import ProviderError
+from opsmith.models.pictures import Picture
 from opsmith.records import Usage
 
 MOST_TOKENS = 10**8  # that one reply can state: a larger number is no count
@@ -14,8 +15,15 @@ MOST_TOKENS = 10**8  # that one reply can state: a larger number is no count
 
 @dataclass(frozen=True)
 class Message:
+    """One turn. Only a user's may hold pictures; without any it is the same record, and has the same hash, as ever."""
+
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[Picture, ...] = field(default=(), metadata={"left_out": ()})
+
+    def __post_init__(self) -> None:
+        if self.images and self.role != "user":
+            raise ValueError(f"message: given pictures of the {self.role}; expected them in a user's message only")
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,9 @@ class Reply:
     usage: Usage
     model: str = ""  # the dated name the server reports
     finish: tuple[str, ...] = ()
+    blind: bool = field(
+        default=False, metadata={"left_out": False}
+    )  # it takes no pictures: the request's were left out
 
 
 class ExhaustedError(ProviderError):

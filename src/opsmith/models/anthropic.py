@@ -16,6 +16,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from opsmith.models import Reply, Request
+from opsmith.models.parts import build_content, replace_surrogates
+from opsmith.models.pictures import Picture, estimate_area
 from opsmith.models.price import price_reply
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import (
@@ -29,7 +31,6 @@ from opsmith.models.sdk import (
     read_count,
     read_object,
     read_word,
-    replace_surrogates,
 )
 from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
@@ -72,7 +73,10 @@ class AnthropicModel:
 
     async def complete(self, request: Request) -> Reply:
         return await self.channel.ask_model(
-            self._create_message, self._build_parameters(request), self.read_body, estimate_request(request, 1)
+            self._create_message,
+            self._build_parameters(request),
+            self.read_body,
+            estimate_request(request, 1, estimate_area),
         )
 
     async def close(self) -> None:
@@ -81,7 +85,9 @@ class AnthropicModel:
     def _build_parameters(self, request: Request) -> dict[str, Any]:
         system = "\n\n".join(replace_surrogates(m.content) for m in request.messages if m.role == "system")
         turns = [
-            {"role": m.role, "content": replace_surrogates(m.content)} for m in request.messages if m.role != "system"
+            {"role": m.role, "content": build_content(m, _build_picture)}
+            for m in request.messages
+            if m.role != "system"
         ]
         parameters: dict[str, Any] = {
             "model": self._endpoint.model,
@@ -119,6 +125,10 @@ class AnthropicModel:
         usage = Usage(1, uncached + cached + written, output, cached)
         cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage, written)
         return replace(usage, cost_usd=cost)
+
+
+def _build_picture(picture: Picture) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": picture.media, "data": picture.data}}
 
 
 def _mark_cached(parameters: Mapping[str, Any]) -> dict[str, Any]:

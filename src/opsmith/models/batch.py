@@ -4,7 +4,7 @@
 from time to time. Which request lies in which batch is told to a ledger before anybody waits, so that a run that was
 stopped picks its batches up instead of paying for them again. A request is named by the hash of its content (its seed
 is part of it). What came back with an error or without an answer is handed in again by the next session; a request that
-failed only for a parameter which the model refuses, at once and without it.
+failed only for a parameter which the model refuses, or for pictures, at once and without them.
 
 Two gaps. Killed between a provider's "accepted" and the ledger's commit, that batch is paid for and not found again. A
 batch of which no answer says whether it was accepted is not handed in again by this session, but by the next one: who
@@ -52,8 +52,8 @@ class BatchApi(Protocol):
         """What came of a batch that has ended."""
         ...
 
-    def learn_refusal(self, failure: Failure) -> bool:
-        """Whether a request failed for a parameter that is left out from now on."""
+    def learn_refusal(self, failure: Failure, request: Request) -> bool:
+        """Whether a request failed for a parameter, or pictures, that are left out from now on."""
         ...
 
     async def close(self) -> None: ...
@@ -179,7 +179,7 @@ class BatchModel:
 
     def _requeue_request(self, name: str, failure: Failure) -> bool:
         """Whether the request is handed in anew: it held a parameter that is left out by now."""
-        if name not in self._requests or not self._api.learn_refusal(failure):
+        if name not in self._requests or not self._api.learn_refusal(failure, self._requests[name]):
             return False
         self._batch_of.pop(name, None)
         self._enqueue_request(name, self._requests[name])

@@ -59,8 +59,8 @@ class OpenAIBatchApi:
             return _make_damaged()
         return self._channel.read_entry(response.get("body"), response["status_code"], self._model.read_body)
 
-    def learn_refusal(self, failure: Failure) -> bool:
-        return self._channel.learn_refusal(failure)
+    def learn_refusal(self, failure: Failure, request: Request) -> bool:
+        return self._channel.learn_refusal(failure, self._model.build_parameters(request))
 
     async def close(self) -> None:
         await self._model.close()
@@ -113,8 +113,8 @@ class AnthropicBatchApi:
             return self._channel.read_entry(result.get("message"), 200, self._model.read_body)
         return self._channel.read_entry(result, _read_status(result), self._model.read_body)
 
-    def learn_refusal(self, failure: Failure) -> bool:
-        return self._channel.learn_refusal(failure)
+    def learn_refusal(self, failure: Failure, request: Request) -> bool:
+        return self._channel.learn_refusal(failure, self._model.build_body(request))
 
     async def close(self) -> None:
         await self._model.close()

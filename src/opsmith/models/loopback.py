@@ -16,6 +16,7 @@ from aiohttp import web
 
 from opsmith.agents.prompt import read_prompt
 from opsmith.models import Message
+from opsmith.models.sdk import read_content
 from opsmith.models.tokens import estimate_tokens
 
 
@@ -26,11 +27,11 @@ def make_app(latency_s: float, replies: Mapping[str, Sequence[str]]) -> web.Appl
     async def answer_request(request: web.Request) -> web.Response:
         started = asyncio.get_running_loop().time()
         body = await request.json()
-        content = body["messages"][-1]["content"]
+        content = read_content(body["messages"][-1]["content"]) or ""
         if content not in replies_by_message:
             replies_by_message[content] = replies.get(read_prompt([Message("user", content)]).task) or ["no such task"]
         text = replies_by_message[content][int(body.get("seed", 0)) % len(replies_by_message[content])]
-        tokens = sum(estimate_tokens(message["content"]) for message in body["messages"])
+        tokens = sum(estimate_tokens(read_content(message["content"]) or "") for message in body["messages"])
         await asyncio.sleep(latency_s - (asyncio.get_running_loop().time() - started))
         return web.json_response(_format_completion(body["model"], text, tokens))
 

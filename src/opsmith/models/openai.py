@@ -14,6 +14,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from opsmith.models import Reply, Request
+from opsmith.models.parts import build_content
+from opsmith.models.pictures import Picture, estimate_tiles
 from opsmith.models.price import price_reply
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import (
@@ -28,7 +30,6 @@ from opsmith.models.sdk import (
     read_count,
     read_object,
     read_word,
-    replace_surrogates,
 )
 from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
@@ -65,7 +66,7 @@ class OpenAIModel:
     async def complete(self, request: Request) -> Reply:
         parameters = self.build_parameters(request)
         reply = await self.channel.ask_model(
-            self._create_completion, parameters, self.read_body, estimate_request(request, request.n)
+            self._create_completion, parameters, self.read_body, estimate_request(request, request.n, estimate_tiles)
         )
         if len(reply.texts) < request.n and "n" in self.channel.fit_parameters(parameters):
             self.channel.warn_once("fewer completions come than a request asks for; further requests ask for the rest")
@@ -78,7 +79,7 @@ class OpenAIModel:
         """The body of a request."""
         parameters: dict[str, Any] = {
             "model": self._endpoint.model,
-            "messages": [{"role": m.role, "content": replace_surrogates(m.content)} for m in request.messages],
+            "messages": [{"role": m.role, "content": build_content(m, _build_picture)} for m in request.messages],
             "temperature": request.temperature,
             "max_tokens": request.max_tokens,
         }
@@ -107,6 +108,10 @@ class OpenAIModel:
         usage = Usage(1, tokens, output, min(read_count(cached) or 0, tokens))
         cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage)
         return replace(usage, cost_usd=cost)
+
+
+def _build_picture(picture: Picture) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{picture.media};base64,{picture.data}"}}
 
 
 def _read_choice(choice: object) -> tuple[str, str]:

@@ -62,9 +62,10 @@ class _Line(_Outside):
     usage: _Usage = Field(default_factory=_Usage)
     model: str = ""
     finish: list[str] = Field(default_factory=list, max_length=MAX_TEXTS)
+    blind: bool = False
 
     def make_reply(self) -> Reply:
-        return Reply(tuple(self.texts), Usage(**self.usage.model_dump()), self.model, tuple(self.finish))
+        return Reply(tuple(self.texts), Usage(**self.usage.model_dump()), self.model, tuple(self.finish), self.blind)
 
 
 Schema = TypeVar("Schema", bound=_Outside)

@@ -21,6 +21,8 @@ from opsmith.models.attempt import Failure, Sent, read_retry_after
 from opsmith.models.bodies import read_bounded
 from opsmith.models.keys import blot_secrets, make_blotter, redact_secrets
 from opsmith.models.limits import Gate, RateLimits
+from opsmith.models.parts import drop_pictures, holds_pictures, refuses_pictures, replace_surrogates
+from opsmith.models.pictures import Picture
 from opsmith.models.retry import Retry, log
 from opsmith.models.tokens import estimate_tokens
 
@@ -79,15 +81,20 @@ class Refusals:
         self._name = name
         self._instead = instead
         self._refused: set[str] = set()
+        self.blind = False  # it takes no pictures
         self._scouting: asyncio.Event | None = None
 
     def fit_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """`parameters` without what is refused, renamed where there is another name."""
         names = {key: self._instead[key] if key in self._refused else key for key in parameters}
-        return {name: parameters[key] for key, name in names.items() if name}
+        fitting = {name: parameters[key] for key, name in names.items() if name}
+        return drop_pictures(fitting) if self.blind else fitting
 
     def learn_refusal(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
-        """Whether the failure refuses a parameter that was sent and may be left out: then send again."""
+        """Whether the failure refuses pictures, or a parameter, that were sent and may be left out: then send again."""
+        if holds_pictures(sent) and failure.status and failure.status >= 400 and refuses_pictures(failure.text):
+            self._note_blind()
+            return True
         if failure.status not in {400, 422} or not (_REFUSAL.search(failure.text) or "unsupported" in failure.code):
             return False
         key = next((key for key in self._instead if key in sent and _names_parameter(failure, key)), None)
@@ -96,6 +103,11 @@ class Refusals:
             action = f"sent as {self._instead[key]!r}" if self._instead[key] else "left out"
             log.warning("%s: the model refuses %r; it is %s from now on", self._name, key, action)
         return key is not None
+
+    def _note_blind(self) -> None:
+        if not self.blind:
+            self.blind = True
+            log.warning("%s: the model takes no pictures; they are left out from now on, the text stays", self._name)
 
     async def become_scout(self) -> bool:
         """Whether this request goes ahead to find out what else is refused; all others wait until it is back."""
@@ -156,8 +168,10 @@ class Connection:
                         create(sent, seconds), lambda content: self._read_reply(content, read)
                     )
                     if isinstance(result, Sent):
+                        blind = holds_pictures(parameters) and not holds_pictures(sent)
                         usage = result.value.usage
-                        return replace(result, tokens=usage.input_tokens + usage.output_tokens)
+                        reply = replace(result.value, blind=blind)
+                        return replace(result, value=reply, tokens=usage.input_tokens + usage.output_tokens)
                     if not self._refusals.learn_refusal(result, sent):
                         raise result
                     ahead = ahead or await self._refusals.become_scout()
@@ -206,16 +220,16 @@ class Connection:
         """Parameters without those that the model refuses."""
         return self._refusals.fit_parameters(parameters)
 
-    def learn_refusal(self, failure: Failure) -> bool:
-        """Whether a request in a batch failed for a parameter that is left out from now on."""
-        return self._refusals.learn_refusal(failure, self._instead)
+    def learn_refusal(self, failure: Failure, parameters: Mapping[str, Any]) -> bool:
+        """Whether a request in a batch failed for what is left out from now on."""
+        return self._refusals.learn_refusal(failure, {**self._instead, **parameters})
 
     def read_entry(self, body: object, status: int, read: Callable[[Any], Reply]) -> Reply | Failure:
         """One entry of a batch's results, which is what its own request would have brought."""
         try:
             if status != 200:
                 return Failure(self._clean_text(_read_words(body)), status=status)
-            return self._blot_key(read(body))
+            return replace(self._blot_key(read(body)), blind=self._refusals.blind)
         except self._faults as error:
             return Failure(self._clean_text(_describe_cause(error)))
 
@@ -298,9 +312,11 @@ def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__
 
 
-def estimate_request(request: Request, n: int) -> int:
+def estimate_request(request: Request, n: int, count_picture: Callable[[Picture], int]) -> int:
     """About how many tokens a request takes from a provider's limits, which count what it may use at most."""
-    return sum(estimate_tokens(message.content) for message in request.messages) + n * request.max_tokens
+    text = sum(estimate_tokens(message.content) for message in request.messages)
+    pictures = sum(count_picture(picture) for message in request.messages for picture in message.images)
+    return text + pictures + n * request.max_tokens
 
 
 def limit_completions(n: int, reply: Reply) -> Reply:
@@ -342,11 +358,6 @@ def read_object(value: object) -> dict[str, Any]:
 def read_word(value: object) -> str:
     """A server's word, such as a model's name; "" for what is none."""
     return replace_surrogates(value) if isinstance(value, str) else ""
-
-
-def replace_surrogates(text: str) -> str:
-    """`text` without lone surrogates, which neither a socket nor a database takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read_count(value: object) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from opsmith.records import Candidate, Outcome, Stage, Task, Usage, content_hash
-from opsmith.report.curves import Picture, draw_picture
+from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
 from opsmith.report.speed_figures import draw_speeds
@@ -102,7 +102,7 @@ class TaskView:
     solution: str | None  # the program that was kept, or given
     own: str | None  # the bundled task's own program
     speeds: tuple[SpeedRow, ...]  # of the kept program
-    speed_picture: Picture | None  # None: no time of it is known
+    speed_picture: DrawnFigure | None  # None: no time of it is known
 
 
 @dataclass(frozen=True)
@@ -141,14 +141,14 @@ def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, program
     )
 
 
-def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], Picture | None]:
+def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], DrawnFigure | None]:
     """What was measured of the program kept for a task, and its picture over sizes; None: no time is known."""
     solutions = [solution for solution in store.read_experiences(run) if solution.experience.task.id == task]
     kept_speeds = choose_kept(store.read_speeds(run, task), solutions)
     return tuple(map(word_speed, kept_speeds)), _draw_kept(task, kept_speeds)
 
 
-def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> Picture | None:
+def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> DrawnFigure | None:
     figure = draw_speeds(task, [speed.report for speed in kept])
     return draw_picture(figure) if figure is not None else None
 

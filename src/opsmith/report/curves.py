@@ -22,7 +22,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Picture:
+class DrawnFigure:
     """A figure, drawn for a page."""
 
     title: str
@@ -30,8 +30,8 @@ class Picture:
     svg: str
 
 
-def draw_picture(figure: Figure) -> Picture:
-    return Picture(figure.title, figure.caption, render_svg(figure.spec))
+def draw_picture(figure: Figure) -> DrawnFigure:
+    return DrawnFigure(figure.title, figure.caption, render_svg(figure.spec))
 
 
 def figures_of(runs: Sequence[RunView]) -> list[Figure]:

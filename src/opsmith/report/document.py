@@ -10,7 +10,7 @@ from importlib import metadata
 from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
-from opsmith.report.curves import Picture, draw_picture, figures_of
+from opsmith.report.curves import DrawnFigure, draw_picture, figures_of
 from opsmith.report.pages import Anchors, name_agent, render_page
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
@@ -21,7 +21,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 @dataclass(frozen=True)
 class RunReport:
     view: RunView
-    figures: tuple[Picture, ...]
+    figures: tuple[DrawnFigure, ...]
     tasks: tuple[TaskView, ...]
 
 
@@ -67,7 +67,7 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
     )
 
 
-def draw_pictures(views: Sequence[RunView]) -> tuple[Picture, ...]:
+def draw_pictures(views: Sequence[RunView]) -> tuple[DrawnFigure, ...]:
     """The figures of these runs, drawn for a page."""
     return tuple(map(draw_picture, figures_of(views)))
 

@@ -14,7 +14,7 @@ from opsmith.report.closing import not_a_model
 from opsmith.report.tables import make_table
 from opsmith.store.queries import Reader
 from opsmith.store.rows import turn_of
-from opsmith.store.spending import By, PriceList, count_uncounted, known_usd, price_lists, usage_by
+from opsmith.store.spending import By, PriceList, count_pictures, count_uncounted, known_usd, price_lists, usage_by
 
 BY: tuple[By, ...] = ("round", "agent", "task")
 
@@ -31,6 +31,7 @@ class RunBill:
     uncounted: int  # requests whose replies came without token counts
     prices: tuple[PriceList, ...]
     by: Mapping[str, Mapping[str, Usage]]
+    pictures: int = 0  # that were sent with the requests
 
 
 def spent_of(reader: Reader, run: str, sums: Sequence[str] = BY) -> RunBill:
@@ -40,8 +41,9 @@ def spent_of(reader: Reader, run: str, sums: Sequence[str] = BY) -> RunBill:
     usage_by_sum: dict[str, dict[str, Usage]] = {name: _sum_bill(reader, run, name) for name in BY if name in sums}
     known_cost, missing, prices = known_usd(reader, run), count_uncounted(reader, run), tuple(price_lists(reader, run))
     return RunBill(
-        run, info.model, info.is_language_model, reader.sum_usage(run), known_cost, missing, prices, usage_by_sum
-    )
+        run, info.model, info.is_language_model, reader.sum_usage(run), known_cost, missing, prices, usage_by_sum,
+        count_pictures(reader, run),
+    )  # fmt: skip
 
 
 def spent_table(spent: RunBill, by: str) -> Table:
@@ -65,6 +67,8 @@ def spent_lines(spent: RunBill) -> Iterator[str]:
         yield f"cost    unknown of some replies; all others cost ${spent.known_usd:.4f}"
     elif spent.total.cost_usd is None:
         yield "cost    unknown: no price of this model at this server is listed"
+    if spent.pictures:
+        yield f"images  {spent.pictures:,} pictures were sent with the requests; their tokens are in the input"
     if spent.uncounted:
         yield f"warning: {spent.uncounted:,} requests were answered without token counts, which every sum lacks"
 

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, bindparam, delete, except_, select
 from opsmith.store import schema
 from opsmith.store.database import Database
 from opsmith.store.queries import Reader
+from opsmith.store.rows import read_prompt_names
 from opsmith.store.schema import (
     candidate,
     experience,
@@ -70,7 +71,7 @@ def _delete_unnamed_texts(connection: Connection) -> None:
 
 
 def _message_names(connection: Connection) -> Iterator[str]:
-    """The texts of the prompts that were asked: a prompt is a list of roles and hashes."""
+    """The texts and pictures of the prompts that were asked."""
     prompts = select(text.c.body).where(text.c.hash.in_(select(request.c.prompt)))
     for body in connection.execute(prompts).scalars():
-        yield from (name for _, name in json.loads(body))
+        yield from (name for message in read_prompt_names(body) for name in message.names)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from opsmith.models import Message, Reply, Request
+from opsmith.models.pictures import Picture
 from opsmith.records import (
     Boundary,
     Candidate,
@@ -115,6 +116,25 @@ class Judged:
         return Candidate(self.source).id if self.source is not None else ""
 
 
+@dataclass(frozen=True)
+class PromptMessage:
+    """A message of a prompt in the store, by the hashes of its texts."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    pictures: tuple[tuple[str, str], ...]  # (media, hash of the base64)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All texts that it needs."""
+        return self.text, *(name for _, name in self.pictures)
+
+    def read_message(self, bodies: Mapping[str, str]) -> Message:
+        """The message, from texts by their hashes."""
+        pictures = tuple(Picture(media, bodies[name]) for media, name in self.pictures)
+        return Message(self.role, bodies[self.text], pictures)
+
+
 def in_turn(agent: str, turn: int) -> str:
     """An agent's name in a turn of a conversation: `guardian`, `repair-1`, `guardian-1`, ..."""
     return f"{agent}-{turn}" if turn else agent
@@ -170,11 +190,30 @@ def round_row(run: str, info: RoundInfo) -> Row:
 
 
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
-    """The prompt's hash, and its texts; a message that is in the store already costs nothing."""
-    bodies = [text_row(message.content) for message in messages]
-    named = [[message.role, row["hash"]] for message, (_, row) in zip(messages, bodies, strict=True)]
-    index = text_row(dumps(named))
-    return index[1]["hash"], [*bodies, index]
+    """The prompt's hash, and its texts; a message that is in the store already costs nothing.
+
+    A prompt is [[role, hash of the text], ...], with [[media, hash of the base64], ...] third where there are pictures.
+    """
+    rows: list[Row] = []
+
+    def name_text(body: str) -> str:
+        rows.append(text_row(body))
+        return str(rows[-1][1]["hash"])
+
+    named: list[list[Any]] = []
+    for message in messages:
+        pictures = [[picture.media, name_text(picture.data)] for picture in message.images]
+        named.append([message.role, name_text(message.content), *([pictures] if pictures else [])])
+    prompt = name_text(dumps(named))
+    return prompt, rows
+
+
+def read_prompt_names(index: str) -> list[PromptMessage]:
+    """The inverse of what `prompt_rows` keeps under the prompt's hash."""
+    return [
+        PromptMessage(role, text, tuple((media, name) for media, name in (pictures[0] if pictures else ())))
+        for role, text, *pictures in json.loads(index)
+    ]
 
 
 def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply: Reply, seconds: float) -> list[Row]:

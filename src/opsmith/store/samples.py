@@ -15,7 +15,7 @@ from opsmith.models import Message, Reply
 from opsmith.records import Outcome, Stage, Verdict, verdict_from_json
 from opsmith.store.reading import Reading
 from opsmith.store.requests import begins_with, is_by, is_proposed, read_reply
-from opsmith.store.rows import GUARDIAN, PROPOSER, turn_of
+from opsmith.store.rows import GUARDIAN, PROPOSER, read_prompt_names, turn_of
 from opsmith.store.schema import PLACE, candidate, failure, reply, request, text, verdict
 
 
@@ -150,11 +150,11 @@ class SampleQueries(Reading):
         rows_asked = [
             row for some in _cut_hundreds(rows) for row in self.fetch_rows(query.where(or_(*map(_stands_at, some))))
         ]
-        messages_of = {row.prompt: json.loads(row.parts) for row in rows_asked}
-        bodies = self.read_texts(name for named in messages_of.values() for _, name in named)
+        messages_of = {row.prompt: read_prompt_names(row.parts) for row in rows_asked}
+        bodies = self.read_texts(name for named in messages_of.values() for message in named for name in message.names)
         calls = defaultdict[str, list[Call]](list)
         for row in sorted(rows_asked, key=lambda row: turn_of(row.agent)):
-            messages = tuple(Message(role, bodies[name]) for role, name in messages_of[row.prompt])
+            messages = tuple(message.read_message(bodies) for message in messages_of[row.prompt])
             calls[row.sample].append(Call(row.agent, messages, read_reply(row), row.seed, row.max_tokens))
         return calls
 

@@ -122,7 +122,7 @@ request = _make_table(
     _integer_column("number"),  # of the sample at its temperature
     _text_column("agent"),  # proposer, guardian, repair-1, guardian-1 ..., unanswered-1: `rows`
     _text_column("sample"),  # the proposer's request that this one serves
-    _text_column("prompt"),  # hash of the JSON [[role, hash of content], ...]
+    _text_column("prompt"),  # hash of the JSON of its messages: `rows.prompt_rows`
     Column("seed", BigInteger, nullable=True),
     _integer_column("max_tokens"),
     _text_column("phase", null=True),  # null: functional

@@ -13,7 +13,8 @@ from opsmith.records import Usage
 from opsmith.store import schema
 from opsmith.store.queries import Reader
 from opsmith.store.requests import is_proposed, read_sum, sums_of_bills, tokens_of_prompt
-from opsmith.store.schema import reply, reply_of, request
+from opsmith.store.rows import read_prompt_names
+from opsmith.store.schema import reply, reply_of, request, text
 
 By = Literal["round", "task", "agent"]
 
@@ -41,6 +42,16 @@ def count_uncounted(reader: Reader, run: str) -> int:
     none = (reply.c.requests > 0) & (reply.c.input_tokens == 0)
     query = select(func.coalesce(func.sum(reply.c.requests), 0).label("requests")).where(reply.c.run == run, none)
     return int(reader.fetch_rows(query)[0].requests)
+
+
+def count_pictures(reader: Reader, run: str) -> int:
+    """Pictures that were sent to models; one that several requests hold counts for each of them."""
+    joined = select(text.c.body, func.coalesce(func.sum(reply.c.requests), 0).label("requests")).join(reply, reply_of)
+    query = joined.join(text, text.c.hash == request.c.prompt).where(request.c.run == run)
+    rows = reader.fetch_rows(query.where(text.c.body.contains('"image/')).group_by(request.c.prompt, text.c.body))
+    return sum(
+        int(row.requests) * sum(len(message.pictures) for message in read_prompt_names(row.body)) for row in rows
+    )
 
 
 @dataclass(frozen=True)

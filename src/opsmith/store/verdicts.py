@@ -19,7 +19,7 @@ from opsmith.records import Outcome, Stage, Verdict, content_hash, dumps, verdic
 from opsmith.store import schema
 from opsmith.store.database import Row as NewRow
 from opsmith.store.queries import Reader
-from opsmith.store.rows import PROPOSER, text_row
+from opsmith.store.rows import PROPOSER, read_prompt_names, text_row
 from opsmith.store.schema import candidate, reply, request, reverdict, text, verdict
 
 
@@ -125,7 +125,9 @@ def list_answered(reader: Reader, run: str, task: str, verifier: str) -> Iterato
 
 def read_prompt(reader: Reader, name: str) -> tuple[Message, ...]:
     """The messages of the prompt of that hash."""
-    return tuple(Message(role, reader.read_text(body)) for role, body in json.loads(reader.read_text(name)))
+    messages = read_prompt_names(reader.read_text(name))
+    bodies = reader.read_texts(body for message in messages for body in message.names)
+    return tuple(message.read_message(bodies) for message in messages)
 
 
 def verdict_of(reader: Reader, body: str) -> Verdict:

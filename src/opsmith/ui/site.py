@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 
 from opsmith.learn.pause import store_wish
-from opsmith.report.curves import Picture
+from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
@@ -31,7 +31,7 @@ class Results:
     """What the report says of a run, as far as it has come."""
 
     view: RunView
-    figures: tuple[Picture, ...]
+    figures: tuple[DrawnFigure, ...]
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,6 @@ def test_deep_programs_are_walked_without_recursion(text: str) -> None:
 
 def test_a_missing_parser_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter_c", None)
-    monkeypatch.setattr(canonical, "_load_parser", canonical._load_parser.__wrapped__)
+    monkeypatch.setattr(canonical, "load_parser", canonical.load_parser.__wrapped__)
     with pytest.raises(UsageError, match=r"opsmith\[c\]"):
         write_canonical("int a;")

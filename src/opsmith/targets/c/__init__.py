@@ -17,7 +17,7 @@ from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
-from opsmith.targets.protocols import PROPOSER
+from opsmith.targets.protocols import PROPOSER, Tuner
 
 VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
@@ -43,6 +43,11 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
 
     def canonical_form(self, source: str) -> str:
         return write_canonical(source)
+
+    def make_tuner(self) -> Tuner:
+        from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
+
+        return CTuner()
 
     def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
         from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch

@@ -50,7 +50,7 @@ def write_canonical(source: str) -> str:
     """The canonical form of a text that `check_source` lets pass. Raises UsageError where there is no parser."""
     text = "".join(character if character.isascii() else "?" for character in join_splices(source))
     lines = split_lines(join_splices(source))
-    tree = _load_parser().parse(text.encode())
+    tree = load_parser().parse(text.encode())
     if tree.root_node.has_error or not all(
         _is_constant(macro) or _is_expression(macro) for macro in _list_macros(lines)
     ):
@@ -70,7 +70,7 @@ def _join_tokens(lines: list[LogicalLine], new_names: Mapping[int, str]) -> str:
 
 
 @cache
-def _load_parser() -> Parser:
+def load_parser() -> Parser:
     """Raises UsageError."""
     try:
         import tree_sitter_c  # noqa: PLC0415  (an extra)

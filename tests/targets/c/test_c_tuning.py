@@ -1,0 +1,95 @@
+"""Rewritings of programs in C: text in, text out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from opsmith import suites
+from opsmith.targets.c.canonical import write_canonical
+from opsmith.targets.c.source import check_source
+from opsmith.targets.c.tuning.digest import tuner_digest
+from opsmith.targets.c.tuning.moves import apply_move, list_moves
+
+pytest.importorskip("tree_sitter_c", reason="the parser of C is not installed: pip install 'opsmith[c]'")
+
+PLAIN = Path(suites.__file__).parent / "kernels" / "plain"
+SUMS = """
+void kernel(const float *restrict x, float *restrict y, int64_t M, int64_t N)
+{
+    for (int64_t m = 0; m < M; m++) {
+        float sum = 0.0f;
+        for (int64_t n = 0; n < N; n++) {
+            sum += x[m * N + n];
+        }
+        y[m] = sum;
+    }
+}
+"""
+
+
+def list_names(source: str) -> list[str]:
+    return [move.name for move in list_moves(source)]
+
+
+def apply_named(source: str, name: str, **parameters: int) -> str:
+    moves = [move for move in list_moves(source) if move.name == name and parameters.items() <= move.parameters.items()]
+    rewritten = apply_move(source, moves[0])
+    assert rewritten is not None
+    return rewritten
+
+
+@pytest.mark.parametrize("path", sorted(PLAIN.glob("*.c")), ids=lambda path: path.stem)
+def test_every_move_gives_another_program_that_may_be_compiled(path: Path) -> None:
+    source = path.read_text()
+    for move in list_moves(source):
+        rewritten = apply_move(source, move)
+        assert rewritten is not None, move
+        assert check_source(rewritten) == ()
+        assert write_canonical(rewritten) != write_canonical(source)
+
+
+def test_a_sum_over_a_row_has_a_lane_for_each_partial_sum() -> None:
+    assert "#pragma omp simd reduction(+ : sum)\n        for (int64_t n" in apply_named(SUMS, "vectorise-reduction")
+
+
+def test_a_loop_whose_turns_need_each_other_is_left_alone() -> None:
+    chained = SUMS.replace("sum += x[m * N + n];", "y[n] = y[n - 1] + x[n];").replace("y[m] = sum;", "")
+    assert list_names(chained) == []
+
+
+def test_rows_that_overlap_are_no_parallel_rows() -> None:
+    overlapping = SUMS.replace("y[m] = sum", "for (int64_t k = 0; k < N; k++) { y[m * 2 + k] = sum; }")
+    assert "interleave" not in list_names(overlapping)
+    assert "interleave" in list_names(overlapping.replace("m * 2", "m * N"))
+
+
+def test_a_tile_has_a_sum_for_every_place_and_keeps_the_loops_for_small_sizes() -> None:
+    columns = SUMS.replace("x[m * N + n]", "x[n * M + m]")
+    tiled = apply_named(columns, "tile", rows=1, columns=64)
+    assert "float sum[64];" in tiled
+    assert "sum[m_place] += x[n * M + m];" in tiled
+    assert "} else {" in tiled
+    assert "sum += x[n * M + m];" in tiled
+
+
+@pytest.mark.parametrize("name", ["conv2d", "softmax", "batched_gemm"])
+def test_other_names_of_variables_give_the_same_moves(name: str) -> None:
+    source = (PLAIN / f"{name}.c").read_text()
+    names = set(re.findall(r"\b[a-z]\w*\b(?=\s*(?:=|<|\+\+|\+=|\[|;))", source)) - {"kernel", "int64_t"}
+    renamed = re.sub(r"\b[a-z]\w*\b", lambda word: f"q_{word[0]}" if word[0] in names else word[0], source)
+    assert renamed != source
+    own, other = list_moves(source), list_moves(renamed)
+    assert [(move.name, move.line, move.parameters) for move in own] == [
+        (move.name, move.line, move.parameters) for move in other
+    ]
+
+
+def test_a_text_that_is_no_program_has_no_moves() -> None:
+    assert list_moves("void kernel( {") == []
+
+
+def test_the_tuner_has_a_digest() -> None:
+    assert re.fullmatch(r"[0-9a-f]{16,}", tuner_digest())
