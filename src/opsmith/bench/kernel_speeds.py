@@ -100,8 +100,6 @@ class SpeedTable:
     grade: MeasuringGrade = MeasuringGrade.FULL
     programs: Path | None = None  # a folder with programs, named as the tasks are
     lines: Path | None = None  # where rows are kept
-    shapes: Sequence[str] = ()  # those that are measured; (): all that are timed
-    torch_grade: MeasuringGrade | None = None  # None: the same
     device: Device = field(default_factory=describe_device)
 
     def measure_tasks(self, tasks: Sequence[Task], tell: Callable[[str], None]) -> KernelSpeeds:
@@ -126,8 +124,6 @@ class SpeedTable:
         """All that the figures depend on."""
         peaks = load_peaks(self.device.digest)
         texts = (task.text, task.impl or "", program or "", str(peaks), self.grade.value, PROTOCOL, version("torch"))
-        if self.shapes or self.torch_grade:
-            texts = (*texts, *self.shapes, (self.torch_grade or self.grade).value)
         return content_hash("kernel speeds", self.device.digest, *texts)
 
     def _keep_rows(self, key: str, rows: Sequence[KernelSpeed]) -> None:
@@ -138,7 +134,7 @@ class SpeedTable:
 
     def _measure_task(self, task: Task, program: str | None) -> Iterator[KernelSpeed]:
         try:
-            shape_sets = choose_timed_sets(task, self.shapes)
+            shape_sets = choose_timed_sets(task)
         except Exception as error:
             yield KernelSpeed(task.id, "-", {}, reasons=[describe_failure(error)])
             return
@@ -153,7 +149,7 @@ class SpeedTable:
     ) -> tuple[Mapping[str, TorchComparison], str]:
         """The comparisons, or why there are none."""
         try:
-            return measure_torch(TorchRequest(task, shape_sets, PARTNERS, self.torch_grade or self.grade)), ""
+            return measure_torch(TorchRequest(task, shape_sets, PARTNERS, self.grade)), ""
         except Exception as error:
             return {}, describe_failure(error)
 
