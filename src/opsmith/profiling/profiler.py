@@ -33,8 +33,12 @@ class Profiler(Protocol):
 
     name: str  # also the kind of its reports
 
+    def fits_task(self, task: Task) -> bool:
+        """Whether it is made for programs of the task's target."""
+        ...
+
     def explain_lack(self, task: Task) -> str:
-        """Why it has nothing to say of programs for this task here, in one sentence; "": it has."""
+        """What it needs and this machine lacks, in one sentence that says what to try; "": nothing."""
         ...
 
     def profile_program(self, subject: ProfileSubject) -> Iterator[ProfileReport]:

@@ -309,6 +309,26 @@ class Costed(Protocol):
         ...
 
 
+@runtime_checkable
+class Remarked(Protocol):
+    """Its compiler says what it made of a program."""
+
+    def describe_build(self, task: Task, source: str) -> str:
+        """In our own process: what the compiler, which is confined, says of a program that compiles, by line; every
+        figure is explained. Raises OpsmithError where it says nothing."""
+        ...
+
+
+@runtime_checkable
+class Assembled(Protocol):
+    """Programs are built to machine code of a processor."""
+
+    def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
+        """In our own process: the assembly of a program that compiles, with `.loc` of its lines, and the name of the
+        instruction set. The compiler is confined. Raises OpsmithError where there is none."""
+        ...
+
+
 # -- where programs come from
 
 

@@ -44,6 +44,12 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
     def canonical_form(self, source: str) -> str:
         return write_canonical(source)
 
+    def describe_build(self, task: Task, source: str) -> str:
+        from opsmith.targets.c.loops import list_loops  # noqa: PLC0415 - few commands need it
+        from opsmith.targets.native.remarks import describe_loops  # noqa: PLC0415
+
+        return describe_loops(self._make_request(task, source, self.find_options(task)), list_loops(source))
+
     def make_tuner(self) -> Tuner:
         from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
 

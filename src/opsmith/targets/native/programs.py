@@ -23,6 +23,7 @@ from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.driver import DRIVER, PROGRAM, write_driver
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa
+from opsmith.targets.native.remarks import write_assembly
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
 from opsmith.targets.native.task import NativeOptions, read_native_task
@@ -34,7 +35,8 @@ CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's
 
 
 class NativePrograms(DrawnTrials, ABC):
-    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`; most of `Target`."""
+    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`, `Assembled`; most of
+    `Target`."""
 
     name: str
     verifier: str
@@ -74,15 +76,22 @@ class NativePrograms(DrawnTrials, ABC):
         return replace(program, artefacts=artefacts)
 
     def _build_variants(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
-        problem = read_native_task(task.text)[0]
-        flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
-        request = BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags)
+        request = self._make_request(task, source, options)
         result = build_variants(request, variants, open_cache())
         if isinstance(result, BuildRefusal):
             return Build({}, result.errors)
         if isinstance(result, CompileFailure):
             return Build({}, failure=result.reason)
-        return Build(result, toolchain=describe_toolchain(flags), threads=options.threads)
+        return Build(result, toolchain=describe_toolchain(request.flags), threads=options.threads)
+
+    def _make_request(self, task: Task, source: str, options: NativeOptions) -> BuildRequest:
+        problem = read_native_task(task.text)[0]
+        flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
+        return BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags)
+
+    def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
+        request = self._make_request(task, source, read_native_task(task.text)[1])
+        return write_assembly(request), request.flags.isa.name
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are

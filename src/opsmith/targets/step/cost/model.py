@@ -54,6 +54,7 @@ class CostReport:
 
     rows: tuple[CostRow, ...]
     path: int | None  # cycles
+    critical: tuple[CostRow, ...] = ()  # the rows on that path, in its order; none where it is not known
 
     @property
     def off_chip_bytes(self) -> int | None:
@@ -83,12 +84,13 @@ class CostReport:
         return self.flops / self.off_chip_bytes
 
     def list_figures(self) -> dict[str, Any]:
-        """The totals by name, then `nodes`: every row as a mapping."""
+        """The totals by name, then `nodes`, every row as a mapping, and `critical_path`, the slowest chain of them."""
         names = ("off_chip_bytes", "on_chip_bytes", "cycles", "flops", "operational_intensity")
         totals = {name: getattr(self, name) for name in names}
         intensity = self.operational_intensity
         totals["operational_intensity"] = None if intensity is None else round(intensity, 3)
-        return totals | {"nodes": [asdict(row) for row in self.rows]}
+        critical = [{"name": row.name, "line": row.line, "latency": row.latency} for row in self.critical]
+        return totals | {"nodes": [asdict(row) for row in self.rows], "critical_path": critical}
 
 
 def estimate_cost(
@@ -126,6 +128,7 @@ class _Model:
     bandwidth: Mapping[str, int]
     rows: list[CostRow] = field(default_factory=list)
     arrival: dict[int, int | None] = field(default_factory=dict)  # by stream: longest path up to its first element
+    chains: dict[int, tuple[CostRow, ...]] = field(default_factory=dict)  # by stream: the rows on that path
 
     def build_report(self) -> CostReport:
         used = {stream for node in self.graph.nodes for stream in node.operands} | set(self.graph.outputs)
@@ -133,12 +136,16 @@ class _Model:
             if stream in used:
                 row = self._add_transfer(f"Load {self.graph.inputs[stream]}", stream)
                 self.arrival[stream] = row.latency
+                self.chains[stream] = (row,)
         for node in self.graph.nodes:
             self._add_node(node)
-        ends = list(self.arrival.values())
+        ends = [(self.arrival[stream], chain) for stream, chain in self.chains.items()]
         for stream, output in zip(self.graph.outputs, self.spec.outputs, strict=True):
-            ends.append(_sum_known([self.arrival[stream], self._add_transfer(f"Store {output.name}", stream).latency]))
-        return CostReport(tuple(self.rows), _find_maximum(ends))
+            row = self._add_transfer(f"Store {output.name}", stream)
+            ends.append((_sum_known([self.arrival[stream], row.latency]), (*self.chains[stream], row)))
+        path = _find_maximum([latency for latency, _ in ends])
+        critical = next((chain for latency, chain in ends if latency == path), ()) if path is not None else ()
+        return CostReport(tuple(self.rows), path, critical)
 
     def _add_transfer(self, name: str, stream: int) -> CostRow:
         """An implied Load or Store, with its double buffer."""
@@ -153,8 +160,10 @@ class _Model:
         row = _RULES.get(node.op, _plain_row)(self, node)
         self.rows.append(row)
         start = _find_maximum([self.arrival[stream] for stream in node.operands])
+        before = next((self.chains[stream] for stream in node.operands if self.arrival[stream] == start), ())
         for stream in node.results:
             self.arrival[stream] = _sum_known([start, row.latency])
+            self.chains[stream] = (*before, row)
         for tensor in _list_parameters(self.spec, node.fn):
             size = _multiply_known(self._multiply_dims(tensor.dims), self._count_bytes(tensor.dtype))
             self.rows.append(CostRow(f"parameter {tensor.name}", node.line, size))
