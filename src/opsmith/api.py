@@ -83,10 +83,10 @@ def improve(
     if isinstance(model, str):
         settings = settings.replace(model=model)
     with get_executor(settings, adapted) as executor:
-        chosen = executor.make_model() if isinstance(model, str) else model
+        models = executor.make_models(None if isinstance(model, str) else model)
         return loop.improve(
             adapted,
-            chosen,
+            models,
             settings,
             store,
             judge=executor.judge,

@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum, StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 FOR_PEOPLE = "not for models: "  # begins a warning that prompts and other machine-readable answers leave out
+TEXT: Final = "text/plain"
+PICTURE: Final = "image/png"
 SCHEMA = 1  # version of the JSON forms below
 
 

@@ -86,6 +86,9 @@ class Optimisation(_Group):
     refine: bool = True  # False: every attempt starts from the program that the task was solved with
     plateau: int = Field(default=2, ge=1)  # rounds without a gain beyond the noise, after which a task is left alone
     analyst: str | None = None  # the model that suggests; None: that of `model`, "none": nobody suggests
+    analyst_url: str | None = (
+        None  # its server; None: that of `base_url` if it is of the same family, or its provider's
+    )
     profiles: tuple[str, ...] = ("auto",)  # what the analyst is shown: auto, none, or names
     profile_command: str | None = None  # of the user's own, whose text and pictures are shown to the analyst
 

@@ -22,6 +22,7 @@ from opsmith.executors.cluster import _block_hangup, _check_address, _hide_keys,
 from opsmith.executors.local import LocalExecutor
 from opsmith.learn.identity import run_info
 from opsmith.models.embedded import EmbeddedModel
+from opsmith.models.roles import RoleModels
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
@@ -37,7 +38,7 @@ def entered(address, **more):
 def test_the_default_is_this_machine():
     executor = get_executor(Settings(), TASKS)
     assert isinstance(executor, LocalExecutor)
-    assert isinstance(executor.make_model(), EmbeddedModel)
+    assert isinstance(executor.make_models().own, EmbeddedModel)
 
 
 def test_an_address_without_ray_is_refused():
@@ -106,7 +107,7 @@ def test_the_executor_is_no_part_of_a_runs_name():
     target = get_target("step")
     model = EmbeddedModel(target)
     settings = [Settings(), Settings(executor="ray", ray_address="head:6379", workers=7)]
-    assert len({run_info(TASKS, (), None, model, target, one).id for one in settings}) == 1
+    assert len({run_info(TASKS, (), None, RoleModels(model), target, one).id for one in settings}) == 1
 
 
 def test_what_no_worker_may_know_is_hidden_while_rays_processes_start(monkeypatch):

@@ -17,6 +17,7 @@ from opsmith.learn.ask import split_reply
 from opsmith.learn.identity import run_info
 from opsmith.learn.loop import improve
 from opsmith.models import Reply, Request
+from opsmith.models.roles import RoleModels
 from opsmith.records import Usage
 from opsmith.results.result import RunResult
 from opsmith.settings import Settings
@@ -189,7 +190,7 @@ def test_it_has_a_say_in_the_runs_name_and_runs_without_it_keep_theirs() -> None
     def name_of(**values: object) -> str:
         settings = resolve_settings(MAIN, values)
         tasks = load_tasks(settings.tasks)
-        return run_info(tasks, [], None, Embedded(), get_target("step"), settings).id
+        return run_info(tasks, [], None, RoleModels(Embedded()), get_target("step"), settings).id
 
     assert name_of() == "embedded-s0-27be8b6d34"
     assert name_of(request_timeout=10.0, request_deadline=20.0, concurrency=3) == "embedded-s0-27be8b6d34"

@@ -19,6 +19,7 @@ from opsmith.models import Message, Reply, Request
 from opsmith.models.parts import refuses_pictures
 from opsmith.models.pictures import LARGEST_PICTURE, Picture, encode_picture, estimate_area, estimate_tiles
 from opsmith.models.replay import ReplayModel, hash_request, record
+from opsmith.models.roles import RoleModels
 from opsmith.models.sdk import estimate_request
 from opsmith.models.table import get_model
 from opsmith.records import Usage
@@ -197,7 +198,7 @@ def test_a_store_holds_the_pictures_that_were_sent_and_counts_them(tmp_path: Pat
 
         async def go() -> str:
             model = get_model(settings.replace(base_url=server.url), retry=FakeTime().retry())
-            session = RunSession("r", settings, TINY, model, InProcess(), store, lambda _: None, Usage())
+            session = RunSession("r", settings, TINY, RoleModels(model), InProcess(), store, lambda _: None, Usage())
             session.running.set()
             try:
                 return await Asking(session, [key], {}, {key: 0}, 1).request_text(key, PROPOSER, SHOWN.messages, prompt)
@@ -210,4 +211,5 @@ def test_a_store_holds_the_pictures_that_were_sent_and_counts_them(tmp_path: Pat
     shown = SHOWN.messages if pictures else (SHOWN.messages[0], Message("user", "task: {}"))
     assert call.messages == shown
     assert bill.pictures == pictures
+    assert list(bill.by) == ["round", "agent", "task"]
     assert any("2 pictures were sent" in line for line in spent_lines(bill)) == bool(pictures)

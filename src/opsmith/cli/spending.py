@@ -19,15 +19,15 @@ def add_to(app: typer.Typer) -> None:
 
 def print_bill(
     run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
-    by: Annotated[str | None, typer.Option(metavar="round|agent|task", help="One table; default: all three.")] = None,
+    by: Annotated[str | None, typer.Option(metavar="round|agent|task|model", help="One table; default: all.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what a run spent, and on what.
 
-    Tokens and money by round, agent and task, as the provider billed them when each reply came, and the price list that
-    held then.
+    Tokens and money by round, agent, task and model (where several replied), as the provider billed them when each
+    reply came, and the price list that held then.
     """
     from opsmith.records import to_json
     from opsmith.report.spent import BY, spent_lines, spent_of, spent_table
@@ -36,7 +36,7 @@ def print_bill(
     if by is not None and by not in BY:
         raise UsageError(f"--by: given {by!r}; expected one of {', '.join(BY)}")
     with open_store(out, url) as store:
-        bill = spent_of(store, store.find_run(run), BY if by is None else (by,))
+        bill = spent_of(store, store.find_run(run), () if by is None else (by,))
         if as_json:
             print(json.dumps(to_json(bill), indent=1))
         else:

@@ -6,24 +6,16 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from opsmith.errors import UsageError
 from opsmith.records import content_hash, dumps
 from opsmith.running.toolchain import find_toolchain
+from opsmith.targets.native.caches import CpuCache, list_caches
 from opsmith.targets.native.flags import choose_isa, read_features
 
-
-@dataclass(frozen=True)
-class CpuCache:
-    """One cache that the first core uses."""
-
-    level: int
-    kind: str  # Data, Instruction or Unified
-    size: int  # bytes
-    cores: int | None  # that share it
+__all__ = ["CpuCache", "Device", "describe_device"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +53,7 @@ def describe_device(root: Path = Path("/")) -> Device:
         isa=_find_isa(cpuinfo),
         cores=os.cpu_count(),
         usable_cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-        caches=tuple(_list_caches(root / "sys/devices/system/cpu/cpu0/cache")),
+        caches=tuple(list_caches(root / "sys/devices/system/cpu/cpu0/cache")),
         memory=_read_memory(root / "proc/meminfo"),
         governor=_read_text(frequency / "scaling_governor"),
         max_mhz=_as_mhz(_read_text(frequency / "cpuinfo_max_freq")),
@@ -80,34 +72,6 @@ def _find_isa(cpuinfo: Path) -> str | None:
 
 def _find_flag(cpuinfo: Path) -> str | None:
     return "unnamed" if "hypervisor" in read_features(cpuinfo) else None
-
-
-def _list_caches(folder: Path) -> Iterator[CpuCache]:
-    for index in sorted(folder.glob("index*")):
-        level, kind, size = (_read_text(index / name) for name in ("level", "type", "size"))
-        bytes_of = _read_size(size)
-        if level is not None and level.isdigit() and kind is not None and bytes_of is not None:
-            yield CpuCache(int(level), kind, bytes_of, _count_cores(_read_text(index / "shared_cpu_list")))
-
-
-def _count_cores(text: str | None) -> int | None:
-    """
-    >>> _count_cores("0-3,8")
-    5
-    """
-    if text is None or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
-        return None
-    ranges = [[int(edge) for edge in part.split("-")] for part in text.split(",")]
-    return sum(edges[-1] - edges[0] + 1 for edges in ranges)
-
-
-def _read_size(text: str | None) -> int | None:
-    """
-    >>> _read_size("48K"), _read_size("much")
-    (49152, None)
-    """
-    match = re.fullmatch(r"(\d+)([KMG]?)", text or "")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else None
 
 
 def _read_memory(meminfo: Path) -> int | None:

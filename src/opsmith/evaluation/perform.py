@@ -12,7 +12,7 @@ from opsmith.api import improve
 from opsmith.evaluation.experiment import BY_ARM
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.learn.events import OnEvent
-from opsmith.models.table import get_model
+from opsmith.models.table import make_models
 from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -58,9 +58,12 @@ def perform_runs(
 
 def _check_models(planned: Sequence[PlannedRun]) -> None:
     """A key that is missing for the last model, or a language for the last arm, is said before the first is asked."""
-    by_need = {(run.settings.provider.model, run.settings.target): run.settings for run in planned}
+    by_need = {
+        (run.settings.provider.model, run.settings.optimisation.analyst, run.settings.target): run.settings
+        for run in planned
+    }
     for settings in by_need.values():
-        get_model(settings, get_target(load_run_tasks(settings)[0].target))
+        make_models(settings, get_target(load_run_tasks(settings)[0].target))
 
 
 def _resolve_arms(run: PlannedRun, performed: Sequence[PerformedRun]) -> Settings:

@@ -14,7 +14,9 @@ from typing import Protocol, Self
 from opsmith.errors import UsageError
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
+from opsmith.learn.profiler import ProfileSource
 from opsmith.models import ChatModel
+from opsmith.models.roles import RoleModels
 from opsmith.records import Task
 from opsmith.settings import Settings
 
@@ -32,8 +34,13 @@ class Executor(Protocol):
         """What times right programs; inside the context only. Raises UsageError where nothing does."""
         ...
 
-    def make_model(self) -> ChatModel:
-        """The model that the settings name. Raises UsageError."""
+    @property
+    def profiler(self) -> ProfileSource:
+        """What says why right programs are as fast as they are; inside the context only."""
+        ...
+
+    def make_models(self, own: ChatModel | None = None) -> RoleModels:
+        """The models that the settings name; `own`: the run's own, where there is one already. Raises UsageError."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Self
 
 from opsmith.judging.pool import Pool
 from opsmith.models import ChatModel
-from opsmith.models.table import get_model
+from opsmith.models.roles import RoleModels
+from opsmith.models.table import make_models
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.targets import get_target
 
 if TYPE_CHECKING:
     from opsmith.executors.local_measurer import LocalMeasurer
+    from opsmith.executors.local_profiler import LocalProfiler
 
 
 class LocalExecutor:
@@ -25,6 +27,7 @@ class LocalExecutor:
         self._tasks = tasks
         trust = settings.trust
         self._measurer: LocalMeasurer | None = None
+        self._profiler: LocalProfiler | None = None
         self._pool = Pool(
             settings.place.workers,
             trust.candidate_seconds,
@@ -44,8 +47,17 @@ class LocalExecutor:
             self._measurer = LocalMeasurer(self._pool)
         return self._measurer
 
-    def make_model(self) -> ChatModel:
-        return get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
+    @property
+    def profiler(self) -> LocalProfiler:
+        from opsmith.executors.local_profiler import LocalProfiler  # noqa: PLC0415 - few runs need it
+
+        if self._profiler is None:
+            chosen = self._settings.optimisation
+            self._profiler = LocalProfiler(self._pool, chosen.profiles, chosen.profile_command)
+        return self._profiler
+
+    def make_models(self, own: ChatModel | None = None) -> RoleModels:
+        return make_models(self._settings, get_target(self._tasks[0].target) if self._tasks else None, own)
 
     def __enter__(self) -> Self:
         self._pool.admit(self._tasks)

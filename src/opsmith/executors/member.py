@@ -84,7 +84,7 @@ class ClusterMember:
 
     async def _complete_request(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
-        self._model = self._model or self._executor.make_model()
+        self._model = self._model or self._executor.make_models().own
         return {"found": to_json(await self._model.complete(read_record(Request, request)))}
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from opsmith.errors import ProviderError, UsageError, VerifierError
 from opsmith.executors.cluster import import_ray, join_cluster
@@ -24,10 +25,14 @@ from opsmith.judging.answers import read_verdict
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
-from opsmith.models.table import find_family, get_model
+from opsmith.models.roles import RoleModels
+from opsmith.models.table import find_family, make_models
 from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import BUILT_IN, TARGETS, get_target
+
+if TYPE_CHECKING:
+    from opsmith.executors.local_profiler import LocalProfiler
 
 
 class RayExecutor:
@@ -37,6 +42,7 @@ class RayExecutor:
         self._settings = settings
         self._tasks = tasks
         self._fleet: Fleet | None = None
+        self._profiler: LocalProfiler | None = None
         self._open = contextlib.ExitStack()
 
     @property
@@ -49,10 +55,25 @@ class RayExecutor:
         assert self._fleet is not None
         return FleetMeasurer(self._fleet)
 
-    def make_model(self) -> ChatModel:
+    @property
+    def profiler(self) -> LocalProfiler:
+        """On this machine: what compilers and cost models say is the same on all."""
+        from opsmith.executors.local_profiler import LocalProfiler  # noqa: PLC0415 - few runs need it
+        from opsmith.judging.pool import Pool  # noqa: PLC0415
+
+        if self._profiler is None:
+            chosen, trust = self._settings.optimisation, self._settings.trust
+            pool = Pool(1, trust.candidate_seconds, trial_deadline=trust.trial_seconds, trust_tasks=trust.trust_tasks)
+            self._open.callback(pool.close)
+            self._profiler = LocalProfiler(pool, chosen.profiles, chosen.profile_command)
+        return self._profiler
+
+    def make_models(self, own: ChatModel | None = None) -> RoleModels:
+        """The fleet computes what the run's own model says; those of roles compute here."""
         assert self._fleet is not None
-        model = get_model(self._settings, get_target(self._tasks[0].target) if self._tasks else None)
-        return FleetModel(model, self._fleet) if find_family(self._settings.provider.model)[1].spreads else model
+        models = make_models(self._settings, get_target(self._tasks[0].target) if self._tasks else None, own)
+        spreads = own is None and find_family(self._settings.provider.model)[1].spreads
+        return replace(models, own=FleetModel(models.own, self._fleet)) if spreads else models
 
     def __enter__(self) -> Self:
         for name in {task.target for task in self._tasks}:

@@ -72,7 +72,7 @@ class Asking:
         elif reply is None:
             [reply] = await self._send_request((key,), agent, messages, prompt)
         if missing := describe_missing_answer(reply):
-            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model.name}: {missing}")
+            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model_for(agent).name}: {missing}")
         return reply.texts[0]
 
     async def _share_request(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:
@@ -102,7 +102,7 @@ class Asking:
         task = group[0].task
         if task in self._ahead:
             await _wait_for_answer(self._ahead[task])
-        elif keeps_prompt(self._session.model, messages):
+        elif keeps_prompt(self._session.model_for(PROPOSER), messages):
             very_first = next(iter(self._ahead.values()), None)
             self._ahead[task] = asyncio.Event()
             try:
@@ -115,13 +115,13 @@ class Asking:
 
     async def _send_request(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
-        settings, first = self._session.settings, group[0]
+        settings, first, model = self._session.settings, group[0], self._session.model_for(agent)
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
         request = Request(messages, len(group), first.temperature, settings.method.max_tokens, seed, attempt)
         async with self._slots:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
-            reply = await self._complete_request(request)
+            reply = await self._complete_request(model, request)
         seconds = time.monotonic() - started
         replies = split_reply(reply) if len(group) > 1 and reply.texts else [reply]
         rows: list[Row] = []
@@ -131,28 +131,28 @@ class Asking:
             rows += reply_rows(key, self._name_author(agent, share), prompt, request, share, seconds)
         await asyncio.wrap_future(self._session.store.put(rows))
         for share in replies:
-            self._session.note_reply(describe_missing_answer(share))
+            self._session.note_reply(describe_missing_answer(share), model)
         return replies
 
     def _name_author(self, agent: str, reply: Reply) -> str:
         """Under whose name a reply is stored: one without an answer leaves the agent's place free for a later one."""
         return in_turn(UNANSWERED, self._session.number) if describe_missing_answer(reply) else agent
 
-    async def _complete_request(self, request: Request) -> Reply:
+    async def _complete_request(self, model: ChatModel, request: Request) -> Reply:
         session = self._session
         if not session.may_ask():
             raise HaltedError
         session.asking += 1
         try:
-            reply = await session.model.complete(request)
+            reply = await model.complete(request)
         except ExhaustedError as error:
             raise UnjudgedError(None, str(error)) from error
         except ProviderError as error:
-            session.note_failure(error)
+            session.note_failure(error, model)
             raise UnjudgedError(Boundary.PROVIDER, str(error)) from error
         finally:
             session.asking -= 1
-        session.count_usage(reply.usage)
+        session.count_usage(reply.usage, model)
         return reply
 
 

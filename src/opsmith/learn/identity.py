@@ -18,9 +18,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.learn.budget import Budget
-from opsmith.models import ChatModel
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST
+from opsmith.models.roles import RoleModels
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Generation, Optimisation, Settings
 from opsmith.store.rows import RunInfo
@@ -51,7 +51,7 @@ def run_info(
     tasks: Sequence[Task],
     experiences: Sequence[Experience],
     budget: Budget | None,
-    model: ChatModel,
+    models: RoleModels,
     target: Target,
     settings: Settings,
     verifier: str = "",
@@ -72,7 +72,7 @@ def run_info(
     }
     deciders = {
         "settings": {name: value for name, value in deciding.items() if name not in _NAMED_OTHERWISE},
-        "model": model.name,
+        "model": models.own.name,
         "tasks": sorted([task.id, task.digest] for task in tasks),
         "given": sorted(
             [experience.task.digest, content_hash(experience.source), repr(experience.success_rate)]
@@ -85,9 +85,11 @@ def run_info(
         ],
         "versions": versions,
     }
-    identity = content_hash(dumps(deciders))
-    name = f"{_short_name(model.name)}-s{settings.seed}-{identity[:10]}"
-    return RunInfo(name, identity, model.name, model.is_language_model, target.name, settings.seed, deciding, versions)
+    if models.by_role:
+        deciders["models of roles"] = {role: model.name for role, model in models.by_role.items()}
+    identity, model = content_hash(dumps(deciders)), models.own.name
+    name = f"{_short_name(model)}-s{settings.seed}-{identity[:10]}"
+    return RunInfo(name, identity, model, models.is_language_model, target.name, settings.seed, deciding, versions)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:
@@ -106,11 +108,15 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     for name, default in _UNOPTIMISED.items():
         if data[name] == default or not settings.optimisation.optimise:
             del data[name]
-    if settings.provider.base_url is not None:
-        url = urlsplit(settings.provider.base_url)
-        plain_url = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
-        data["base_url"] = blot_secrets(plain_url)
+    for name in ("base_url", "analyst_url"):
+        if data.get(name) is not None:
+            data[name] = _plain_url(data[name])
     return data
+
+
+def _plain_url(address: str) -> str:
+    url = urlsplit(address)
+    return blot_secrets(urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", "")))
 
 
 def describe_surroundings() -> dict[str, str | None]:

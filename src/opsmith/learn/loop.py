@@ -43,6 +43,7 @@ from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
 from opsmith.models import Batched, ChatModel
+from opsmith.models.roles import RoleModels, gather_models
 from opsmith.records import Boundary, Candidate, Experience, Task
 from opsmith.results.counting import success_rate
 from opsmith.results.result import RunResult, result_of
@@ -71,7 +72,7 @@ FLUSH_S = 30.0  # for a database that does not answer at all
 
 def improve(
     tasks: Sequence[Task],
-    model: ChatModel,
+    model: ChatModel | RoleModels,
     settings: Settings,
     store: Store | None = None,
     *,
@@ -82,8 +83,10 @@ def improve(
 ) -> RunResult:
     """Run adaptive self-improvement on `tasks` and return what came of it; see `improve_async`.
 
-    Without a store the run is kept in a temporary one. The model's connections are closed at the end.
+    `model` has every role, or there are several models by role. Without a store the run is kept in a temporary one. The
+    models' connections are closed at the end.
     """
+    models = gather_models(model)
     with contextlib.ExitStack() as stack:
         if store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="opsmith-"))
@@ -91,7 +94,7 @@ def improve(
         begin = partial(
             improve_async,
             tasks,
-            model,
+            models,
             settings,
             store,
             judge,
@@ -99,23 +102,23 @@ def improve(
             on_event=on_event,
             experiences=experiences,
         )
-        return asyncio.run(_improve_interruptibly(begin, model, store))
+        return asyncio.run(_improve_interruptibly(begin, models, store))
 
 
 async def _improve_interruptibly(
-    begin: Callable[..., Awaitable[RunResult]], model: ChatModel, store: Store
+    begin: Callable[..., Awaitable[RunResult]], models: RoleModels, store: Store
 ) -> RunResult:
     stop = asyncio.Event()
     try:
         with stop_on_interrupt(stop, lambda: store.hurry(GRACE_S)):
             return await begin(stop=stop)
     finally:
-        await model.close()  # its connections belong to this event loop
+        await models.close()  # their connections belong to this event loop
 
 
 async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watches; most of it by name)
     tasks: Sequence[Task],
-    model: ChatModel,
+    model: ChatModel | RoleModels,
     settings: Settings,
     store: Store,
     judge: Judge,
@@ -132,9 +135,9 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     VerifierError, StoreError or TaskError when it cannot go on; what was received by then is in the store.
     """
     emit = on_event or _ignore_event
-    target = target_of(tasks, settings)
+    models, target = gather_models(model), target_of(tasks, settings)
     start, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
-    info = choose_run(store, target, partial(run_info, tasks, start, budget, model, target, settings))
+    info = choose_run(store, target, partial(run_info, tasks, start, budget, models, target, settings))
     resumed = store.read_info(info.id) is not None
     if store.end_reason(info.id) is not None:
         if measurer is not None:
@@ -146,12 +149,13 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         begin_run(store, info, tasks, start, settings)
         solved = {experience.task.digest for experience in start}
         solved_before = tuple(task.id for task in tasks if task.digest in solved)
-        emit(RunStarted(info.id, model.name, tuple(task.id for task in tasks), solved_before, resumed))
-        if isinstance(model, Batched):
-            model.use_ledger(StoreLedger(store))
+        emit(RunStarted(info.id, models.own.name, tuple(task.id for task in tasks), solved_before, resumed))
+        for chat in models.list_models():
+            if isinstance(chat, Batched):
+                chat.use_ledger(StoreLedger(store))
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
-        session = RunSession(info.id, settings, target, model, judge, store, emit, spent, measurer, usd, number)
+        session = RunSession(info.id, settings, target, models, judge, store, emit, spent, measurer, usd, number)
         with time_session(store, session):
             await _Loop(session, tasks, budget, stop or asyncio.Event()).run()
     return _report_end(store, info.id, emit)

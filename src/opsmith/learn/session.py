@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass, field
 
 from opsmith.errors import OpsmithError, ProviderError
@@ -10,6 +11,7 @@ from opsmith.learn.events import OnEvent, Warned
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.models import ChatModel
+from opsmith.models.roles import RoleModels
 from opsmith.records import Usage
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -27,7 +29,7 @@ class RunSession:
     run: str
     settings: Settings
     target: Target
-    model: ChatModel
+    models: RoleModels
     judge: Judge
     store: Store
     on_event: OnEvent
@@ -41,34 +43,44 @@ class RunSession:
     running: asyncio.Event = field(default_factory=asyncio.Event)  # cleared while the run is paused
     asking: int = 0  # requests in flight
     judging: int = 0  # samples whose candidate is being judged
-    _failures: int = 0
-    _unanswered: int | None = None  # the run's first replies, while none of them holds an answer
+    _failures: Counter[str] = field(default_factory=Counter)  # by model, without a reply of its in between
+    _unanswered: Counter[str] = field(default_factory=Counter)  # by model: its first replies, none of them an answer
+    _answering: set[str] = field(default_factory=set)  # the models that have answered
 
     def __post_init__(self) -> None:
-        if not self.spent.requests:
-            self._unanswered = 0
+        if self.spent.requests:
+            self._answering = {model.name for model in self.models.list_models()}
+
+    @property
+    def model(self) -> ChatModel:
+        """The run's own."""
+        return self.models.own
+
+    def model_for(self, agent: str) -> ChatModel:
+        """The model that an agent asks."""
+        return self.models.model_for(agent)
 
     def warn_once(self, message: str) -> None:
         if message not in self.warned:
             self.warned.add(message)
             self.on_event(Warned(message))
 
-    def count_usage(self, usage: Usage) -> None:
+    def count_usage(self, usage: Usage, model: ChatModel) -> None:
         self.spent += usage
         self.known_usd += usage.cost_usd or 0.0
-        self._failures = 0
+        self._failures[model.name] = 0
         cap = self.settings.spending.max_cost
         if cap is None:
             return
         if usage.cost_usd is None:
-            self.warn_once(self._explain_missing_price())
+            self.warn_once(self._explain_missing_price(model))
         for share in [share for share in WARN_AT if self.known_usd >= share * cap][-1:]:
             self.warn_once(f"{share:.0%} of --max-cost {cap:g} USD are spent")
 
-    def _explain_missing_price(self) -> str:
+    def _explain_missing_price(self, model: ChatModel) -> str:
         if self.known_usd:
             return "what some replies cost is not known, so --max-cost is kept for the others only"
-        return f"model {self.model.name}: its price is not known, so --max-cost cannot be kept"
+        return f"model {model.name}: its price is not known, so --max-cost cannot be kept"
 
     def may_ask(self) -> bool:
         """Whether one more request may start."""
@@ -77,23 +89,29 @@ class RunSession:
             self.halt = "max cost"
         return not self.halt
 
-    def note_reply(self, missing: str) -> None:
+    def note_reply(self, missing: str, model: ChatModel) -> None:
         """A reply is stored; `missing`: why it holds no answer.
 
-        When none of a new run's first replies holds one, the session ends: whoever starts it again wants to go on.
+        When none of a model's first replies in a new run holds one, the session ends: whoever starts it again wants to
+        go on.
         """
-        if not missing or self._unanswered is None:
-            self._unanswered = None
+        if not missing:
+            self._answering.add(model.name)
+        if model.name in self._answering:
             return
-        self._unanswered += 1
-        if not self.halt and self._unanswered >= max(FAILURES, self.settings.provider.concurrency):
-            problem = (
-                f"{self.model.name}: none of the first {self._unanswered} replies holds an answer, and each is paid for"
-            )
+        self._unanswered[model.name] += 1
+        count = self._unanswered[model.name]
+        if not self.halt and count >= self._patience:
+            problem = f"{model.name}: none of the first {count} replies holds an answer, and each is paid for"
             self.halt, self.error = "provider", ProviderError(f"{problem}; the last: {missing}")
 
-    def note_failure(self, error: ProviderError) -> None:
-        self._failures += 1
-        down = self._failures >= max(FAILURES, self.settings.provider.concurrency)
+    def note_failure(self, error: ProviderError, model: ChatModel) -> None:
+        self._failures[model.name] += 1
+        down = self._failures[model.name] >= self._patience
         if not self.halt and (down or error.status in REFUSED_BY_PROVIDER):
             self.halt, self.error = "provider", error
+
+    @property
+    def _patience(self) -> int:
+        """How many failures of a model in a row there may be."""
+        return max(FAILURES, self.settings.provider.concurrency)

@@ -17,6 +17,7 @@ from opsmith.models.batch import BatchModel
 from opsmith.models.keys import read_key, redact_secrets
 from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
+from opsmith.models.roles import ANALYST, NO_MODEL, RoleModels
 from opsmith.models.sdk import Endpoint
 from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
@@ -72,6 +73,34 @@ def get_model(settings: Settings, target: Target | None = None, retry: Retry | N
     """The model that `settings.provider.model` names; the embedded one needs the `target`. Raises UsageError."""
     prefix, family = check_family(settings.provider)
     return family.make(Order(settings, settings.provider.model.removeprefix(prefix), family.server, target, retry))
+
+
+def make_models(settings: Settings, target: Target | None = None, own: ChatModel | None = None) -> RoleModels:
+    """All models that the settings name; `own`: the run's own, where there is one already. Raises UsageError.
+
+    A role whose model is the run's own, at the same server, shares its connections and its limits.
+    """
+    of_roles = choose_settings(settings)
+    by_role = {role: get_model(chosen, target) for role, chosen in of_roles.items()}
+    return RoleModels(get_model(settings, target) if own is None else own, by_role)
+
+
+def choose_settings(settings: Settings) -> dict[str, Settings]:
+    """By role, the settings whose model has it, of the roles that do not ask the run's own. Raises UsageError."""
+    optimisation, provider = settings.optimisation, settings.provider
+    name, url = optimisation.analyst, optimisation.analyst_url
+    if name in (None, NO_MODEL):
+        if url is not None:
+            raise UsageError(f"--analyst-url: given without a model for it; expected --analyst; given {name!r}")
+        return {}
+    assert name is not None
+    prefix, family = find_family(name)
+    if url is None and prefix == find_family(provider.model)[0]:
+        url = provider.base_url  # a server of the user's own, which is trusted with the prompts
+    if (name, url) == (provider.model, provider.base_url):
+        return {}
+    batch = provider.batch and family.batches
+    return {ANALYST: settings.replace(model=name, base_url=url, completions=1, batch=batch)}
 
 
 def check_family(provider: Provider) -> tuple[str, Family]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from opsmith.errors import OpsmithError
 from opsmith.measuring.record import SpeedReport
-from opsmith.records import ProfileReport, Task
+from opsmith.records import TEXT, ProfileReport, Task
 
-TEXT: Final = "text/plain"
-PICTURE: Final = "image/png"
 LONGEST_TEXT = 8000  # characters of one report: an agent reads several
 
 

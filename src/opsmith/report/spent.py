@@ -16,7 +16,7 @@ from opsmith.store.queries import Reader
 from opsmith.store.rows import turn_of
 from opsmith.store.spending import By, PriceList, count_pictures, count_uncounted, known_usd, price_lists, usage_by
 
-BY: tuple[By, ...] = ("round", "agent", "task")
+BY: tuple[By, ...] = ("round", "agent", "task", "model")
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,15 @@ class RunBill:
     pictures: int = 0  # that were sent with the requests
 
 
-def spent_of(reader: Reader, run: str, sums: Sequence[str] = BY) -> RunBill:
-    """The bill, by each of the `sums`."""
+def spent_of(reader: Reader, run: str, sums: Sequence[str] = ()) -> RunBill:
+    """The bill, by each of the `sums`; (): by all that there are, by model where several replied."""
     info = reader.read_info(run)
     assert info is not None
-    usage_by_sum: dict[str, dict[str, Usage]] = {name: _sum_bill(reader, run, name) for name in BY if name in sums}
+    usage_by_sum: dict[str, dict[str, Usage]] = {
+        name: _sum_bill(reader, run, name) for name in BY if name in (sums or BY)
+    }
+    if not sums and len(usage_by_sum["model"]) < 2:
+        del usage_by_sum["model"]
     known_cost, missing, prices = known_usd(reader, run), count_uncounted(reader, run), tuple(price_lists(reader, run))
     return RunBill(
         run, info.model, info.is_language_model, reader.sum_usage(run), known_cost, missing, prices, usage_by_sum,

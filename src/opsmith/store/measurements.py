@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 
 from opsmith.measuring.record import RecordError, SpeedReport, read_report, write_report
-from opsmith.records import content_hash, dumps
+from opsmith.records import PICTURE, TEXT, ProfileReport, content_hash, dumps
 from opsmith.store import schema
 from opsmith.store.database import Row, damage_error
 from opsmith.store.reading import Reading
@@ -36,12 +36,18 @@ class StoredSpeed:
 class Profile:
     """What the build or a run of a candidate says about its speed."""
 
-    sample: str
+    sample: str  # that the candidate comes from; "": the run began with it
     candidate: str  # Candidate.id
-    device: str
+    device: str  # "": it does not depend on one
     kind: str
     media: str  # text/plain, image/png ...
     body: str  # the text; what is no text in base64
+    task: str = ""  # its id; "": not stored by an earlier version
+
+    @property
+    def report(self) -> ProfileReport:
+        """As agents are shown it."""
+        return ProfileReport(self.kind, PICTURE if self.media == PICTURE else TEXT, self.body)
 
 
 class SpeedQueries(Reading):
@@ -65,8 +71,12 @@ class SpeedQueries(Reading):
         """Of a whole run, in the order in which they were made."""
         table = schema.profile
         columns = (table.c.sample, table.c.candidate, table.c.device, table.c.kind, table.c.media, text.c.body)
-        query = select(*columns).join(text, text.c.hash == table.c.body).where(table.c.run == run)
-        return [Profile(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
+        query = select(*columns, table.c.task).join(text, text.c.hash == table.c.body).where(table.c.run == run)
+        rows = self.fetch_rows(query.order_by(table.c.at, table.c.id))
+        return [
+            Profile(row.sample, row.candidate, row.device, row.kind, row.media, row.body, row.task or "")
+            for row in rows
+        ]
 
     def _read_speed(self, task: str, sample: str | None, seconds: float | None, body: str) -> StoredSpeed:
         try:
@@ -92,9 +102,10 @@ def speed_rows(run: str, speed: StoredSpeed) -> list[Row]:
 def profile_rows(run: str, profile: Profile) -> list[Row]:
     """A profile as rows."""
     body = text_row(profile.body)
-    values = {name: getattr(profile, name) for name in ("sample", "candidate", "device", "kind", "media")}
+    values = {name: getattr(profile, name) for name in ("sample", "candidate", "device", "kind", "media", "task")}
     values["body"] = body[1]["hash"]
-    return [body, (schema.profile, {"run": run, "id": content_hash(dumps(values)), **values, "at": time.time()})]
+    named = {"run": run, "id": content_hash(dumps(values))}
+    return [body, (schema.profile, {**named, **values, "at": time.time()})]
 
 
 def _read_ends(report: SpeedReport) -> dict[str, Any]:

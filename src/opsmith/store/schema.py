@@ -260,6 +260,7 @@ profile = _make_table(
     _text_column("media"),  # text/plain, image/png ...
     _text_column("body"),  # hash of the text; what is no text in base64
     _seconds_column("at"),
+    _text_column("task", null=True),
 )
 
 PLACE = (request.c.round, request.c.task, request.c.temperature, request.c.number)  # the order of a run's samples

@@ -16,12 +16,12 @@ from opsmith.store.requests import is_proposed, read_sum, sums_of_bills, tokens_
 from opsmith.store.rows import read_prompt_names
 from opsmith.store.schema import reply, reply_of, request, text
 
-By = Literal["round", "task", "agent"]
+By = Literal["round", "task", "agent", "model"]
 
 
 def usage_by(reader: Reader, run: str, by: By) -> dict[Any, Usage]:
     """Billed tokens and money of all agents; where a reply's cost is not known, neither is the sum."""
-    what = request.c[by].label("what")
+    what = (reply.c.model if by == "model" else request.c[by]).label("what")
     query = select(what, *sums_of_bills()).join(reply, reply_of).where(request.c.run == run)
     return {row.what: read_sum(row) for row in reader.fetch_rows(query.group_by(what).order_by(what))}
 

@@ -15,6 +15,10 @@ from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.measuring.schedule import LEAST_PAIRS, SCREEN
+from opsmith.targets import get_target
+from opsmith.targets.c import C
+from opsmith.targets.c.improvement import PLAIN as IMPROVED_EXAMPLE
+from opsmith.targets.c.prompt import EXAMPLE, read_prompt_file
 
 pytestmark = needs_compiler
 
@@ -89,3 +93,14 @@ def test_a_wrong_program_has_no_figure(pool: Pool, room: TimingRoom) -> None:
     assert report.measurement.time is None
     assert report.measurement.reason.startswith("the program is not right: ")
     assert report.share is None
+
+
+def test_the_generators_example_is_right_and_really_faster(pool: Pool, room: TimingRoom) -> None:
+    problem = get_target("problem").read_task(read_prompt_file(f"{EXAMPLE}.yaml"), EXAMPLE)
+    task = C.adapt_task(problem)
+    program, partner = (TimedProgram(read_prompt_file(f"{name}.c"), name) for name in (EXAMPLE, IMPROVED_EXAMPLE))
+    sets = {"base": C.find_problem(task).base_sizes}
+    request = SpeedRequest(task, program, partner, sets, MeasuringGrade.SCREEN, describe_device(), None)
+    ratio = measure_once(pool, room, request).measurement.ratio
+    assert ratio is not None
+    assert ratio.precise.low > 2

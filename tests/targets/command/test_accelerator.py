@@ -1,5 +1,6 @@
 """The accelerator of `opsmith init --command`: a real assembler and a real simulator behind one TOML file."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,3 +96,10 @@ def test_bundled_problems_are_judged_beside_those_of_other_languages(project: Pa
         verdict = pool.verify(chip, "halt")
     assert verdict.stage.name == "RUN", verdict.message
     assert "0 bytes in out_S0.bin in place of 2240" in verdict.message
+
+
+def test_the_generators_example_is_right_and_costs_fewer_cycles(pool: Pool, project: Path, task: Task) -> None:
+    programs = re.findall(r"```\n(.*?)```", (project / "example.md").read_text(), re.DOTALL)
+    assert all(pool.verify(task, program).passed for program in programs)
+    before, after = (pool.cost(task, program)["cycles"] for program in programs)
+    assert before / after == pytest.approx(1.06, abs=0.01)

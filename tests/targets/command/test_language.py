@@ -12,6 +12,7 @@ from opsmith.scaffold.project import COMMAND, write_project
 from opsmith.suites import load_tasks, read_task_file
 from opsmith.targets import get_target
 from opsmith.targets.command.diagnostics import explain_compile
+from opsmith.targets.command.improvement import describe_platform, write_improvement
 from opsmith.targets.command.language import Language, read_language
 from opsmith.targets.command.orders import MissingProgramError, find_programs, name_arrays, order_run, read_arrays
 from opsmith.targets.protocols import Versioned
@@ -209,3 +210,16 @@ def test_patterns_are_not_tried_on_endless_lines() -> None:
     result = CommandResult({}, b"", "a" * (1 << 18) + "\n2: wrong\n", (1,))
     findings = explain_compile(r"^(a*)(a*)(?P<line>\d): (?P<message>\w+)$", result, "one\ntwo\n", "mini")
     assert [finding.line for finding in findings] == [2]
+
+
+def test_what_the_agents_of_an_optimisation_round_are_told_is_the_files_and_no_part_of_the_version(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "pair.md").write_text("before, after")
+    texts = '\n[improvement]\nplatform = "many lanes"\nexample = "pair.md"\n'
+    language, plain = (read_text(tmp_path, MINIMAL + table) for table in (texts, ""))
+    assert language.version == plain.version
+    assert "many lanes" in describe_platform(language)
+    assert "a language" in describe_platform(plain)
+    assert write_improvement(language, True).endswith("before, after")
+    assert write_improvement(language, False) == write_improvement(plain, True)

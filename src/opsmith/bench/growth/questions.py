@@ -12,6 +12,7 @@ from opsmith.errors import ProviderError, VerifierError
 from opsmith.learn.identity import run_info
 from opsmith.learn.loop import improve
 from opsmith.models import Reply, Request
+from opsmith.models.roles import gather_models
 from opsmith.records import Outcome, Stage, Task, Verdict
 from opsmith.report.attempts import sample_view
 from opsmith.report.files import write_report
@@ -53,7 +54,7 @@ def make_settings(each: int, seed: int) -> Settings:
 
 def make_info(tasks: Sequence[Task], settings: Settings) -> RunInfo:
     """How `opsmith run` names that run, so that it is resumed."""
-    return run_info(tasks, [], None, Silent(), get_target(tasks[0].target), settings)
+    return run_info(tasks, [], None, gather_models(Silent()), get_target(tasks[0].target), settings)
 
 
 def _resume_run(store: Store, filled: Filled) -> None:

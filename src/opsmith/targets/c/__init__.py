@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
+from opsmith.targets.c.improvement import write_improvement, write_platform
 from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.prompt import write_prompt
 from opsmith.targets.c.recognition import is_program
@@ -34,6 +35,12 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt(find_isa()) if role == PROPOSER else None
+
+    def describe_platform(self) -> str:
+        return write_platform(find_isa())
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        return write_improvement(find_isa(), has_example)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None

@@ -26,9 +26,17 @@ _ARM = "NEON: 4 floats or 2 doubles at once, fused multiply-add"
 @lru_cache(maxsize=4)
 def write_prompt(isa: Isa) -> str:
     """The whole text, one YAML mapping; the same for every task and whatever its options."""
-    flags = " ".join((*LANGUAGE_FLAGS, "-fopenmp-simd", isa.flag, *NativeOptions().flags))
-    rules = Template(_read_file("proposer.yaml")).substitute(isa=describe_isa(isa), flags=flags)
-    return f"{rules}example:\n{write_example()}"
+    return f"{write_rules(isa)}example:\n{write_example()}"
+
+
+def write_rules(isa: Isa) -> str:
+    """What a program of the language is, without an example: the entry `general` of a mapping."""
+    return Template(read_prompt_file("proposer.yaml")).substitute(isa=describe_isa(isa), flags=write_flags(isa))
+
+
+def write_flags(isa: Isa) -> str:
+    """What a task without options is compiled with."""
+    return " ".join((*LANGUAGE_FLAGS, "-fopenmp-simd", isa.flag, *NativeOptions().flags))
 
 
 def describe_isa(isa: Isa) -> str:
@@ -38,12 +46,13 @@ def describe_isa(isa: Isa) -> str:
 
 def write_example() -> str:
     """A task as it is shown, with its program, indented as one mapping."""
-    file = read_problem(_read_file(f"{EXAMPLE}.yaml"))
+    file = read_problem(read_prompt_file(f"{EXAMPLE}.yaml"))
     rows = write_statement(file.problem, NativeOptions(), file.name).splitlines()
-    rows += write_block("impl: ", _read_file(f"{EXAMPLE}.c"))
+    rows += write_block("impl: ", read_prompt_file(f"{EXAMPLE}.c"))
     return "".join(f"  {row}\n" if row else "\n" for row in rows)
 
 
 @lru_cache(maxsize=4)
-def _read_file(name: str) -> str:
+def read_prompt_file(name: str) -> str:
+    """A file of `prompts/`."""
     return files("opsmith.targets.c").joinpath("prompts", name).read_text(encoding="utf-8")

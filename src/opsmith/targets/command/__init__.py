@@ -17,6 +17,7 @@ from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
 from opsmith.targets.command.diagnostics import cut_messages, explain_compile, quote_messages
+from opsmith.targets.command.improvement import describe_platform, write_improvement
 from opsmith.targets.command.language import Language, read_language
 from opsmith.targets.command.orders import (
     MissingProgramError,
@@ -60,6 +61,12 @@ class CommandTarget(NativeTasks, DrawnTrials):
 
     def base_prompt(self, role: str) -> str | None:
         return self.language.prompt if role == PROPOSER else None
+
+    def describe_platform(self) -> str:
+        return describe_platform(self.language)
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        return write_improvement(self.language, has_example)
 
     def configure_task(self, task: Task, options: Mapping[str, Any]) -> Task:
         names = ", ".join(options)

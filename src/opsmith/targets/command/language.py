@@ -93,6 +93,13 @@ class LimitsTable(_Table):
     source_kib: Annotated[int, Field(gt=0, le=1024)] = 256  # a program
 
 
+class ImprovementTable(_Table):
+    """What the agents of an optimisation round are told: texts, or names of .md or .txt files."""
+
+    platform: str = ""  # for the analyst: what costs time, what usually helps, what cannot be changed
+    example: str = ""  # for the generator: a program, a suggestion, and the better program that came of it
+
+
 class LanguageTables(_Table):
     """The whole file."""
 
@@ -106,6 +113,10 @@ class LanguageTables(_Table):
     run: RunTable
     toolchain: ToolchainTable = ToolchainTable()
     limits: LimitsTable = LimitsTable()
+    improvement: ImprovementTable = ImprovementTable()
+
+
+UNJUDGED_KEYS = {"prompt", "programs", "improvement"}  # what models are told: it decides no verdict
 
 
 @dataclass(frozen=True)
@@ -115,13 +126,13 @@ class Language:
     tables: LanguageTables
     folder: Path
     prompt: str
+    platform: str = ""
+    example: str = ""  # of an improvement
 
     @property
     def digest(self) -> str:
         """Of all that decides a verdict: everything in the file but what models are told."""
-        return content_hash(
-            "language", json.dumps(self.tables.model_dump(exclude={"prompt", "programs"}), sort_keys=True)
-        )
+        return content_hash("language", json.dumps(self.tables.model_dump(exclude=UNJUDGED_KEYS), sort_keys=True))
 
     @property
     def version(self) -> str:
@@ -142,7 +153,9 @@ def read_language(path: Path) -> Language:
         findings = list(_list_errors(path, text, error))
         further = [f"and {len(findings) - MOST_ERRORS} more"] if findings[MOST_ERRORS:] else []
         raise TaskError("\n".join([*findings[:MOST_ERRORS], *further])) from error
-    language = Language(tables, path.resolve().parent, _read_prompt(path, tables.prompt))
+    improvement = tables.improvement
+    texts = (_read_prompt(path, text) for text in (tables.prompt, improvement.platform, improvement.example))
+    language = Language(tables, path.resolve().parent, *texts)
     for readable in language.readable:
         if not readable.exists():
             place = _find_place(path, text, ("toolchain", "readable"))
@@ -176,9 +189,17 @@ def _list_keys(keys: Sequence[str]) -> list[str]:
     """The keys of the table that a wrong key stands in."""
     table: Any = LanguageTables
     for key in keys[:-1]:
-        kinds = {"compile": CompileTable, "run": RunTable, "toolchain": ToolchainTable, "limits": LimitsTable}
-        table = kinds.get(key, table)
+        table = _TABLES.get(key, table)
     return list(table.model_fields)
+
+
+_TABLES = {
+    "compile": CompileTable,
+    "run": RunTable,
+    "toolchain": ToolchainTable,
+    "limits": LimitsTable,
+    "improvement": ImprovementTable,
+}
 
 
 def _shorten_value(value: object) -> str:

@@ -22,6 +22,7 @@ from opsmith.records import Stage, Task, strip_number
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
 from opsmith.targets.protocols import GUARDIAN, PROPOSER
+from opsmith.targets.step.improvement import describe_platform, write_improvement
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
@@ -75,6 +76,12 @@ class StepTarget:
 
     def base_prompt(self, role: str) -> str | None:
         return _read_prompt(f"{role}.yaml") if role in ROLES else None
+
+    def describe_platform(self) -> str:
+        return describe_platform()
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        return write_improvement(has_example)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return read_program(tuple(entry.name for entry in spec_of(task.text).inputs), text)

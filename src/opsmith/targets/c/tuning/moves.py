@@ -6,7 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from opsmith.targets.c.tuning.accumulators import split_accumulators
+from opsmith.targets.c.tuning.divisions import hoist_division, list_divisions
+from opsmith.targets.c.tuning.extremes import list_extreme_calls, replace_extremes
+from opsmith.targets.c.tuning.halves import list_half_uses, replace_halves
 from opsmith.targets.c.tuning.layout import indent_program
+from opsmith.targets.c.tuning.speculation import hoist_call, list_conditional_calls
 from opsmith.targets.c.tuning.syntax import CountedLoop, SyntaxTree, read_range
 from opsmith.targets.c.tuning.tiling import TileAxis, TilePlan, has_gathering, list_parallel_chains, write_tile
 from opsmith.targets.c.tuning.vectorising import (
@@ -20,6 +25,7 @@ from opsmith.targets.programs import TuningMove
 
 TILES = ((1, 64), (4, 16), (4, 32), (4, 64), (6, 32), (8, 16), (8, 32))  # rows x columns
 INTERLEAVED = (4, 8)  # rows at once
+ACCUMULATORS = (32, 64, 128)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,39 @@ def _list_rewritings(source: str) -> Iterator[_Rewriting]:
     if not tree.is_whole:
         return
     yield from _list_vectorisings(tree)
+    yield from _list_exchanges(tree)
+    yield from _list_accumulators(tree)
     yield from _list_tiles(tree)
+
+
+# -- expressions
+
+
+def _list_exchanges(tree: SyntaxTree) -> Iterator[_Rewriting]:
+    if list_extreme_calls(tree):
+        text = "the larger and the smaller of two numbers by a comparison instead of a call"
+        yield _Rewriting(TuningMove("select-extreme", 0, text), partial(replace_extremes, tree))
+    if list_half_uses(tree):
+        text = "numbers of 16 bits widened and narrowed by operations on whole numbers, which run in vectors"
+        yield _Rewriting(TuningMove("widen-halves", 0, text), partial(replace_halves, tree))
+    for division in list_divisions(tree):
+        text = f"one division by {division.divisor} before the loop over {division.loop.variable}, products in it"
+        move = TuningMove("hoist-division", division.loop.line, text)
+        yield _Rewriting(move, partial(hoist_division, tree, division))
+    for conditional in list_conditional_calls(tree):
+        text = f"{conditional.function} called whether or not its result is chosen, so that the loop has no branch"
+        move = TuningMove("hoist-call", conditional.statement.start_point[0] + 1, text)
+        yield _Rewriting(move, partial(hoist_call, tree, conditional))
+
+
+def _list_accumulators(tree: SyntaxTree) -> Iterator[_Rewriting]:
+    for each in list_vector_loops(tree, True):
+        if not each.reductions:
+            continue
+        for count in ACCUMULATORS:
+            text = f"{count} partial results of {', '.join(r.name for r in each.reductions)} side by side"
+            move = TuningMove("accumulators", each.loop.line, text, {"count": count})
+            yield _Rewriting(move, partial(split_accumulators, tree, each, count))
 
 
 # -- vectors

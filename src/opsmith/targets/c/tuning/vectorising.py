@@ -25,6 +25,7 @@ sin cos exp log pow acos acosh asin asinh atan atanh atan2 cbrt cosh erf erfc ex
 tan tanh
 """
 VECTOR_FUNCTIONS = frozenset(name + suffix for name in _VECTOR.split() for suffix in ("", "f"))  # of libmvec
+_LANES = 8
 _TWO_ARGUMENTS = frozenset({"pow", "atan2", "hypot"})
 _NUMBERS = frozenset("float double int int32_t int64_t uint32_t uint64_t long unsigned".split())  # noqa: SIM905
 
@@ -44,10 +45,10 @@ class VectorLoop:
         return " ".join(["#pragma omp simd", *clauses])
 
 
-def list_vector_loops(tree: SyntaxTree) -> Iterator[VectorLoop]:
-    """Those that no pragma stands before yet."""
+def list_vector_loops(tree: SyntaxTree, is_again: bool = False) -> Iterator[VectorLoop]:
+    """Those that no pragma stands before yet; with `is_again` those as well."""
     for loop in tree.loops:
-        if list_inner_loops(loop.node) or has_pragma(loop.node):
+        if list_inner_loops(loop.node) or _is_short(loop) or (has_pragma(loop.node) and not is_again):
             continue
         facts = LoopFacts(tree, loop)
         reductions = find_reductions(tree, loop, facts.outer_scalars)
@@ -63,6 +64,18 @@ def has_pragma(node: Node) -> bool:
     while sibling is not None and sibling.type == "comment":
         sibling = sibling.prev_named_sibling
     return sibling is not None and sibling.type == "preproc_call"
+
+
+def _is_short(loop: CountedLoop) -> bool:
+    """Whether it has fewer turns than a vector has lanes."""
+    text = read_text(loop.upper)
+    return text.isdigit() and int(text) < _LANES
+
+
+def find_loop_start(node: Node) -> int:
+    """Where a loop begins, or the pragma before it."""
+    sibling = node.prev_named_sibling
+    return sibling.start_byte if sibling is not None and sibling.type == "preproc_call" else node.start_byte
 
 
 def _is_number(reduction: ScalarReduction, body: Node) -> bool:

@@ -1,0 +1,44 @@
+"""Which model an agent asks where a run has several: the run's own, and those of roles that have one to themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from opsmith.models import ChatModel
+
+ANALYST = "analyst"  # the role that suggests what to change in a right program
+NO_MODEL = "none"  # instead of a model's name: nobody has the role
+
+
+@dataclass(frozen=True)
+class RoleModels:
+    """The models of a run. Who makes them closes them, all at once."""
+
+    own: ChatModel
+    by_role: Mapping[str, ChatModel] = field(default_factory=dict)  # of the roles that do not ask the run's own
+
+    @property
+    def is_language_model(self) -> bool:
+        return any(model.is_language_model for model in self.list_models())
+
+    def model_for(self, agent: str) -> ChatModel:
+        """The model of an agent as the store names it: `repair-2` has the role `repair`."""
+        return self.by_role.get(agent.partition("-")[0], self.own)
+
+    def list_models(self) -> tuple[ChatModel, ...]:
+        """Each model once, the run's own first."""
+        return tuple({id(model): model for model in (self.own, *self.by_role.values())}.values())
+
+    async def close(self) -> None:
+        """Close all of them, also where one fails to."""
+        results = await asyncio.gather(*(model.close() for model in self.list_models()), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+
+def gather_models(model: ChatModel | RoleModels) -> RoleModels:
+    """A model alone has every role."""
+    return model if isinstance(model, RoleModels) else RoleModels(model)
