@@ -81,7 +81,7 @@ class TunedSpeeds:
     def mean_over_torch(self) -> Interval | None:
         """Over the faster of eager and compile, of rows that have both figures."""
         pairs = [(row.over_eager, row.over_compile) for row in self.rows]
-        return average_ratios([_choose_lower(one, other) for one, other in pairs if one and other])
+        return average_ratios([_choose_lower(eager, compiled) for eager, compiled in pairs if eager and compiled])
 
     @property
     def large_gains(self) -> int:
@@ -92,8 +92,8 @@ class TunedSpeeds:
 _SAME = Interval(1.0, 1.0, 1.0)
 
 
-def _choose_lower(one: Interval, other: Interval) -> Interval:
-    return one if one.value <= other.value else other
+def _choose_lower(first: Interval, second: Interval) -> Interval:
+    return first if first.value <= second.value else second
 
 
 @dataclass

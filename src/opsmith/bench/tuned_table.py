@@ -41,7 +41,7 @@ def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
     """A page. `facts`: what the pass was made with, such as its command, by what they are."""
     rules = ["---" if name in _TEXTS else "---:" for name in _COLUMNS]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in [_COLUMNS, rules, *map(_write_cells, speeds.rows)])
-    parts = [
+    sections = [
         "# The optimisation pass on kernels in C",
         "\n".join(f"- {name}: {fact}" for name, fact in {**facts, **describe_setting(speeds)}.items()),
         "Times are of one call. Ratios are of the best program, above 1 it is the faster one, with 95 % intervals of "
@@ -54,7 +54,7 @@ def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
         "What was changed, in the order in which it was found:\n\n" + "\n".join(_list_changes(speeds)),
         "Missing:\n\n" + "\n".join(notes) if (notes := list(list_missing(speeds))) else "Nothing is missing.",
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(sections) + "\n"
 
 
 def describe_setting(speeds: TunedSpeeds) -> dict[str, str]:

@@ -7,7 +7,7 @@ loops and subscripts: no name of a variable or a problem has a say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsmith.targets.c.tuning.dependence import ArrayUse, list_array_uses
 from opsmith.targets.c.tuning.evidence import Evidence, read_evidence
@@ -20,6 +20,15 @@ from opsmith.targets.programs import Advice, TuningMove
 
 _LEAST = 0.2  # what cannot help by what is known is still tried now and then
 _TILE_SIZES = {(8, 32): 1.0, (6, 32): 0.95, (4, 32): 0.95, (4, 64): 0.9, (8, 16): 0.85, (4, 16): 0.75, (1, 64): 0.6}
+_CLEARING = ("widen-halves", "select-extreme", "hoist-call")  # moves that help others more than by themselves
+_CLEARED, _MOST_COMBINED = 1.2, 4
+_ROWS_OF_SUMS = {32: 0.95, 64: 1.0, 128: 0.9}
+_OTHERS = {
+    "widen-halves": (2.0, "numbers of 16 bits are converted one by one"),
+    "select-extreme": (2.0, "a call for the larger of two numbers keeps a loop from running in vectors"),
+    "hoist-call": (1.5, "a branch keeps a loop from running in vectors"),
+    "hoist-division": (1.4, "a division takes as long as many products"),
+}
 _SMALL_STRIDE = 4  # elements from one turn to the next that a vector is still gathered from soon
 
 
@@ -40,7 +49,26 @@ def list_advice(source: str, profiles: Mapping[str, str]) -> Sequence[Advice]:
     vector_loops = {each.loop.line: each for each in list_vector_loops(tree)}
     reading = _Reading(tree, vector_loops, read_evidence(profiles))
     advice = [_weigh_move(reading, move) for move in list_moves(source)]
+    advice += _combine_advice(advice)
     return sorted(advice, key=lambda each: -each.gain)
+
+
+def _combine_advice(advice: Sequence[Advice]) -> list[Advice]:
+    """The best moves after those that only clear their way."""
+    clearing = list(dict.fromkeys(each.moves[0] for each in advice if each.moves[0] in _CLEARING))
+    others = sorted((each for each in advice if each.moves[0] not in _CLEARING), key=lambda each: -each.gain)
+    if not clearing:
+        return []
+    names = " and ".join(clearing)
+    return [
+        replace(
+            each,
+            moves=(*clearing, *each.moves),
+            gain=each.gain * _CLEARED,
+            why=f"{each.why}; {names} first, since the loop cannot run in vectors otherwise",
+        )
+        for each in others[:_MOST_COMBINED]
+    ]
 
 
 def _weigh_move(reading: _Reading, move: TuningMove) -> Advice:
@@ -59,7 +87,9 @@ def _expect_gain(reading: _Reading, move: TuningMove) -> tuple[float, str]:
         return _weigh_interleaving(reading, move)
     if move.name.startswith("vector"):
         return _weigh_vectors(reading, move)
-    return 1.3, "it is often faster"
+    if move.name == "accumulators":
+        return _weigh_accumulators(reading, move)
+    return _OTHERS.get(move.name, (1.2, "it is often faster"))
 
 
 # -- vectors
@@ -91,6 +121,19 @@ def _weigh_vector_loop(reading: _Reading, vector_loop: VectorLoop) -> tuple[floa
     if remark is not None and not remark.is_vectorised:
         return 3.0, said
     return 1.05, said or f"the compiler may not see that the turns of line {line} are independent"
+
+
+def _weigh_accumulators(reading: _Reading, move: TuningMove) -> tuple[float, str]:
+    """Sums side by side are as good as lanes of one vector, or better: no addition of a vector waits for another."""
+    loop = next((each for each in reading.tree.loops if each.line == move.line), None)
+    uses = _list_hot_uses(reading.tree, loop) or list_array_uses(reading.tree, loop.body) if loop is not None else None
+    if loop is None or not uses or any(_find_step(use, loop) not in (0, 1) for use in uses):
+        return 0.5, "what it adds lies far apart"
+    remark = reading.evidence.remarks.get(move.line)
+    if remark is not None and "unrolled whole" in remark.text:
+        return 0.5, "the loop is short"
+    said = f"; the compiler says of line {move.line}: {remark.text}" if remark is not None else ""
+    return 4.2 * _ROWS_OF_SUMS.get(move.parameters.get("count", 0), 0.8), f"each sum waits for the one before{said}"
 
 
 # -- tiles
