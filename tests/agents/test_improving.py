@@ -18,6 +18,7 @@ from opsmith.agents.prompt import read_prompt
 from opsmith.errors import UsageError
 from opsmith.models import Message
 from opsmith.records import ProfileReport, Suggestion, Task
+from tests.models.drawings import draw_png
 from tests.tiny_target import TINY
 
 
@@ -32,6 +33,7 @@ class Improved(type(TINY)):
 
 
 IMPROVED = Improved()
+PICTURE = draw_png()
 TASK = Task("add_0", "tiny", "inputs: [a, b]\ntext: |\n  sum: all\n\n  of them\n")
 SUGGESTION = Suggestion('say "less": now', "line 2\nand 3", "- why # not", "yes")
 PROGRAMS = {
@@ -59,7 +61,7 @@ def _plain(text: str) -> list[str]:
 @pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS)
 def test_an_analyst_prompt_reads_back(source):
     attempts = (EarlierAttempt(SUGGESTION, "right", 1.25), EarlierAttempt(None, "refused at TYPE: no", None))
-    profiles = (ProfileReport("remarks", "text/plain", source), ProfileReport("picture", "image/png", "AAAA"))
+    profiles = (ProfileReport("remarks", "text/plain", source), ProfileReport("screenshot", "image/png", PICTURE.data))
     messages = request_analysis(IMPROVED, AnalystBrief(TASK, "time", source, profiles, attempts))
     prompt = read_analysis_prompt(messages)
     assert prompt is not None
@@ -71,6 +73,16 @@ def test_an_analyst_prompt_reads_back(source):
     assert prompt.objective == "time"
     assert "Pushing costs 1: as everything does." in yaml.safe_load(messages[0].content)["platform"]
     assert read_generation_prompt(messages) is None
+
+
+def test_pictures_travel_beside_the_text_and_what_cannot_is_said_in_it():
+    profiles = (ProfileReport("screenshot", "image/png", PICTURE.data), ProfileReport("torn", "image/png", "AAAA"))
+    messages = request_analysis(IMPROVED, AnalystBrief(TASK, "time", "a b +", profiles))
+    prompt = read_analysis_prompt(messages)
+    assert [message.images for message in messages] == [(), (PICTURE,)]
+    assert prompt is not None
+    [torn] = prompt.profiles
+    assert (torn.kind, "no image/png" in torn.body) == ("torn", True)
 
 
 @pytest.mark.parametrize("source", PROGRAMS.values(), ids=PROGRAMS)

@@ -8,11 +8,12 @@ from small_disk import SmallDisk, wait_for
 from tiny_run import SETTINGS, TASKS, FaultyModel, InProcess, TinyModel
 from tiny_target import TINY, tiny_task
 
-import opsmith.learn.loop
+import opsmith.learn.attend
 from opsmith.errors import ProviderError, StoreError, TaskError, UsageError, VerifierError
 from opsmith.learn.events import Event, RoundEnded, RoundStarted, RunEnded, RunStarted, SampleJudged, TaskSolved, Warned
+from opsmith.learn.functional import plan_samples
 from opsmith.learn.judge import Solution, import_experiences
-from opsmith.learn.loop import improve, improve_async, plan_samples
+from opsmith.learn.loop import improve, improve_async
 from opsmith.models import Request
 from opsmith.records import Boundary, Outcome, Task, Verdict
 from opsmith.results.result import RunResult, diversity_of, pass_at_k_of, result_of
@@ -401,7 +402,7 @@ def test_a_full_disk_pauses_the_run_and_nothing_received_is_lost_or_asked_again(
 
 
 def test_a_disk_that_stays_full_ends_the_session_after_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opsmith.learn.loop, "GRACE_S", 0.1)
+    monkeypatch.setattr(opsmith.learn.attend, "GRACE_S", 0.1)
     with Store.open(tmp_path) as store:
         SmallDisk(store, pages=80)
 
@@ -419,7 +420,7 @@ def test_a_disk_that_stays_full_ends_the_session_after_stop(tmp_path: Path, monk
 
 
 def test_requests_that_never_end_are_given_up_after_stop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opsmith.learn.loop, "GRACE_S", 0.1)
+    monkeypatch.setattr(opsmith.learn.attend, "GRACE_S", 0.1)
 
     async def stopped() -> RunResult:
         stop = asyncio.Event()

@@ -122,7 +122,7 @@ def test_a_server_that_was_mended_is_asked_again_by_the_same_command(tmp_path: P
 def test_a_later_session_asks_only_for_what_has_no_answer(tmp_path: Path) -> None:
     with OpenAIServer(every(4, choices(choice(None)))) as server, Store.open(tmp_path) as store:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("opsmith.learn.loop._Loop._end_round", lambda *_: _killed())
+            patch.setattr("opsmith.learn.functional.FunctionalPhase._end_round", lambda *_: _killed())
             with pytest.raises(KeyboardInterrupt):
                 run(store, server)
         result = run(store, server)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -85,3 +87,14 @@ def test_every_commit_of_another_process_changes_the_version(where: Path | str) 
             other.put([rows.text_row(f"text {number}")]).result(60)
             assert watched.version() != before
             before = watched.version()
+
+
+def test_a_store_that_another_process_closes_keeps_what_this_one_has_open(tmp_path: Path) -> None:
+    """The last one who closes a SQLite file takes its log away: it asks for a lock that every open connection holds."""
+    with Store.open(tmp_path) as store:
+        with ThreadPoolExecutor(2) as pool:  # each thread opens a connection of its own
+            list(pool.map(lambda _: store.list_runs(), range(4)))
+        store.list_runs()
+        script = "import sys; from opsmith.store import Store; Store.open(sys.argv[1]).close()"
+        subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+        assert Path(f"{store.path}-wal").exists()

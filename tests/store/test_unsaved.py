@@ -13,7 +13,7 @@ from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 from small_disk import SmallDisk, wait_for
 from store.test_store import KEY, RUN, judged_rows, reply_rows
 
-import opsmith.learn.loop
+import opsmith.learn.attend
 from opsmith.errors import StoreError
 from opsmith.learn.loop import improve, improve_async
 from opsmith.results.result import RunResult
@@ -89,7 +89,7 @@ def test_where_they_can_be_kept_nowhere_their_number_is_said(
 
 
 def test_a_run_that_gave_up_waiting_asks_for_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opsmith.learn.loop, "GRACE_S", 0.1)
+    monkeypatch.setattr(opsmith.learn.attend, "GRACE_S", 0.1)
     model = TinyModel()
 
     async def stopped(store: Store) -> RunResult:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from opsmith.agents.prompt import dump_task, indent_lines, load_yaml
 from opsmith.agents.suggestion import read_fields, read_suggestion, read_suggestion_reply, suggestion_rows
 from opsmith.agents.yaml_text import nest_list, nest_mapping, write_block, write_mapping, write_number, write_scalar
 from opsmith.errors import UsageError
 from opsmith.models import Message
+from opsmith.models.pictures import Picture
 from opsmith.records import ProfileReport, Suggestion, Task
 from opsmith.targets import Target
 from opsmith.targets.protocols import Improvable
@@ -32,6 +33,7 @@ __all__ = [
     "request_analysis",
 ]
 
+TEXT: Final = "text/plain"
 ANSWER = "one suggestion"  # what the prompt asks for: by this it is told from a generator's
 MAX_ATTEMPTS = 12  # shown, the last ones
 
@@ -44,8 +46,8 @@ role: |
   What you are given. `task`: what the program computes; its result must stay what it is. `objective`: which figure
   counts; lower is better. `attempts`: what was suggested for this task before, what came of it, and `ratio`: the
   figure of the program that all began with, by that of this attempt. Above 1 is better; without a ratio it was not
-  right, or could not be measured. `profiles`: what tools say of this program, each figure explained beside it.
-  `program`: its text.
+  right, or could not be measured. `profiles`: what tools say of this program, each figure explained beside it;
+  pictures that come with this text are profiles too. `program`: its text.
 
   How to choose. Find what bounds the program: work that need not be done, memory traffic, latency of a chain of
   operations, instructions that are not vectorised. Use the profiles; distrust a guess that they contradict. Do not
@@ -98,11 +100,24 @@ def request_analysis(target: Target, brief: AnalystBrief) -> tuple[Message, ...]
     if not isinstance(target, Improvable):
         raise UsageError(f"analyst: target {target.name!r} describes no platform; try --analyst none")
     system = f"{_SYSTEM}platform: {write_block(target.describe_platform())}\n"
-    return Message("system", system), Message("user", _write_user(brief))
+    profiles = [_show_profile(report) for report in brief.profiles]
+    pictures = tuple(picture for picture in profiles if isinstance(picture, Picture))
+    return Message("system", system), Message("user", _write_user(brief, profiles), pictures)
 
 
-def _write_user(brief: AnalystBrief) -> str:
-    texts = [{"kind": write_scalar(report.kind), "text": write_block(report.body)} for report in _list_texts(brief)]
+def _show_profile(report: ProfileReport) -> Picture | dict[str, str]:
+    """A picture to be sent beside the text, or a row of it: in a row it is said too why a picture cannot be sent."""
+    text = report.body
+    if report.media != TEXT:
+        try:
+            return Picture(report.media, report.body)
+        except ValueError as error:
+            text = f"({error}: it is not shown)\n"
+    return {"kind": write_scalar(report.kind), "text": write_block(text)}
+
+
+def _write_user(brief: AnalystBrief, profiles: Sequence[Picture | dict[str, str]]) -> str:
+    texts = [row for row in profiles if not isinstance(row, Picture)]
     return (
         f"task:\n{indent_lines(brief.task.prompt_text, '  ')}"
         + write_mapping({"objective": write_scalar(brief.objective)})
@@ -110,10 +125,6 @@ def _write_user(brief: AnalystBrief) -> str:
         + nest_list("profiles", texts)
         + write_mapping({"program": write_block(brief.source), "answer": write_scalar(ANSWER)})
     )
-
-
-def _list_texts(brief: AnalystBrief) -> list[ProfileReport]:
-    return [report for report in brief.profiles if report.media == "text/plain"]
 
 
 def _write_attempt(attempt: EarlierAttempt) -> str:
@@ -133,9 +144,7 @@ def read_analysis_prompt(messages: Sequence[Message]) -> AnalysisPrompt | None:
 
 
 def _read_mapping(mapping: Mapping[Any, Any]) -> AnalysisPrompt:
-    profiles = [
-        ProfileReport(str(entry["kind"]), "text/plain", str(entry["text"])) for entry in mapping.get("profiles") or ()
-    ]
+    profiles = [ProfileReport(str(entry["kind"]), TEXT, str(entry["text"])) for entry in mapping.get("profiles") or ()]
     return AnalysisPrompt(
         dump_task(mapping["task"]),
         str(mapping["objective"]),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Place = tuple[Path, str | None]  # folder and URL of a store
 
 
-def choose_run(name: str, place: Place) -> str | None:
+def choose_run(name: str, place: Place, command: str = "measure") -> str | None:
     """The run that is called so, or begins so; None: it is a task. Raises UsageError for what is neither.
 
     A name of both means the task, which is said.
@@ -38,7 +38,9 @@ def choose_run(name: str, place: Place) -> str | None:
     except UsageError as error:
         return _find_run(name, place, error)
     if (run := _find_namesake(name, place)) is not None:
-        print(f"opsmith: {name} is a task, and begins a run's id; for the run: opsmith measure {run}", file=sys.stderr)
+        print(
+            f"opsmith: {name} is a task, and begins a run's id; for the run: opsmith {command} {run}", file=sys.stderr
+        )
     return None
 
 
@@ -77,9 +79,9 @@ def measure_run(run: str, place: Place, is_full: bool, is_again: bool, trust_tas
     grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
     with open_store(*place) as store, store.lock(run):
         settings = session_settings(store, run)
-        programs = list_solved_programs(store, run, _load_own(settings))
+        programs = list_solved_programs(store, run, load_own_tasks(settings))
         _refuse_unmeasurable(run, programs)
-        with show_progress("it is measured") as tell, _fill_orders(settings, trust_tasks) as fill:
+        with show_progress("it is measured") as tell, fill_orders(settings, trust_tasks) as fill:
             for speed in measure_solved(store, run, programs, grade, fill, is_again):
                 tell(f"{speed.task}: measured at {speed.report.measurement.shape_set}")
         latest = _list_latest(store, run, grade)
@@ -96,7 +98,7 @@ def _refuse_unmeasurable(run: str, programs: Sequence[RightProgram]) -> None:
         raise UsageError(f"run {run}: {lack}")
 
 
-def _load_own(settings: dict[str, Any]) -> Sequence[Task]:
+def load_own_tasks(settings: dict[str, Any]) -> Sequence[Task]:
     """The run's tasks with the programs of their files; nothing where the files are gone, which is said."""
     from opsmith.suites import load_tasks
 
@@ -108,7 +110,7 @@ def _load_own(settings: dict[str, Any]) -> Sequence[Task]:
 
 
 @contextmanager
-def _fill_orders(settings: dict[str, Any], trust_tasks: bool) -> Iterator[FillOrder]:
+def fill_orders(settings: dict[str, Any], trust_tasks: bool) -> Iterator[FillOrder]:
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.service import fill_order
 

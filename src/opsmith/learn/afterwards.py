@@ -1,18 +1,35 @@
-"""What a run solved, measured when it is over: the same figures in the same place as those of `--measure`."""
+"""What a run solved, or all that it found right, measured when it is over.
+
+The same figures in the same place as those of `--measure`.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from opsmith.learn.speeds import RightProgram, read_keys
+from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
-from opsmith.records import Task
+from opsmith.records import Candidate, Outcome, Task
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
+from opsmith.store.verdicts import list_judgements, read_programs
+from opsmith.targets import get_target
+from opsmith.targets.capabilities import canonical_form
 
 FillOrder = Callable[[SpeedOrder], Iterator[SpeedReport]]
+
+
+@dataclass(frozen=True)
+class ComparedProgram:
+    """A right program of a run, whatever became of it."""
+
+    task: Task
+    source: str
+    sample: str | None  # None: it was there when the run began, or is the task's own
 
 
 def list_solved_programs(store: Store, run: str, own: Sequence[Task]) -> list[RightProgram]:
@@ -40,9 +57,86 @@ def measure_solved(
     """
     measured = frozenset() if is_again else frozenset(read_keys(store, run, only_timed=True))
     for program in programs:
+        order = SpeedOrder(program.task, program.source, grade, measured)
+        yield from _store_reports(store, run, program.sample, order, fill)
+
+
+def list_right_programs(store: Store, run: str, own: Sequence[Task]) -> list[ComparedProgram]:
+    """Every right program of a run, its intermediate ones and those it began with included; a text once for a task.
+
+    `own`: as of `list_solved_programs`.
+    """
+    task_by_digest = {task.digest: task for task in own}
+    tasks = {task.id: task_by_digest.get(task.digest, task) for task in store.read_tasks(run)}
+    right = [judgement for judgement in list_judgements(store, run, "") if judgement.before[1] is Outcome.PASSED]
+    texts = read_programs(store, run, {judgement.candidate for judgement in right})
+    imported = [stored.experience for stored in store.read_experiences(run) if stored.sample is None]
+    programs = [
+        ComparedProgram(tasks[start.task.id], start.source, None) for start in imported if start.task.id in tasks
+    ]
+    programs += [
+        ComparedProgram(tasks[row.task], texts[row.candidate], row.sample) for row in right if row.task in tasks
+    ]
+    unique = {(program.task.id, program.source): program for program in reversed(programs)}
+    return [program for program in programs if unique[program.task.id, program.source] is program]
+
+
+def measure_figures(
+    store: Store,
+    run: str,
+    programs: Sequence[ComparedProgram],
+    grade: MeasuringGrade,
+    fill: FillOrder,
+    names: Sequence[str],
+) -> Iterator[StoredSpeed]:
+    """Of right programs these figures, as far as the run has none: of isomorphs once, and of the tasks' own programs.
+
+    Each is stored when it is given. Raises StoreError.
+    """
+    measured = frozenset(read_keys(store, run, only_timed=True))
+    figures = _read_measured_figures(store, run)
+    for program in [*_list_own(programs), *_choose_of_isomorphs(programs, figures)]:
+        known_names = figures.get((program.task.id, Candidate(program.source).id), set())
+        missing = tuple(name for name in names if name not in known_names)
+        if missing:
+            order = SpeedOrder(program.task, program.source, grade, measured, figures=missing)
+            yield from _store_reports(store, run, program.sample, order, fill)
+
+
+def _read_measured_figures(store: Store, run: str) -> dict[tuple[str, str], set[str]]:
+    """By task and program, which figures of it are stored."""
+    figures: dict[tuple[str, str], set[str]] = {}
+    for speed in store.read_speeds(run):
+        measurement = speed.report.measurement
+        if measurement.time is not None:
+            figures.setdefault((speed.task, measurement.program), set()).add(name_figure(measurement))
+    return figures
+
+
+def _list_own(programs: Sequence[ComparedProgram]) -> list[ComparedProgram]:
+    """The tasks' own programs, which the others stand beside."""
+    tasks = {program.task.id: program.task for program in programs}
+    return [ComparedProgram(task, task.impl, None) for task in tasks.values() if task.impl is not None]
+
+
+def _choose_of_isomorphs(
+    programs: Sequence[ComparedProgram], figures: Mapping[tuple[str, str], set[str]]
+) -> list[ComparedProgram]:
+    """The first of each group of isomorphic programs, or the first of which there are figures."""
+    groups: dict[tuple[str, str], ComparedProgram] = {}
+    measured = [program for program in programs if (program.task.id, Candidate(program.source).id) in figures]
+    for program in (*measured, *programs):
+        form = canonical_form(get_target(program.task.target), program.source)
+        groups.setdefault((program.task.id, form), program)
+    return [*groups.values()]
+
+
+def _store_reports(
+    store: Store, run: str, sample: str | None, order: SpeedOrder, fill: FillOrder
+) -> Iterator[StoredSpeed]:
+    start = time.monotonic()
+    for report in fill(order):
+        speed = StoredSpeed(order.task.id, sample, report, time.monotonic() - start)
+        store.put(speed_rows(run, speed)).result()
+        yield speed
         start = time.monotonic()
-        for report in fill(SpeedOrder(program.task, program.source, grade, measured)):
-            speed = StoredSpeed(program.task.id, program.sample, report, time.monotonic() - start)
-            store.put(speed_rows(run, speed)).result()
-            yield speed
-            start = time.monotonic()

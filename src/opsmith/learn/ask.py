@@ -24,7 +24,7 @@ from opsmith.models.answers import describe_missing_answer
 from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Boundary, Usage
 from opsmith.store import Row
-from opsmith.store.rows import PROPOSER, UNANSWERED, SampleKey, in_turn, prompt_rows, reply_rows
+from opsmith.store.rows import FUNCTIONAL, PROPOSER, UNANSWERED, SampleKey, in_turn, prompt_rows, reply_rows
 
 PATIENCE_S = 60.0  # for the request that goes ahead
 Group = tuple[SampleKey, ...]
@@ -185,11 +185,13 @@ def firsts_early(keys: Sequence[SampleKey], places: int) -> list[SampleKey]:
 def group_samples(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group]:
     """Which samples share a request: those of one task and temperature whose numbers lie in one block of `size`.
 
-    The blocks are the same in a run that was resumed, and so is each request.
+    The blocks are the same in a run that was resumed, and so is each request. Who makes a right program better is asked
+    alone: it has a prompt of its own.
     """
     blocks: dict[tuple[str, float, int], list[SampleKey]] = {}
     for key in keys:
-        blocks.setdefault((key.task, key.temperature, key.number // size), []).append(key)
+        block = key.number // (size if key.phase == FUNCTIONAL else 1)
+        blocks.setdefault((key.task, key.temperature, block), []).append(key)
     return {key: tuple(block) for block in blocks.values() for key in block}
 
 

@@ -14,10 +14,10 @@ from functools import partial
 
 from opsmith.agents import bare, guardian, repair
 from opsmith.agents.guardian import Guarded
-from opsmith.agents.prompt import Prompt
 from opsmith.agents.reply import read_reply
 from opsmith.errors import TargetError, VerifierError
 from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early
+from opsmith.learn.compose import Composer
 from opsmith.learn.events import SampleJudged
 from opsmith.learn.session import RunSession
 from opsmith.models import Batched, Message
@@ -32,6 +32,7 @@ from opsmith.store.rows import (
     in_turn,
     judged_rows,
     prompt_rows,
+    turn_of,
 )
 from opsmith.targets.capabilities import explain_message
 from opsmith.targets.protocols import Bare, Repaired
@@ -42,7 +43,7 @@ KEPT = (
 
 
 async def sample_round(
-    session: RunSession, keys: Sequence[SampleKey], tasks: dict[str, Task], prompts: dict[str, Prompt]
+    session: RunSession, keys: Sequence[SampleKey], tasks: dict[str, Task], composer: Composer
 ) -> None:
     """Make those samples of a round that the store does not hold yet; returns early when the session halts.
 
@@ -56,7 +57,7 @@ async def sample_round(
         session.warn_once("--batch hands in a round as a whole, so --max-cost is kept between rounds only")
     at_once = len(todo) if isinstance(session.model, Batched) else session.settings.provider.concurrency
     asking = Asking(session, todo, replies, _count_attempts(session, keys), at_once)
-    sampling = _Sampling(session, tasks, prompts, asking)
+    sampling = _Sampling(session, tasks, composer, asking)
     # twice as many as may ask at once: while one's candidate is judged, another's request is under way
     size = min(len(todo), 2 * at_once * session.settings.provider.completions)
     places = iter(firsts_early(todo, size))
@@ -76,18 +77,18 @@ class _Sampling:
         self,
         session: RunSession,
         tasks: dict[str, Task],
-        prompts: dict[str, Prompt],
+        composer: Composer,
         asking: Asking,
     ) -> None:
         self.session = session
         self.tasks = tasks
-        self.messages = {task: prompt.messages for task, prompt in prompts.items()}
-        self.names = {task: prompt_rows(messages)[0] for task, messages in self.messages.items()}
+        self.composer = composer
         self.asking = asking
         target = session.target
         asks_bare = session.settings.method.prompt == "bare"
         self.wanted = bare.expected_reply(target) if asks_bare and isinstance(target, Bare) else None
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
+        self.prompts: set[str] = set()  # names of those whose texts are stored
         self.closed: set[str] = set()  # tasks whose author is at fault, or for which there is nothing more to ask
 
     async def make_samples(self, todo: Iterator[SampleKey]) -> None:
@@ -124,14 +125,15 @@ class _Sampling:
 
         Each is followed by what the guardian made of it, where it made anything.
         """
-        messages = self.messages[key.task]
-        text = await self.asking.request_text(key, PROPOSER, messages, self.names[key.task])
+        messages = await self.composer.compose_messages(key, self.asking)
+        text = await self.asking.request_text(key, PROPOSER, messages, self._store_prompt(messages))
         candidates = await self._judge_reply(key, PROPOSER, text, 0)
-        for turn in range(1, self.session.settings.method.repair + 1):
+        for turn in range(1, self.composer.turns + 1):
             last = candidates[-1]
             if last.verdict.passed:
                 break
-            rewritten, explain = last.source if last.parent else None, partial(explain_message, self.tasks[key.task])
+            is_rewritten = turn_of(last.agent)[1]
+            rewritten, explain = last.source if is_rewritten else None, partial(explain_message, self.tasks[key.task])
             messages = repair.request_repair(messages, text, last.verdict, rewritten, explain)
             text = await self.asking.request_text(key, in_turn(REPAIR, turn), messages, self._store_prompt(messages))
             candidates += await self._judge_reply(key, in_turn(REPAIR, turn), text, turn)
@@ -143,9 +145,8 @@ class _Sampling:
         answer = read_reply(session.target, task, text, expected=self.wanted)
         if answer.source is None:
             return [Judged(None, answer.make_refusal(session.target.verifier), agent)]
-        proposed = Judged(
-            answer.source, _warn_of_dropped(await self._find_verdict(task, answer.source), answer.dropped), agent
-        )
+        verdict = self.composer.refuse_program(answer.source) or await self._find_verdict(task, answer.source)
+        proposed = self._name_parent(key, Judged(answer.source, _warn_of_dropped(verdict, answer.dropped), agent))
         guarding = in_turn(GUARDIAN, turn)
         rewritten = (
             await self._ask_guardian(key, task, proposed, guarding)
@@ -157,6 +158,11 @@ class _Sampling:
         source, parent = rewritten.candidate.source, rewritten.candidate.parent
         verdict = _warn_of_dropped(await self._find_verdict(task, source), rewritten.dropped)
         return [proposed, Judged(source, verdict, guarding, parent)]
+
+    def _name_parent(self, key: SampleKey, judged: Judged) -> Judged:
+        """With the program that the sample set out from, where there is one."""
+        parent = self.composer.find_parent(key)
+        return judged if parent is None else replace(judged, parent=parent.candidate, parent_sample=parent.sample)
 
     async def _ask_guardian(self, key: SampleKey, task: Task, proposed: Judged, agent: str) -> Guarded | None:
         """What the guardian, under its name in this turn, makes of a candidate; None where it is not asked."""
@@ -174,7 +180,9 @@ class _Sampling:
     def _store_prompt(self, messages: tuple[Message, ...]) -> str:
         """The name of a prompt, whose texts are in the store from now on."""
         name, rows = prompt_rows(messages)
-        self.session.store.put(rows)
+        if name not in self.prompts:
+            self.prompts.add(name)
+            self.session.store.put(rows)
         return name
 
     async def _find_verdict(self, task: Task, source: str) -> Verdict:

@@ -23,35 +23,46 @@ from opsmith.store.measurements import StoredSpeed, speed_rows
 
 @dataclass(frozen=True)
 class RightProgram:
-    """A candidate that was judged right, and the sample that holds it."""
+    """A candidate that was judged right, the sample that holds it, and what of it is asked for: see `SpeedOrder`."""
 
     task: Task
     source: str
     sample: str
+    grade: MeasuringGrade = MeasuringGrade.FULL
+    partner: str | None = None
+    shape_sets: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+
+    def make_order(self, measured: frozenset[SpeedKey]) -> SpeedOrder:
+        """Less what is `measured`."""
+        return SpeedOrder(self.task, self.source, self.grade, measured, self.partner, self.shape_sets, self.figures)
 
 
 async def measure_programs(session: RunSession, programs: Sequence[RightProgram]) -> None:
-    """Measure what is not stored yet, in this order; nothing where the session measures nothing.
+    """Measure what is not stored yet, in this order; nothing where the session has no measurer.
 
-    Raises StoreError when nothing can be stored any more.
+    The session halts when its time for measuring is over. Raises StoreError when nothing can be stored any more.
     """
-    measurer, grade = session.measurer, session.settings.measuring.measure
-    if measurer is None or grade == "none" or not programs:
+    measurer = session.measurer
+    if measurer is None or not programs:
         return
     if lack := measurer.explain_lack(programs[0].task):
         session.warn_once(lack)
         return
-    session.on_event(MeasuringStarted(len(programs), grade))
-    measured = read_keys(session.store, session.run)
+    session.on_event(MeasuringStarted(len(programs), programs[0].grade))
+    measured, cap = read_keys(session.store, session.run), session.settings.measuring.max_measured
+    spent = sum(speed.seconds or 0.0 for speed in session.store.read_speeds(session.run))
     for program in programs:
         await session.running.wait()
+        session.halt = session.halt or ("max measured" if cap is not None and spent >= cap else "")
         if session.halt:
             return
-        order = SpeedOrder(program.task, program.source, MeasuringGrade(grade), frozenset(measured))
+        start = time.monotonic()
         try:
-            measured |= await _fill_order(session, measurer, order, program.sample)
+            measured |= await _fill_order(session, measurer, program.make_order(frozenset(measured)), program.sample)
         except VerifierError as error:
             session.warn_once(f"task {program.task.id}: its program was not measured: {error}")
+        spent += time.monotonic() - start
 
 
 def read_keys(store: Store, run: str, only_timed: bool = False) -> set[SpeedKey]:

@@ -6,6 +6,7 @@ is contradicted by ours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -93,6 +94,12 @@ def choose_timed_sets(task: Task, names: Sequence[str] = ()) -> dict[str, dict[s
             raise UsageError(f"shape set {name!r}: task {task.id} has none of that name; known: {', '.join(choices)}")
     chosen = {name: choices[name] for name in names} if names else timed
     return {name: {**problem.base_sizes, **sizes} for name, sizes in chosen.items()}
+
+
+def choose_largest_set(task: Task) -> str:
+    """The name of the timed sizes that make most of a program's numbers: where screens are made."""
+    timed = choose_timed_sets(task)
+    return max(timed, key=lambda name: (math.prod(timed[name].values()), name))
 
 
 def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> Iterator[SpeedReport]:

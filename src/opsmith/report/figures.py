@@ -137,6 +137,39 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     return _make_spec(points, layers, title, width, height)
 
 
+def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    field: str,
+    x: str,
+    y: str,
+    series: str,
+    title: str = "",
+    x_title: str = "",
+    y_title: str = "",
+    columns: int = 6,
+    size: int = 92,
+) -> Spec:
+    """Small fields in rows, one for each name in `field`, all with the same two logarithmic axes.
+
+    A point whose x or y is None, or not positive, is left out.
+    """
+    names = {"field": field, "x": x, "y": y, "series": series}
+    points = _rename_columns(rows, names, lambda row: _is_number(row["x"]) and row["x"] > 0 and row["y"] > 0)
+    place = {
+        axis: {"field": axis, "type": "quantitative", "title": words, "scale": _ratio_scale(points, axis)}
+        | {"axis": {"tickCount": 3, "format": "~g"}}
+        for axis, words in (("x", x_title or x), ("y", y_title or y))
+    }
+    marks = {**place, **_colour_channel(points, series), "shape": _series_channel(points, _SHAPES)}
+    layer = _make_layer("point", marks, size=30, opacity=0.85, filled=True)
+    spec = _make_spec(points, [layer], title, size, size)
+    inner = {name: spec.pop(name) for name in ("width", "height", "layer")}
+    heading = {"title": None, "labelFontSize": 11, "labelPadding": 2}
+    facet = {"field": "field", "type": "nominal", "sort": _list_names(points, "field"), "header": heading}
+    return {**spec, "facet": facet, "columns": columns, "spacing": 14, "spec": inner}
+
+
 def render_svg(spec: Spec, theme: Theme = "page") -> str:
     """The figure as one `<svg>` element with its title and description."""
     import vl_convert  # noqa: PLC0415  (takes 0.4 s)
@@ -174,6 +207,12 @@ def _make_layer(kind: str, encoding: Mapping[str, Any], **style: Any) -> Spec:
 def _vertical_axis(title: str, domain: tuple[float, float] | None, field: str = "y") -> Spec:
     scale = {"domain": list(domain)} if domain is not None else {}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 5}}
+
+
+def _ratio_scale(rows: Sequence[Spec], axis: str) -> Spec:
+    """Logarithmic, with room around what there is."""
+    values = [row[axis] for row in rows]
+    return {"type": "log", "nice": False, "domain": [min(values, default=1) / 1.25, max(values, default=1) * 1.25]}
 
 
 def _rename_columns(

@@ -10,6 +10,7 @@ from opsmith.store.measurements import SpeedQueries, StoredSpeed
 from opsmith.store.rounds import Answer, RoundQueries, Tally
 from opsmith.store.runs import KeptExperience, RunQueries, RunSummary
 from opsmith.store.samples import Call, CandidateRow, SampleDetail, SampleQueries, SampleRow
+from opsmith.store.steps import StepQueries, StepRow
 
 __all__ = [
     "Answer",
@@ -20,12 +21,13 @@ __all__ = [
     "RunSummary",
     "SampleDetail",
     "SampleRow",
+    "StepRow",
     "StoredSpeed",
     "Tally",
 ]
 
 
-class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries):
+class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries):
     """All of them, answered from what is committed.
 
     Raises UsageError for a run or sample that does not exist, StoreError when the store cannot be read.

@@ -36,8 +36,8 @@ _REMEDIES = (
     ("too big", "", f"a text of more than {LONGEST_VALUE >> 20} MiB; a store that this program made holds none"),
     ("disk I/O", "the disk", f"the disk refused; check it, {AGAIN}"),
 )
-_DAMAGE = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
 _MAGIC = b"SQLite format 3\0"
+_DAMAGE = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
 
 
 class SQLite:
@@ -130,20 +130,38 @@ def _tells_damage(cause: str) -> bool:
     return any(words in cause for words in _DAMAGE)
 
 
-def _refuse_cut(name: str) -> None:
+def _refuse_cut(cursor: sqlite3.Cursor, name: str) -> None:
     """Raises StoreError for a file that ends before its header says so; SQLite itself counts whole pages alone.
 
-    Pages that are missing may lie in a log beside it: then SQLite knows better.
+    Pages that are missing may lie in a log beside it: then SQLite knows better. A file that is whole is not opened
+    here: closing it would end the locks of all other connections of this process, and another process that believes
+    itself the last one would take their log away.
     """
-    file = Path(name)
+    if _has_log(name):
+        return
+    try:
+        [page], [count] = (cursor.execute(f"PRAGMA {pragma}").fetchone() for pragma in ("page_size", "page_count"))
+    except sqlite3.DatabaseError:
+        expected = _read_stated_size(Path(name))
+    else:
+        expected = page * count
+    size = _file_size(Path(name))
+    if size < expected and not _has_log(name):
+        raise damage_error(name, f"{size:,} bytes", f"{expected:,}: it was cut")
+
+
+def _read_stated_size(file: Path) -> int:
+    """By the header of a file that SQLite refuses, in bytes; 0 where it is none of SQLite's."""
     with contextlib.suppress(OSError), file.open("rb") as handle:
-        head, size = handle.read(100), file.stat().st_size
-        if not head.startswith(_MAGIC) or any(_file_size(Path(name + end)) for end in ("-wal", "-journal")):
-            return
+        head = handle.read(100)
         page = int.from_bytes(head[16:18])
-        expected = int.from_bytes(head[28:32]) * (65536 if page == 1 else page) if head[24:28] == head[92:96] else 100
-        if size < expected:
-            raise damage_error(name, f"{size:,} bytes", f"{expected:,}: it was cut")
+        if head.startswith(_MAGIC):
+            return int.from_bytes(head[28:32]) * (65536 if page == 1 else page) if head[24:28] == head[92:96] else 100
+    return 0
+
+
+def _has_log(name: str) -> bool:
+    return any(_file_size(Path(name + end)) for end in ("-wal", "-journal"))
 
 
 def _file_size(file: Path) -> int:
@@ -153,11 +171,11 @@ def _file_size(file: Path) -> int:
 
 def _prepare_connection(connection: sqlite3.Connection, name: str) -> None:
     """A file may come from somebody else: what it holds is data, and nothing in it runs."""
-    _refuse_cut(name)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     cursor = connection.cursor()
     cursor.execute("PRAGMA trusted_schema=OFF")
     cursor.execute("PRAGMA cell_size_check=ON")
+    _refuse_cut(cursor, name)
     _refuse_what_runs(cursor, name)
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")

@@ -1,0 +1,123 @@
+"""`opsmith pareto RUN...`: which right programs of runs does no other one beat?"""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, open_store
+from opsmith.cli.progress import show_progress
+from opsmith.cli.timing_runs import fill_orders, load_own_tasks
+from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.measuring.record import MeasuringGrade
+    from opsmith.records import Task
+    from opsmith.results.fronts import TaskFront
+    from opsmith.store import Store
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(name="pareto")(print_fronts)
+
+
+def print_fronts(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs, or the beginnings of them.")],
+    objectives: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="With commas: time, or cycles, on_chip_bytes, off_chip_bytes. Default: all that the language says.",
+        ),
+    ] = "",
+    is_full: Annotated[bool, typer.Option("--full", help="Times: with the grade that may be published.")] = False,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the first two of several figures, a task a field.")
+    ] = None,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which right programs of runs no other one beats.
+
+    What is not counted or timed yet of a right program is, once for isomorphic ones, and is stored. Several runs make
+    one front for each task. Figures stand beside those of the task's own program.
+    """
+    from opsmith.measuring.record import MeasuringGrade
+    from opsmith.report.fronts import print_task_fronts, write_fronts_json
+    from opsmith.report.tables import open_console
+    from opsmith.results.fronts import read_fronts
+
+    grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
+    with open_store(out, url) as store:
+        names = [store.find_run(run) for run in dict.fromkeys(runs)]
+        own = _load_common_tasks(store, names)
+        figures = choose_objectives(own[0], objectives)
+        for run in names:
+            complete_figures(store, run, own, figures, grade, trust_tasks)
+        fronts = read_fronts(store, names, own, figures)
+    if figure is not None:
+        _draw_fronts(fronts, figure)
+    if as_json:
+        print(json.dumps(write_fronts_json(names, fronts), indent=1))
+    else:
+        print_task_fronts(open_console(), fronts)
+
+
+def choose_objectives(task: Task, text: str) -> tuple[str, ...]:
+    """The figures that were asked for, or all that the language says. Raises UsageError."""
+    from opsmith.measuring.objectives import FRONT, choose_figures, require_figures
+
+    names = tuple(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
+    return require_figures(task, names) if names else choose_figures(task, FRONT)
+
+
+def complete_figures(
+    store: Store, run: str, own: Sequence[Task], names: Sequence[str], grade: MeasuringGrade, trust_tasks: bool
+) -> None:
+    """Count or time what is missing of a run's right programs, and store it."""
+    from opsmith.learn.afterwards import list_right_programs, measure_figures
+    from opsmith.store.pages import session_settings
+
+    programs = list_right_programs(store, run, own)
+    with (
+        store.lock(run),
+        show_progress("it is measured") as tell,
+        fill_orders(session_settings(store, run), trust_tasks) as fill,
+    ):
+        for speed in measure_figures(store, run, programs, grade, fill, names):
+            tell(f"{speed.task}: {speed.report.measurement.unit.value}")
+
+
+def _load_common_tasks(store: Store, runs: Sequence[str]) -> list[Task]:
+    """The tasks of all runs, with the programs of their files. Raises UsageError where runs ask for different ones."""
+    from opsmith.store.pages import session_settings
+
+    tasks: dict[str, Task] = {}
+    for run in runs:
+        files = {task.digest: task for task in load_own_tasks(session_settings(store, run))}
+        for task in store.read_tasks(run):
+            present = tasks.setdefault(task.id, files.get(task.digest, task))
+            if present.digest != task.digest:
+                raise UsageError(f"pareto: task {task.id} of run {run} is not that of the other runs; try: one run")
+    if not tasks:
+        raise UsageError(f"pareto: run {runs[0]} has no task")
+    return sorted(tasks.values(), key=lambda task: task.id)
+
+
+def _draw_fronts(fronts: Sequence[TaskFront], path: Path) -> None:
+    from opsmith.report.files import PICTURES, write_figure
+    from opsmith.report.front_figures import draw_fronts
+
+    if path.suffix[1:] not in PICTURES:
+        raise UsageError(f"--figure {path}: expected a file that ends in .svg or .png")
+    drawn = draw_fronts(fronts)
+    if drawn is None:
+        raise UsageError("--figure: expected two figures or more, and a task with its own program and a right one")
+    write_figure(drawn, path)

@@ -1,0 +1,67 @@
+"""Work of a session, awaited until it is done or something ends it: Ctrl-C, a pause that nobody ends, the store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+
+from opsmith.errors import OpsmithError, StoreError
+from opsmith.learn.events import Stopping
+from opsmith.learn.pause import obey_wishes
+from opsmith.learn.session import RunSession
+from opsmith.models import Batched
+
+GRACE_S = 20.0  # for requests in flight after Ctrl-C
+FLUSH_S = 30.0  # for a database that does not answer at all
+
+
+class Attendant:
+    """`stop`: set it to end in good order."""
+
+    def __init__(self, session: RunSession, stop: asyncio.Event) -> None:
+        self.session = session
+        self.stop = stop
+
+    async def await_work(self, work: Coroutine[None, None, None]) -> None:
+        """Until it is done, or the session halts. Raises the error that the session ends with."""
+        await self._await_until_stop(work)
+        self.session.store.flush(FLUSH_S if self.session.halt else None)
+        if self.session.error is not None:
+            raise self.session.error
+
+    async def _await_until_stop(self, coroutine: Coroutine[None, None, None]) -> None:
+        """After `stop`, wait for what is in flight, but not for ever."""
+        self.session.running.clear()  # until the store was asked whether the run is paused
+        work = asyncio.create_task(coroutine)
+        stopped = asyncio.create_task(self.stop.wait())
+        obeying = asyncio.create_task(obey_wishes(self.session))
+        try:
+            await asyncio.wait([work, stopped, obeying], return_when=asyncio.FIRST_COMPLETED)
+            if obeying.done() and self.session.error is None:
+                self.session.error = _store_error(obeying)
+            if not work.done():
+                self.session.halt = self.session.halt or "interrupted"
+                if self.stop.is_set():
+                    self._say_what_is_waited_for()
+                self.session.store.hurry(GRACE_S)
+                obeying.cancel()
+                self.session.running.set()  # who waits for the end of a pause sees the halt
+                await asyncio.wait([work], timeout=GRACE_S)
+            work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+        finally:
+            for task in (stopped, obeying, work):
+                task.cancel()
+
+    def _say_what_is_waited_for(self) -> None:
+        session = self.session
+        in_batches = isinstance(session.model, Batched)
+        session.on_event(Stopping(session.asking, session.judging, GRACE_S, in_batches))
+
+
+def _store_error(obeying: asyncio.Task[None]) -> OpsmithError | None:
+    """Why nobody can tell any more whether the run is paused."""
+    error = obeying.exception()
+    return error if error is None or isinstance(error, OpsmithError) else StoreError(f"{type(error).__name__}: {error}")

@@ -1,0 +1,210 @@
+"""The optimisation phase: rounds that start from right programs, and keep what was measured to be better.
+
+A round: each open task's best programs -> per sample profile, analyst, generator, verdict -> screens of what is right
+-> the next round's start. Decided at a round's end only, from stored rows in the order of the samples' keys, so that a
+run that was killed goes on where it was. What a figure is, the objective says; the phase knows no language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from opsmith.errors import UsageError
+from opsmith.judging.verifier import canonical_source
+from opsmith.learn.attend import Attendant
+from opsmith.learn.budget import Budget
+from opsmith.learn.events import RoundEnded, RoundStarted
+from opsmith.learn.improve import ImprovingPrompts
+from opsmith.learn.sample import sample_round
+from opsmith.learn.session import RunSession
+from opsmith.learn.speeds import RightProgram, measure_programs
+from opsmith.measuring.measure import choose_largest_set
+from opsmith.measuring.objectives import TIME, choose_figures
+from opsmith.measuring.record import MeasuringGrade
+from opsmith.records import Outcome, Task
+from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, trace_lineages
+from opsmith.settings import Settings
+from opsmith.store.queries import StepRow
+from opsmith.store.rows import NOBODY, OPTIMISATION, RoundInfo, SampleKey, round_end_row, round_row
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """Where the phase is between two rounds."""
+
+    lineages: Mapping[str, Lineage]
+    rounds: int  # of this phase that have ended
+    number: int  # of the next round
+    planned: int  # samples of all rounds that have ended
+    closed: frozenset[str]  # tasks that cannot be asked about any more
+
+
+class OptimisationPhase:
+    """Fits `Phase`."""
+
+    def __init__(self, session: RunSession, tasks: Sequence[Task], budget: Budget | None, attendant: Attendant) -> None:
+        self.session = session
+        self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
+        self.budget = budget
+        self.attendant = attendant
+        self.figures: Mapping[str, tuple[str, ...]] = {}  # by task
+
+    async def run(self) -> str:
+        """Why it is over; "" where `session.halt` says that the same command may go on."""
+        self._require_measurer()
+        while not self.session.halt:
+            progress = self._read_progress()
+            parents = self._choose_parents(progress)
+            if isinstance(parents, str):
+                await self._measure_best(progress)
+                return "" if self.session.halt else parents
+            await self._run_round(progress, parents)
+        return ""
+
+    def _require_measurer(self) -> None:
+        """Raises UsageError where nothing can be measured: then nobody knows what is better."""
+        objective = self.session.settings.optimisation.objective
+        solved = {earned.experience.task.id for earned in self.session.store.read_experiences(self.session.run)}
+        for task in (task for name, task in self.tasks.items() if name in solved):
+            lack = self.session.measurer.explain_lack(task) if self.session.measurer else "there is no measurer"
+            if lack:
+                raise UsageError(f"optimise: {lack}")
+            choose_figures(task, objective)
+
+    def _read_progress(self) -> _Progress:
+        store, run, settings = self.session.store, self.session.run, self.session.settings.optimisation
+        ended = [info for info, solved in store.read_rounds(run) if solved is not None]
+        starts = {
+            earned.experience.task.id: earned.experience.source
+            for earned in store.read_experiences(run)
+            if earned.experience.task.id in self.tasks
+        }
+        any_task = next(iter(self.tasks.values()))
+        figures = choose_figures(any_task, settings.objective)
+        lineages = trace_lineages(starts, ended, store.read_steps(run), store.read_speeds(run), figures, settings.beam)
+        own = [info for info in ended if info.phase == OPTIMISATION]
+        exhausted = {task for _, task, whom in store.read_charges(run) if whom == NOBODY}
+        return _Progress(lineages, len(own), len(ended), sum(info.planned for info in ended), frozenset(exhausted))
+
+    def _choose_parents(self, progress: _Progress) -> dict[str, tuple[OptimisedProgram, ...]] | str:
+        """By task what the next round starts from, or why there is none."""
+        settings = self.session.settings.optimisation
+        if not progress.lineages:
+            return "nothing to optimise"
+        if progress.rounds >= settings.optimise:
+            return "optimised"
+        chosen = {
+            task: lineage.beam if settings.refine else (lineage.start,)
+            for task, lineage in progress.lineages.items()
+            if task not in progress.closed and not _is_finished(lineage, settings.plateau)
+        }
+        if not chosen:
+            return "optimised: nothing gains any more"
+        return chosen if self._samples_left(progress) != 0 else "budget spent"
+
+    def _samples_left(self, progress: _Progress) -> int | None:
+        """The samples that the budget allows the next round; None: any number."""
+        if self.budget is None:
+            return None
+        spent = self.session.store.spent_before(self.session.run, progress.number)
+        return self.budget.samples_left(progress.planned, *spent)
+
+    async def _run_round(self, progress: _Progress, parents: Mapping[str, tuple[OptimisedProgram, ...]]) -> None:
+        session = self.session
+        keys = plan_attempts(session.run, progress.number, parents, session.settings, self._samples_left(progress))
+        names = tuple((task, program.name) for task, programs in parents.items() for program in programs)
+        info = RoundInfo(progress.number, 0, "", names, tuple(parents), len(keys), OPTIMISATION)
+        session.store.put([round_row(session.run, info)]).result()
+        session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
+        composer = ImprovingPrompts(session, self.tasks, parents, progress.lineages)
+        await self.attendant.await_work(sample_round(session, keys, self.tasks, composer))
+        if not session.halt:
+            await self.attendant.await_work(measure_programs(session, list(self._list_screens(info, progress))))
+        if not session.halt:
+            self._end_round(info, progress)
+
+    def _list_screens(self, info: RoundInfo, progress: _Progress) -> Iterator[RightProgram]:
+        """The right programs of a round, each beside its parent; of isomorphs the first one, over all rounds."""
+        session = self.session
+        forms_of: dict[str, set[str]] = {}
+        for row in session.store.read_steps(session.run, info.number):
+            if row.source is None or row.outcome is not Outcome.PASSED:
+                continue
+            task, lineage = self.tasks[row.task], progress.lineages[row.task]
+            forms = forms_of.setdefault(
+                row.task, {canonical_source(task, program.source) for program in lineage.list_programs()}
+            )
+            form = canonical_source(task, row.source)
+            if form not in forms:
+                forms.add(form)
+                yield self._order_screen(task, row, _find_parent(info, lineage, row))
+
+    def _order_screen(self, task: Task, row: StepRow, parent: OptimisedProgram) -> RightProgram:
+        figures = choose_figures(task, self.session.settings.optimisation.objective)
+        sets = (choose_largest_set(task),) if figures == (TIME,) else ()
+        assert row.source is not None
+        return RightProgram(task, row.source, row.sample, MeasuringGrade.SCREEN, parent.source, sets, figures)
+
+    def _end_round(self, info: RoundInfo, progress: _Progress) -> None:
+        """Close a round. The tasks whose best program it changed are said to be those that it solved."""
+        store, run = self.session.store, self.session.run
+        unjudged = sum(row.outcome is None for row in store.read_steps(run, info.number))
+        store.put([round_end_row(run, info.number, ())]).result()
+        lineages = self._read_progress().lineages
+        gained = tuple(task for task in info.attempted if lineages[task].idle_rounds == 0)
+        self.session.on_event(RoundEnded(info, gained, unjudged, self.session.spent))
+
+    async def _measure_best(self, progress: _Progress) -> None:
+        """The best program of each task beside the one that it was solved with, as figures that may be published."""
+        settings = self.session.settings
+        grade = MeasuringGrade.SCREEN if settings.measuring.measure == "screen" else MeasuringGrade.FULL
+        programs = []
+        for name, lineage in progress.lineages.items():
+            task, best = self.tasks[name], lineage.best
+            figures = choose_figures(task, settings.optimisation.objective)
+            if best.sample is not None:
+                partner = lineage.start.source
+                programs.append(RightProgram(task, best.source, best.sample, grade, partner, (), figures))
+        await self.attendant.await_work(measure_programs(self.session, programs))
+
+
+def plan_attempts(
+    run: str,
+    number: int,
+    parents: Mapping[str, Sequence[OptimisedProgram]],
+    settings: Settings,
+    limit: int | None = None,
+) -> list[SampleKey]:
+    """The samples of a round, task by task; `limit`: how many the budget allows, spread evenly over the tasks.
+
+    A sample's number says from which of the task's parents it sets out: modulo their number, the place among them.
+    """
+    temperatures = settings.method.temperatures
+    keys = [
+        SampleKey(
+            run,
+            number,
+            task,
+            temperatures[attempt % len(temperatures)],
+            attempt * len(programs) + place,
+            settings.target or "",
+            OPTIMISATION,
+        )
+        for attempt in range(settings.optimisation.attempts)
+        for task, programs in parents.items()
+        for place in range(len(programs))
+    ]
+    order = {task: place for place, task in enumerate(parents)}
+    return sorted(keys[:limit], key=lambda key: (order[key.task], key.temperature, key.number))
+
+
+def _is_finished(lineage: Lineage, plateau: int) -> bool:
+    """Whether a task is left alone: rounds without a gain, or as fast as the device allows."""
+    share = lineage.best.share
+    return lineage.idle_rounds >= plateau or (share is not None and share >= LIMIT)
+
+
+def _find_parent(info: RoundInfo, lineage: Lineage, row: StepRow) -> OptimisedProgram:
+    names = [name for task, name in info.demonstrations if task == row.task]
+    return lineage.find_program(names[row.number % len(names)])
