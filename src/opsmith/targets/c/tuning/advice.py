@@ -56,7 +56,7 @@ def list_advice(source: str, profiles: Mapping[str, str]) -> Sequence[Advice]:
 def _combine_advice(advice: Sequence[Advice]) -> list[Advice]:
     """The best moves after those that only clear their way."""
     clearing = list(dict.fromkeys(each.moves[0] for each in advice if each.moves[0] in _CLEARING))
-    others = sorted((each for each in advice if each.moves[0] not in _CLEARING), key=lambda each: -each.gain)
+    ranked = sorted((each for each in advice if each.moves[0] not in _CLEARING), key=lambda each: -each.gain)
     if not clearing:
         return []
     names = " and ".join(clearing)
@@ -67,7 +67,7 @@ def _combine_advice(advice: Sequence[Advice]) -> list[Advice]:
             gain=each.gain * _CLEARED,
             why=f"{each.why}; {names} first, since the loop cannot run in vectors otherwise",
         )
-        for each in others[:_MOST_COMBINED]
+        for each in ranked[:_MOST_COMBINED]
     ]
 
 
@@ -223,7 +223,7 @@ def _list_first_branches(loop: CountedLoop) -> Iterator[bool]:
     node = loop.node
     while node.parent is not None:
         if node.type in ("else_clause", BLOCK) and node.parent.type == IF:
-            first, other = (node.parent.child_by_field_name(name) for name in ("consequence", "alternative"))
-            if first is not None and other is not None and other.start_byte <= node.start_byte:
-                yield bool(list_inner_loops(first))
+            branch, alternative = (node.parent.child_by_field_name(name) for name in ("consequence", "alternative"))
+            if branch is not None and alternative is not None and alternative.start_byte <= node.start_byte:
+                yield bool(list_inner_loops(branch))
         node = node.parent
