@@ -11,6 +11,7 @@ Needs the extra `c` (tree-sitter, which reads no header).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -58,6 +59,24 @@ def write_canonical(source: str) -> str:
     renaming = _Renaming(_find_fixed_names(lines))
     renaming.walk_tree(tree.root_node)
     return _join_tokens(lines, renaming.new_names)
+
+
+def list_new_names(source: str) -> dict[int, tuple[str, str]]:
+    """By place in the joined source of ASCII text: a name that nobody outside sees, and what stands for it in the
+    canonical form. Nothing for a program that keeps its names. Raises UsageError where there is no parser."""
+    text = join_splices(source)
+    lines = split_lines(text)
+    tree = load_parser().parse(text.encode())
+    if not text.isascii() or tree.root_node.has_error or not all(map(_is_value, _list_macros(lines))):
+        return {}
+    renaming = _Renaming(_find_fixed_names(lines))
+    renaming.walk_tree(tree.root_node)
+    pattern = re.compile(r"\w+")
+    return {
+        place: (match[0], new_name)
+        for place, new_name in renaming.new_names.items()
+        if (match := pattern.match(text, place)) is not None
+    }
 
 
 def _join_tokens(lines: list[LogicalLine], new_names: Mapping[int, str]) -> str:
