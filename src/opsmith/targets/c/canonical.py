@@ -61,9 +61,9 @@ def write_canonical(source: str) -> str:
     return _join_tokens(lines, renaming.new_names)
 
 
-def list_new_names(source: str) -> dict[int, tuple[str, str]]:
-    """By place in the joined source of ASCII text: a name that nobody outside sees, and what stands for it in the
-    canonical form. Nothing for a program that keeps its names. Raises UsageError where there is no parser."""
+def list_inner_names(source: str) -> dict[int, str]:
+    """Names that nobody outside sees, by their places in the joined source. None of a program that keeps its names, or
+    is no ASCII. Raises UsageError where there is no parser."""
     text = join_splices(source)
     lines = split_lines(text)
     tree = load_parser().parse(text.encode())
@@ -71,12 +71,8 @@ def list_new_names(source: str) -> dict[int, tuple[str, str]]:
         return {}
     renaming = _Renaming(_find_fixed_names(lines))
     renaming.walk_tree(tree.root_node)
-    pattern = re.compile(r"\w+")
-    return {
-        place: (match[0], new_name)
-        for place, new_name in renaming.new_names.items()
-        if (match := pattern.match(text, place)) is not None
-    }
+    matches = (re.compile(r"\w+").match(text, place) for place in renaming.new_names)
+    return {match.start(): match[0] for match in matches if match is not None}
 
 
 def _join_tokens(lines: list[LogicalLine], new_names: Mapping[int, str]) -> str:
