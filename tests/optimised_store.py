@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from learn.tiny_run import SETTINGS, TASKS, InProcess, TinyModel
-from speed_store import make_measurement, make_report, spread
+from speed_store import make_report, spread
 
 from opsmith.learn.loop import improve
 from opsmith.measuring.claims import Claim
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
+from opsmith.measuring.record import MeasuringGrade, SpeedRatio, SpeedReport
 from opsmith.models import Message, Reply, Request
 from opsmith.records import (
     Boundary,
@@ -34,6 +34,7 @@ OPTIMISED = ("sum_0", "mul_0")  # the tasks
 SUGGESTION = Suggestion(
     "Use <b>one</b> addition less.", "the second line", "it waits for the first", "1.5 times as fast"
 )
+FASTER = " # faster"  # what is added to a start program
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="  # a PNG
 
 
@@ -48,7 +49,9 @@ def add_optimisation(store: Store, run: str) -> None:
     first = 1 + max(info.number for info, _ in store.read_rounds(run))
     experiences = {row.experience.task.id: row.experience for row in store.read_experiences(run)}
     for number in (first, first + 1):
-        info = RoundInfo(number, 0, "none", (), OPTIMISED, 4 * len(OPTIMISED), OPTIMISATION)
+        sources = {task: experiences[task].source + ("" if number == first else FASTER) for task in OPTIMISED}
+        parents = tuple((task, Candidate(source).id) for task, source in sources.items())
+        info = RoundInfo(number, 0, "", parents, OPTIMISED, 4 * len(OPTIMISED), OPTIMISATION)
         store.put([rows.round_row(run, info), rows.round_end_row(run, number, [])]).result()
     for task in OPTIMISED:
         _add_task(store, run, experiences[task], first)
@@ -57,7 +60,7 @@ def add_optimisation(store: Store, run: str) -> None:
 
 def _add_task(store: Store, run: str, solution: Experience, first: int) -> None:
     task, start = solution.task.id, solution.source
-    faster, slower, wrong, best = (f"{start} # {name}" for name in ("faster", "slower", "wrong", "best"))
+    faster, slower, wrong, best = (start + text for text in (FASTER, " # slower", " # wrong", " # best"))
     name = Candidate(start).id
     keys = [
         [SampleKey(run, number, task, 1.0, n, phase=OPTIMISATION) for n in range(4)] for number in (first, first + 1)
@@ -91,8 +94,8 @@ def _answer(store: Store, key: SampleKey, judged: list[Judged]) -> None:
         ("remarks", "text/plain", "line 2: <i>not</i> vectorised"),
         ("roofline", "image/png", PIXEL),
     ):
-        shown = judged[0].parent if judged and judged[0].parent else "unknown"
-        store.put(profile_rows(key.run, Profile(key.id, shown, "d", kind, media, body)))
+        profile = Profile("", judged[0].parent or "", "d", kind, media, body, key.task) if judged else None
+        store.put(profile_rows(key.run, profile) if profile else [])
     store.put(rows.judged_rows(key, judged) if judged else [rows.failure_row(key, Boundary.SANDBOX, "killed")]).result()
 
 
@@ -116,8 +119,3 @@ def _measure(
         ),
     )
     store.put(speed_rows(key.run, StoredSpeed(key.task, key.id, SpeedReport(measured, report.share), 0.5)))
-
-
-def withhold(measured: SpeedMeasurement) -> SpeedMeasurement:
-    """The same without its ratio, for a reason."""
-    return make_measurement(measured.program, measured.shape_set, None, None, measured.grade, None, "no time: why")

@@ -63,6 +63,7 @@ def show_runs(
 ) -> None:
     """List the runs of a store, or delete one."""
     from opsmith.records import printable, to_json
+    from opsmith.report.optimised_tables import summarise_gains
     from opsmith.report.speed_rows import summarise_runs
     from opsmith.report.tables import open_console, runs_table
 
@@ -77,7 +78,7 @@ def show_runs(
         if as_json:
             print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in summaries]))
         else:
-            open_console().print(runs_table(summaries, summarise_runs(store)))
+            open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store)))
 
 
 def show_run(
@@ -88,9 +89,11 @@ def show_run(
 ) -> None:
     """Show a run or a sample.
 
-    A run: rounds, solutions and the closing table. A sample: prompt, reply, candidates and verdicts.
+    A run: rounds, solutions and the closing table. A sample: prompt, reply, candidates and verdicts. Of optimisation
+    rounds: gains and timelines; a sample's suggestion, profiles and changes.
     """
     from opsmith.report import closing
+    from opsmith.report.optimised_tables import list_improvement, print_optimisation
     from opsmith.report.speed_rows import choose_kept, choose_own
     from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import open_console
@@ -103,11 +106,15 @@ def show_run(
             result, solutions = result_of(store, run), store.read_experiences(run)
             console.print(closing.rounds_table(result), closing.solutions_table(solutions))
             print_speeds(console, choose_kept(store.read_speeds(run), solutions))
+            print_optimisation(console, store, run)
             console.print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
         elif sample in (tasks := {task.id: task for task in store.read_tasks(run)}):
             console.print(closing.samples_table(store.list_samples(run, sample)))
             print_speeds(console, store.read_speeds(run, sample))
+            print_optimisation(console, store, run, sample)
         else:
             detail = store.find_sample(run, sample)
             console.print(*closing.sample_text(detail, tasks[detail.row.task]), sep="\n", soft_wrap=True)
+            for text in list_improvement(store, run, detail):
+                console.print(text, soft_wrap=True)
             print_speeds(console, choose_own(store.read_speeds(run, detail.row.task), detail))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from opsmith.export.examples import Example, Examples, Preference
 from opsmith.measuring.intervals import average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedReport, write_report
-from opsmith.records import Candidate
+from opsmith.records import Candidate, dumps
+from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
-from opsmith.store.rows import RunInfo
+from opsmith.store.rows import FUNCTIONAL, OPTIMISATION, RunInfo
 from opsmith.store.verdicts import Answered, read_prompt, verdict_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
     "sft": {
         "messages": "messages", "task": "text", "group": "text", "task_digest": "text", "split": "text",
         "program": "text", "isomorphism": "text", "demonstrations": "texts", "contaminated": "flag", "sample": "text",
-        "agent": "text", "round": "whole", "temperature": "number", "target": "text", "interface": "text",
+        "agent": "text", "round": "whole", "temperature": "number", "phase": "text", "suggestion": "text",
+        "parent": "text", "parent_sample": "text", "ratio": "number", "target": "text", "interface": "text",
         "verdict": "text", "build": "text", "speed_ratio": "number", "speed_low": "number", "measurements": "texts",
         "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag",
     },
@@ -33,7 +35,8 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
         "prompt": "messages", "chosen": "messages", "rejected": "messages", "task": "text", "group": "text",
         "task_digest": "text", "split": "text", "same_prompt": "flag", "rejected_stage": "text",
         "rejected_message": "text", "demonstrations": "texts", "contaminated": "flag", "chosen_sample": "text",
-        "rejected_sample": "text", "target": "text", "interface": "text", "verdict": "text", "build": "text",
+        "rejected_sample": "text", "phase": "text", "suggestion": "text", "parent": "text", "parent_sample": "text",
+        "ratio": "number", "target": "text", "interface": "text", "verdict": "text", "build": "text",
         "speed_ratio": "number", "speed_low": "number", "measurements": "texts", "verifier": "text",
         "run": "text", "model": "text", "is_language_model": "flag",
     },
@@ -46,6 +49,9 @@ class ExampleRows:
     def __init__(self, store: Store, info: RunInfo, examples: Examples) -> None:
         self._store, self._info, self._examples = store, info, examples
         self._messages = lru_cache(maxsize=64)(self._prompt_messages)
+        optimised = read_optimisation(store, info.id)
+        tasks = optimised.tasks if optimised is not None else ()
+        self._steps = {step.row.sample: step for task in tasks for step in task.steps}
         self._reports: dict[tuple[str, str], list[SpeedReport]] = {}  # by task and program
         for speed in store.read_speeds(info.id):
             self._reports.setdefault((speed.task, speed.report.measurement.program), []).append(speed.report)
@@ -74,6 +80,7 @@ class ExampleRows:
             "agent": answer.agent,
             "round": answer.round,
             "temperature": answer.temperature,
+            **self._optimisation_columns(answer),
             **self._language_columns(example),
             **self._source_columns(answer),
         }
@@ -91,8 +98,24 @@ class ExampleRows:
             **_prompt_columns(pair.chosen),
             "chosen_sample": chosen.sample,
             "rejected_sample": rejected.sample,
+            **self._optimisation_columns(chosen),
             **self._language_columns(pair.chosen),
             **self._source_columns(chosen),
+        }
+
+    def _optimisation_columns(self, answer: Answered) -> Row:
+        """What the right program set out from, what was suggested, and its ratio to that program: above 1 it is the
+        better one. Null where it was to solve its task."""
+        step = self._steps.get(answer.sample)
+        if step is None:
+            return {"phase": FUNCTIONAL, **dict.fromkeys(("suggestion", "parent", "parent_sample", "ratio"))}
+        is_final = answer.program is not None and Candidate(answer.program).id == step.row.candidate
+        return {
+            "phase": OPTIMISATION,
+            "suggestion": None if step.row.suggestion is None else dumps(step.row.suggestion),
+            "parent": self._store.read_text(step.parent),
+            "parent_sample": step.parent_sample,
+            "ratio": step.ratio.value if step.ratio is not None and is_final else None,
         }
 
     def _language_columns(self, example: Example) -> Row:

@@ -7,16 +7,19 @@ left out is counted. Programs are drawn where their language can draw them; noth
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from opsmith.records import Candidate, Outcome, Stage, Task, Usage, content_hash
+from opsmith.records import Candidate, Outcome, Stage, Suggestion, Task, Usage, content_hash
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
+from opsmith.report.optimised import ProfileView, StepLine, list_steps, view_profiles
+from opsmith.report.optimised_figures import draw_steps
 from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.views import TaskRow
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_parent
 from opsmith.store import Store
 from opsmith.store import attempts as stored
 from opsmith.store.measurements import StoredSpeed
@@ -61,6 +64,15 @@ class CallView:
 
 
 @dataclass(frozen=True)
+class Improvement:
+    """What a sample of an optimisation round was given."""
+
+    suggestion: Suggestion | None
+    origin: str | None  # the sample that holds the program it set out from; None: the run had it before
+    profiles: tuple[ProfileView, ...]  # of that program
+
+
+@dataclass(frozen=True)
 class SampleView:
     id: str
     task: str
@@ -73,6 +85,7 @@ class SampleView:
     calls: tuple[CallView, ...]
     failures: tuple[str, ...]  # what left it unjudged
     speeds: tuple[SpeedRow, ...]
+    improvement: Improvement | None  # None: it was not to make a right program better
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,9 @@ class TaskView:
     own: str | None  # the bundled task's own program
     speeds: tuple[SpeedRow, ...]  # of the kept program
     speed_picture: DrawnFigure | None  # None: no time of it is known
+    steps: tuple[StepLine, ...]  # of optimisation rounds
+    steps_picture: DrawnFigure | None  # None: none of them has a ratio
+    shown_steps: tuple[SampleView, ...]  # those that were kept, in full
 
 
 @dataclass(frozen=True)
@@ -114,11 +130,21 @@ class _Group:
         return sum(program.count for program in self.programs)
 
 
-def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, programs: int = PROGRAMS) -> TaskView:
-    """A task of a run with its attempts; `run` is a whole id, `row` one of its view's; `programs`: how many at most."""
+def task_view(
+    store: Store,
+    run: str,
+    row: TaskRow,
+    limit: int = GROUPS,
+    programs: int = PROGRAMS,
+    optimised: OptimisedRun | None = None,
+) -> TaskView:
+    """A task of a run with its attempts; `run` is a whole id, `row` one of its view's; `programs`: how many at most.
+
+    `optimised`: what came of the run's optimisation rounds.
+    """
     task = next(task for task in store.read_tasks(run) if task.id == row.id)
     solution = _find_solution(store, run, task)
-    groups = _group_attempts(store, run, task, solution, programs)
+    groups, improved = _group_attempts(store, run, task, solution, programs), find_improvement(optimised, row.id)
     chosen = _choose_groups(groups, solution, limit)
     ends = stored.count_stages(store, run, task.id)
     compared = sum(group.sample_count for group in groups)
@@ -138,7 +164,31 @@ def task_view(store: Store, run: str, row: TaskRow, limit: int = GROUPS, program
         own=own_program(task),
         speeds=tuple(map(word_speed, kept_speeds)),
         speed_picture=_draw_kept(task.id, kept_speeds),
+        steps=list_steps(improved) if improved is not None else (),
+        steps_picture=draw_improvement(improved),
+        shown_steps=_view_kept_steps(store, run, task, improved, limit),
     )
+
+
+def find_improvement(optimised: OptimisedRun | None, task: str) -> OptimisedTask | None:
+    """What came of a task in a run's optimisation rounds."""
+    tasks = optimised.tasks if optimised is not None else ()
+    return next((improved for improved in tasks if improved.task == task), None)
+
+
+def draw_improvement(improved: OptimisedTask | None) -> DrawnFigure | None:
+    """A task's ratios, attempt by attempt."""
+    figure = draw_steps(improved) if improved is not None else None
+    return draw_picture(figure) if figure is not None else None
+
+
+def _view_kept_steps(
+    store: Store, run: str, task: Task, improved: OptimisedTask | None, limit: int
+) -> tuple[SampleView, ...]:
+    names = [step.row.sample for step in improved.steps if step.is_kept] if improved is not None else []
+    details = store.read_details(names[-limit:])
+    speeds = store.read_speeds(run, task.id) if details else []
+    return tuple(_view_step(store, run, task, details[name], {}, speeds) for name in names[-limit:])
 
 
 def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], DrawnFigure | None]:
@@ -158,7 +208,26 @@ def sample_view(store: Store, run: str, name: str) -> SampleView:
     detail = store.find_sample(run, name)
     task = next(task for task in store.read_tasks(run) if task.id == detail.row.task)
     references = _reference_programs(task, _find_solution(store, run, task))
-    return _view_sample(task, detail, references, store.read_speeds(run, task.id))
+    return _view_step(store, run, task, detail, references, store.read_speeds(run, task.id))
+
+
+def _view_step(
+    store: Store,
+    run: str,
+    task: Task,
+    detail: SampleDetail,
+    references: Mapping[str, str],
+    speeds: Sequence[StoredSpeed],
+) -> SampleView:
+    """A sample, and what it set out from if it was to make a right program better."""
+    parent = find_parent(store, run, detail.row)
+    if parent is None:
+        return _view_sample(task, detail, references, speeds)
+    origin = next((row.parent_sample for row in detail.candidates if row.parent_sample is not None), None)
+    profiles = view_profiles(store.read_profiles(run, task.id, [parent]))
+    improvement = Improvement(store.read_suggestion(detail.row.id), origin, profiles)
+    viewed = _view_sample(task, detail, references, speeds, parents=store.read_texts([parent]))
+    return replace(viewed, improvement=improvement)
 
 
 def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
@@ -271,6 +340,7 @@ def _view_sample(
     references: Mapping[str, str],
     speeds: Sequence[StoredSpeed],
     neighbours: Mapping[str, str] | None = None,
+    parents: Mapping[str, str] | None = None,
 ) -> SampleView:
     row = detail.row
     compared = dict(references)
@@ -282,21 +352,25 @@ def _view_sample(
         for candidate in detail.candidates
         if candidate.source is not None
     }
-    candidates = tuple(_view_candidate(task, candidate, compared, proposals) for candidate in detail.candidates)
+    named = {name: ("what it was rewritten from", text) for name, text in proposals.items()}
+    named |= {name: ("the program that it set out from", text) for name, text in (parents or {}).items()}
+    candidates = tuple(_view_candidate(task, candidate, compared, named) for candidate in detail.candidates)
     calls = tuple(_view_calls(detail))
     place = (row.id, row.task, row.round, row.temperature, row.number)
     passed = row.outcome is Outcome.PASSED
     measured = tuple(map(word_speed, choose_own(speeds, detail)))
-    return SampleView(*place, label_of(row.stage, row.outcome), passed, candidates, calls, detail.failures, measured)
+    label = label_of(row.stage, row.outcome)
+    return SampleView(*place, label, passed, candidates, calls, detail.failures, measured, improvement=None)
 
 
 def _view_candidate(
-    task: Task, candidate: CandidateRow, compared: Mapping[str, str], proposals: Mapping[str, str]
+    task: Task, candidate: CandidateRow, compared: Mapping[str, str], parents: Mapping[str, tuple[str, str]]
 ) -> CandidateView:
     verdict, source = candidate.verdict, candidate.source
     against = dict(compared) if candidate.final else {}
-    if candidate.parent is not None and candidate.parent in proposals:
-        against = {"what it was rewritten from": proposals[candidate.parent], **against}
+    if candidate.parent is not None and candidate.parent in parents:
+        name, text = parents[candidate.parent]
+        against = {name: text, **against}
     differences = [find_difference(source or "", program, name) for name, program in against.items() if source]
     return CandidateView(
         agent=candidate.agent,

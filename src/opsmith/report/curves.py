@@ -36,8 +36,12 @@ def draw_picture(figure: Figure) -> DrawnFigure:
 
 def figures_of(runs: Sequence[RunView]) -> list[Figure]:
     """The figures of a run, or of several in one: each run is a series. Without data a figure is left out."""
+    return mark_samplers([figure for figure in _list_figures(runs) if figure.spec["data"]["values"]], runs)
+
+
+def mark_samplers(figures: list[Figure], runs: Sequence[RunView]) -> list[Figure]:
+    """The figures, each saying so where no language model made what it shows."""
     samplers = dict.fromkeys(run.model for run in runs if not run.is_language_model)
-    figures = [figure for figure in _list_figures(runs) if figure.spec["data"]["values"]]
     return (
         [_mark_figure(figure, f"not a language model: {', '.join(samplers)}") for figure in figures]
         if samplers

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from opsmith.records import content_hash
-from opsmith.report.attempts import GROUPS, TaskView, task_view
+from opsmith.report.attempts import GROUPS, SampleView, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
-from opsmith.report.curves import DrawnFigure, draw_picture, figures_of
+from opsmith.report.curves import DrawnFigure, draw_picture
+from opsmith.report.optimised_figures import list_figures
 from opsmith.report.pages import Anchors, name_agent, render_page
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
@@ -56,7 +57,7 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
     return render_page(
         "report.html",
         title=title,
-        policy=POLICY,
+        policy=_choose_policy(reports),
         runs=reports,
         figures=draw_pictures(views) if len(runs) > 1 else (),
         columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
@@ -69,12 +70,13 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
 
 def draw_pictures(views: Sequence[RunView]) -> tuple[DrawnFigure, ...]:
     """The figures of these runs, drawn for a page."""
-    return tuple(map(draw_picture, figures_of(views)))
+    return tuple(map(draw_picture, list_figures(views)))
 
 
 def _run_report(store: Store, run: str, groups: int) -> RunReport:
     view = run_view(store, run)
-    tasks = tuple(task_view(store, view.id, row, groups) for row in view.tasks)
+    optimised = view.optimised.result if view.optimised is not None else None
+    tasks = tuple(task_view(store, view.id, row, groups, optimised=optimised) for row in view.tasks)
     return RunReport(view, draw_pictures([view]), tasks)
 
 
@@ -95,11 +97,25 @@ def _name_message(message: tuple[str, str], uses: Counter[str]) -> ShownMessage:
     return ShownMessage(name, *message, uses[name])
 
 
+def _list_shown(report: RunReport) -> Iterator[SampleView]:
+    """The samples that are shown in full."""
+    for task in report.tasks:
+        yield from (group.sample for group in task.groups)
+        yield from task.shown_steps
+
+
+def _choose_policy(reports: Sequence[RunReport]) -> str:
+    """Pictures of profiles stand in the file itself; a report without any allows none."""
+    samples = (sample for report in reports for sample in _list_shown(report))
+    profiles = (profile for sample in samples if sample.improvement for profile in sample.improvement.profiles)
+    return f"{POLICY}; img-src data:" if any(profile.picture for profile in profiles) else POLICY
+
+
 def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
     """(name, title, messages) of every request shown."""
     for report in reports:
         where = f" of {report.view.id}" if len(reports) > 1 else ""
-        for sample in (group.sample for task in report.tasks for group in task.groups):
+        for sample in _list_shown(report):
             for call in sample.calls:
                 yield (
                     call.prompt,

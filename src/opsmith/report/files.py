@@ -8,10 +8,11 @@ from pathlib import Path
 
 from opsmith.errors import UsageError
 from opsmith.report.attempts import GROUPS
-from opsmith.report.curves import Figure, figures_of
+from opsmith.report.curves import Figure
 from opsmith.report.document import write_document
 from opsmith.report.figures import render_png, render_svg
 from opsmith.report.markdown import write_markdown
+from opsmith.report.optimised_figures import list_figures
 from opsmith.report.rows import to_csv, write_csv, write_parquet
 from opsmith.report.views import run_view
 from opsmith.store import Store
@@ -62,7 +63,7 @@ def default_path(store: Store, runs: Sequence[str], kind: str) -> Path:
 def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -> Iterator[Path]:
     """For papers: black on white."""
     folder.mkdir(parents=True, exist_ok=True)
-    for figure in figures_of([run_view(store, run) for run in runs]):
+    for figure in list_figures([run_view(store, run) for run in runs]):
         path = folder / f"{figure.name}.{kind}"
         write_figure(figure, path)
         yield path

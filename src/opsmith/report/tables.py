@@ -135,11 +135,14 @@ def _refusal_lines(totals: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def runs_table(runs: Iterable[RunSummary], gains: Mapping[str, str] | None = None) -> Table:
-    """A row for each run. `gains`: by run, how much faster its programs are than their partners; where any is known."""
+def runs_table(
+    runs: Iterable[RunSummary], speeds: Mapping[str, str] | None = None, gains: Mapping[str, str] | None = None
+) -> Table:
+    """A row for each run. `speeds`: by run, how much faster its programs are than their partners; `gains`: what its
+    optimisation gained; where any is known."""
     numbers = ("solved", "rounds", "samples", "tokens", "cost", "time")
-    speed = ("speed",) if gains else ()
-    rows = make_table("run", "started", "model", "state", *numbers, *speed, right=numbers)
+    columns = {name: cells for name, cells in (("speed", speeds), ("gain", gains)) if cells}
+    rows = make_table("run", "started", "model", "state", *numbers, *columns, right=numbers)
     for run in runs:
         rows.add_row(
             run.info.id,
@@ -152,7 +155,7 @@ def runs_table(runs: Iterable[RunSummary], gains: Mapping[str, str] | None = Non
             f"{run.usage.input_tokens + run.usage.output_tokens:,}",
             format_cost(run.usage),
             format_duration(run.seconds),
-            *([gains.get(run.info.id, "")] if gains else []),
+            *(cells.get(run.info.id, "") for cells in columns.values()),
         )
     return rows
 

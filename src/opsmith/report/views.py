@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from opsmith.records import Usage, printable
 from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
+from opsmith.report.optimised import OptimisedView, view_optimisation
 from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
 from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
 from opsmith.results.metrics import GroupScore
+from opsmith.results.optimisation import read_optimisation
 from opsmith.results.result import RunResult, TaskResult, result_of
 from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, spent_by_round
@@ -117,6 +119,7 @@ class RunView:
     first: Mapping[str, tuple[int, int]]  # the same of round 0
     speeds: tuple[SpeedRow, ...]  # of the kept programs
     speed_summary: SpeedSummary | None  # None: nothing was measured of them
+    optimised: OptimisedView | None  # None: it has no rounds that make right programs better
 
     @property
     def name(self) -> str:
@@ -179,6 +182,7 @@ def run_view(store: Store, run: str) -> RunView:
         first=of_first,
         speeds=tuple(map(word_speed, kept_speeds)),
         speed_summary=summarise_speeds(kept_speeds) if kept_speeds else None,
+        optimised=view_optimisation(read_optimisation(store, run)) if first is not None else None,
     )
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from opsmith.measuring.record import RecordError, SpeedReport, read_report, write_report
 from opsmith.records import PICTURE, TEXT, ProfileReport, content_hash, dumps
@@ -67,11 +68,15 @@ class SpeedQueries(Reading):
         """The runs that have any measurement."""
         return [row[0] for row in self.fetch_rows(select(schema.measurement.c.run).distinct())]
 
-    def read_profiles(self, run: str) -> list[Profile]:
-        """Of a whole run, in the order in which they were made."""
+    def read_profiles(self, run: str, task: str | None = None, programs: Iterable[str] | None = None) -> list[Profile]:
+        """Of a whole run, or of these programs (Candidate.id) of a task, in the order in which they were made."""
         table = schema.profile
         columns = (table.c.sample, table.c.candidate, table.c.device, table.c.kind, table.c.media, text.c.body)
         query = select(*columns, table.c.task).join(text, text.c.hash == table.c.body).where(table.c.run == run)
+        if task is not None:
+            query = query.where(func.coalesce(table.c.task, "").in_((task, "")))
+        if programs is not None:
+            query = query.where(table.c.candidate.in_(list(programs)))
         rows = self.fetch_rows(query.order_by(table.c.at, table.c.id))
         return [
             Profile(row.sample, row.candidate, row.device, row.kind, row.media, row.body, row.task or "")

@@ -44,6 +44,11 @@ class Reading:
         number: int | None = self.fetch_rows(first)[0][0]
         return number
 
+    def list_optimised_runs(self) -> list[str]:
+        """The runs that have rounds which make right programs better."""
+        query = select(round_.c.run).where(round_.c.phase.is_not(None)).distinct()
+        return [row.run for row in self.fetch_rows(query)]
+
     def is_functional(self, run: str) -> Any:
         """A condition: a request of the run's functional rounds. It is no condition at all where the run has no others,
         so that its plan is as it was."""

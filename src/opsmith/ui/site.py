@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from opsmith.learn.pause import store_wish
 from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
+from opsmith.report.optimised import summarise_gain
 from opsmith.report.views import RunView, run_view
+from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
 from opsmith.store.pages import run_ids
 from opsmith.store.queries import RunSummary
@@ -38,6 +40,7 @@ class Results:
 class RunLine:
     summary: RunSummary
     state: RunState
+    gain: str | None  # of its optimisation rounds, in a few words; None: it has none
 
 
 class Site:
@@ -47,6 +50,7 @@ class Site:
         self.store = store
         self.access = access
         self.reader = SnapshotReader(store)
+        self._gains: dict[str, str] = {}  # of finished runs
         self._snapshots = ValueCache(self.reader.read_snapshot, self._read_version)
         self._lines = ValueCache(self._make_lines, lambda _: (self.store.version(), self._list_held()))
         self._results = ValueCache(self._make_results, self._read_version)
@@ -96,7 +100,21 @@ class Site:
 
     def _make_lines(self, _: str) -> list[RunLine]:
         summaries = [self.reader.read_summary(run) for run, _ in run_ids(self.store)]
-        return [RunLine(summary, self.reader.read_state(summary.info.id)[0]) for summary in summaries]
+        gains = {run: self._read_gain(run) for run in self.store.list_optimised_runs()}
+        return [
+            RunLine(summary, self.reader.read_state(summary.info.id)[0], gains.get(summary.info.id))
+            for summary in summaries
+        ]
+
+    def _read_gain(self, run: str) -> str:
+        """That of a finished run is read once."""
+        if run in self._gains:
+            return self._gains[run]
+        result = read_optimisation(self.store, run)
+        gain = summarise_gain(result) if result is not None else ""
+        if self.reader.read_summary(run).finished:
+            self._gains[run] = gain
+        return gain
 
     def _make_results(self, run: str) -> Results:
         view = run_view(self.store, run)

@@ -189,10 +189,8 @@ def _keep_functional(
     counts: Counter[SampleKind], rounds: Iterable[tuple[RoundInfo, tuple[str, ...] | None]]
 ) -> Counter[SampleKind]:
     """The counts of rounds that solve tasks; all of them where a run has no others."""
-    others = {info.number for info, _ in rounds if info.phase != FUNCTIONAL}
-    return (
-        Counter({kind: samples for kind, samples in counts.items() if kind.round not in others}) if others else counts
-    )
+    later = {info.number for info, _ in rounds if info.phase != FUNCTIONAL}
+    return Counter({kind: samples for kind, samples in counts.items() if kind.round not in later}) if later else counts
 
 
 def _tally_kinds(counts: Mapping[SampleKind, int]) -> tuple[dict[int, _Tally], dict[str, _Tally]]:

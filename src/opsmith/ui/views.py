@@ -7,8 +7,10 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.records import Outcome, Stage
-from opsmith.report.attempts import read_task_speeds, sample_view, task_view
+from opsmith.report.attempts import draw_improvement, find_improvement, read_task_speeds, sample_view, task_view
+from opsmith.report.optimised import list_steps
 from opsmith.report.views import TaskRow
+from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
 from opsmith.store.pages import SampleKind, page_of
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
@@ -57,6 +59,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
     snapshot = site.read_snapshot(run)
     cell = _find_cell(site, run, task)
     speeds, picture = read_task_speeds(site.store, run, task)
+    improved = find_improvement(read_optimisation(site.store, run), task)
     return {
         "run": run,
         "info": snapshot.summary.info,
@@ -68,6 +71,8 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "program": _find_program(site, run, cell),
         "speeds": speeds,
         "picture": picture,
+        "steps": list_steps(improved) if improved is not None else (),
+        "steps_picture": draw_improvement(improved),
     }
 
 

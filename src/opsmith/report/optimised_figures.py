@@ -1,0 +1,178 @@
+"""The figures of a run's optimisation rounds: states by round, fast_p, gains, share of the limit; steps of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from opsmith.report.curves import Figure, figures_of, mark_samplers
+from opsmith.report.figures import bar_chart, interval_chart, line_chart
+from opsmith.report.optimised import StateLine, list_states, name_states
+from opsmith.report.views import RunView
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask
+from opsmith.store.rows import FUNCTIONAL
+
+BEFORE, AFTER = "start program", "best program"
+
+
+def list_figures(runs: Sequence[RunView]) -> list[Figure]:
+    """All figures of a run, or of several in one; those of optimisation are one run's."""
+    figures = figures_of(runs)
+    if len(runs) == 1 and runs[0].optimised is not None:
+        figures += mark_samplers(_draw_optimisation(runs[0].optimised.result), runs)
+    return figures
+
+
+def _draw_optimisation(run: OptimisedRun) -> list[Figure]:
+    """Without data a figure is left out."""
+    figures = (_draw_states(run), _draw_fast_shares(run), _draw_gains(run), _draw_limits(run), _draw_within(run))
+    return [figure for figure in figures if figure.spec["data"]["values"]]
+
+
+def draw_steps(task: OptimisedTask) -> Figure | None:
+    """A task's ratios to its start program, attempt by attempt; None: none can be said."""
+    points = [
+        {"attempt": number, "ratio": step.to_start.value, "low": step.to_start.low, "high": step.to_start.high,
+         "kept": step.is_kept}
+        for number, step in enumerate(task.steps, 1)
+        if step.to_start is not None
+    ]  # fmt: skip
+    if not points:
+        return None
+    caption = (
+        f"{task.task}: each right attempt's ratio to the start program, in the order of the attempts; filled: it was"
+    )
+    caption += " kept. Above 1 it is the better one. Bands: 95 % intervals, of the measuring."
+    spec = line_chart(
+        points,
+        x="attempt",
+        y="ratio",
+        low="low",
+        high="high",
+        mark="kept",
+        title=f"Attempts at {task.task}",
+        x_title="attempt",
+        y_title="ratio to the start program",
+    )
+    return Figure("attempts", f"Attempts at {task.task}", caption, spec)
+
+
+def _draw_states(run: OptimisedRun) -> Figure:
+    lines, names = list_states(run), name_states()
+    occurring = [place for place in range(len(names)) if any(line.counts[place] for line in lines)]
+    rows = [
+        {"round": _name_round(line), "state": names[place], "samples": line.counts[place]}
+        for line in lines
+        for place in occurring
+    ]
+    caption = "Samples of each round by the state in which they ended; opt.: rounds that make right programs better."
+    spec = bar_chart(
+        rows, x="round", y="samples", series="state", title="States by round", x_title="round", y_title="samples"
+    )
+    return Figure("states", "States by round", caption, spec)
+
+
+def _name_round(line: StateLine) -> str:
+    return str(line.round) if line.phase == FUNCTIONAL else f"{line.round} opt."
+
+
+def _draw_fast_shares(run: OptimisedRun) -> Figure:
+    points = [
+        {"beside": metrics.partner, "p": row.threshold, "share": row.share.value, "low": row.share.low,
+         "high": row.share.high}
+        for metrics in run.partners
+        for row in metrics.fast_shares
+    ]  # fmt: skip
+    tasks = run.partners[0].fast_shares[0].share.tasks if points else 0
+    caption = f"fast_p: the share of the {tasks} tasks whose best program is right and at least p times as fast as the"
+    caption += " partner; a task without such a program counts as not fast. Bands: 95 % bootstrap over the tasks."
+    spec = line_chart(
+        points,
+        x="p",
+        y="share",
+        series="beside",
+        low="low",
+        high="high",
+        title="fast_p",
+        x_title="p, times as fast",
+        y_title="share of the tasks",
+        log_x=True,
+        y_domain=(0, 1),
+    )
+    return Figure("fast_p", "fast_p", caption, spec)
+
+
+def _draw_gains(run: OptimisedRun) -> Figure:
+    rows = [
+        {"task": task.task, "of": BEFORE, "ratio": task.gain.value, "low": task.gain.low, "high": task.gain.high}
+        for task in run.tasks
+        if task.gain is not None
+    ]
+    caption = "The start program's figure by the best program's, full grade, with 95 % intervals of the measuring; the"
+    caption += " scale is logarithmic. Above 1 the best program is the better one."
+    spec = interval_chart(
+        rows,
+        x="task",
+        y="ratio",
+        series="of",
+        low="low",
+        high="high",
+        title="Gain by task",
+        x_title="task",
+        y_title="times as good",
+        width=max(420, 46 * len(rows)),
+    )
+    return Figure("gains", "Gain by task", caption, spec)
+
+
+def _draw_limits(run: OptimisedRun) -> Figure:
+    """The roofline, as shares: how near the device's limit the programs come."""
+    rows = [row for task in run.tasks for row in _list_shares(task)]
+    caption = (
+        "Share of what the device allows (the roofline) at each program's shape set, start program beside best; the"
+    )
+    caption += " scale is logarithmic, and 100 is the limit."
+    spec = interval_chart(
+        rows,
+        x="task",
+        y="share",
+        series="of",
+        low="low",
+        high="high",
+        title="Share of the limit",
+        x_title="task",
+        y_title="% of the limit",
+        width=max(420, 46 * len(run.tasks)),
+    )
+    return Figure("limit", "Share of the limit", caption, spec)
+
+
+def _list_shares(task: OptimisedTask) -> Iterator[dict[str, Any]]:
+    for limit in task.shares:
+        name = f"{task.task} {limit.shape_set}" if len(task.shares) > 1 else task.task
+        for series, figure in ((BEFORE, limit.start), (AFTER, limit.best)):
+            share = figure.scale_by(100.0)
+            yield {"task": name, "of": series, "share": share.value, "low": share.low, "high": share.high}
+
+
+def _draw_within(run: OptimisedRun) -> Figure:
+    points = [
+        {"attempts": number, "share": share.value, "low": share.low, "high": share.high}
+        for number, share in enumerate(run.within, 1)
+    ]
+    caption = "Share of the tasks with a right program within so many attempts of the rounds that solve tasks, in their"
+    caption += (
+        " order; what went back with its findings is an attempt of its own. Bands: 95 % bootstrap over the tasks."
+    )
+    spec = line_chart(
+        points,
+        x="attempts",
+        y="share",
+        low="low",
+        high="high",
+        title="Correct within n attempts",
+        x_title="n, attempts of each task",
+        y_title="share of the tasks",
+        y_domain=(0, 1),
+    )
+    return Figure("within", "Correct within n attempts", caption, spec)

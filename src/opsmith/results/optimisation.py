@@ -1,0 +1,366 @@
+"""What came of a run's optimisation rounds: each step with its ratio, the best program of a task, and what it cost.
+
+A ratio is the partner's figure by the program's: above 1 the program is the better one. A step is compared with the
+program that it set out from, by a screen; along these the ratio to the start program is chained. What may be published
+is the full grade of the best program alone, against the start program.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from opsmith.measuring.claims import LEAST_GAIN, Claim
+from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
+from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedRatio, SpeedReport
+from opsmith.records import Usage
+from opsmith.results.intervals import Estimate
+from opsmith.results.lineage import Lineage, trace_lineages
+from opsmith.results.metrics import mean_of
+from opsmith.results.speedups import (
+    FastShare,
+    GainCost,
+    choose_harder_partner,
+    correct_within,
+    estimate_geometric_ratio,
+    estimate_mean_ratio,
+    list_fast_shares,
+    measure_spread,
+    price_gain,
+)
+from opsmith.results.states import AttemptState, name_state
+from opsmith.store import Store
+from opsmith.store.endings import count_endings, find_first_right
+from opsmith.store.measurements import StoredSpeed
+from opsmith.store.queries import SampleRow, StepRow
+from opsmith.store.rows import OPTIMISATION, RoundInfo, RunInfo
+from opsmith.store.spending import usage_by_round
+
+EAGER, COMPILE = "eager", "compile"  # partners
+START, HARDER = "the start program", "the faster of eager and compile"
+
+
+@dataclass(frozen=True)
+class ImprovingStep:
+    """One sample of an optimisation round, and what came of it."""
+
+    row: StepRow
+    state: AttemptState | None  # None: no verdict
+    parent: str  # Candidate.id of what it set out from
+    parent_sample: str | None  # that holds it; None: it is the start program
+    ratio: Interval | None  # to that program, as it was screened
+    to_start: Interval | None  # to the task's start program
+    reason: str  # why a right program has no ratio; "": it has one, or is not right
+    is_kept: bool  # a round set out from it, or would: it is the best at the end
+
+
+@dataclass(frozen=True)
+class LimitShare:
+    """Which part of what the device allows two programs come to, at one shape set."""
+
+    shape_set: str
+    start: Interval  # as the ratio tells it
+    best: Interval
+
+
+@dataclass(frozen=True)
+class OptimisedTask:
+    """A task whose program was to become better."""
+
+    task: str
+    start: str  # Candidate.id
+    best: str | None  # Candidate.id of a step's; None: none is better than the start program, as far as it was measured
+    steps: tuple[ImprovingStep, ...]
+    gain: Interval | None  # of the best over the start program, in the full grade; None: it cannot be said
+    claim: Claim | None  # what may be said of it; None: nothing, or the figure is counted and needs no claim
+    to_partners: Mapping[str, Interval]  # the best's ratios to others, full grade: eager, compile ...
+    shares: tuple[LimitShare, ...] = ()  # of the device's limit, where they are known
+
+    @property
+    def spread(self) -> float | None:
+        """The coefficient of variation of its right attempts' ratios to the start program."""
+        return measure_spread([step.to_start.value for step in self.steps if step.to_start is not None])
+
+    @property
+    def published(self) -> float | None:
+        """The gain that may be published: 1 where nothing became better or no difference was shown, None where nothing
+        can be said."""
+        if self.best is None:
+            return 1.0
+        if self.gain is None or self.claim is Claim.IN_PROCESS:
+            return None
+        return 1.0 if self.claim is Claim.NO_DIFFERENCE else self.gain.value
+
+    def to_partner(self, name: str) -> float | None:
+        """START and HARDER are partners too."""
+        if name == START:
+            return self.published
+        if name == HARDER:
+            return choose_harder_partner([self.to_partner(EAGER), self.to_partner(COMPILE)])
+        ratio = self.to_partners.get(name)
+        return None if ratio is None else ratio.value
+
+
+@dataclass(frozen=True)
+class PartnerMetrics:
+    """Of all tasks of a run against one partner."""
+
+    partner: str
+    fast_shares: tuple[FastShare, ...]
+    geometric: Estimate | None
+    mean: Estimate | None
+
+
+@dataclass(frozen=True)
+class OptimisedRun:
+    """A run that has optimisation rounds."""
+
+    first: int  # its first such round
+    objective: str
+    tasks: tuple[OptimisedTask, ...]
+    states: Mapping[int, Mapping[AttemptState | None, int]]  # by round, of both phases
+    partners: tuple[PartnerMetrics, ...]
+    within: tuple[Estimate, ...]  # share of tasks that are right within 1, 2 ... attempts of the functional rounds
+    spread: float | None  # mean over tasks of `OptimisedTask.spread`
+    usage: Usage  # of the optimisation rounds
+    measured_seconds: float | None  # of all measuring; None: not known
+    cost: GainCost | None  # of one per cent of the geometric mean; None: nothing was gained
+
+    @property
+    def gain(self) -> Estimate | None:
+        """The geometric mean over tasks of what may be published."""
+        return self.partners[0].geometric if self.partners else None
+
+
+def read_optimisation(store: Store, run: str) -> OptimisedRun | None:
+    """None for a run without optimisation rounds; `run` is a whole id."""
+    first, info = store.find_optimisation(run), store.read_info(run)
+    if first is None or info is None:
+        return None
+    speeds = store.read_speeds(run)
+    tasks = _read_tasks(store, info, speeds)
+    usage = Usage.total(bill for number, bill in usage_by_round(store, run).items() if number >= first)
+    seconds = [speed.seconds for speed in speeds if speed.seconds is not None]
+    measured = sum(seconds) if seconds else None
+    partners = tuple(_measure_partners(tasks, max(0, len(store.read_tasks(run)) - len(tasks))))
+    gain = partners[0].geometric
+    return OptimisedRun(
+        first=first,
+        objective=_read_objective(info),
+        tasks=tasks,
+        states=_count_states(store, run),
+        partners=partners,
+        within=_list_within(store, run),
+        spread=mean_of([task.spread for task in tasks if task.spread is not None]),
+        usage=usage,
+        measured_seconds=measured,
+        cost=price_gain(gain.value if gain else None, usage, measured),
+    )
+
+
+def _read_objective(info: RunInfo) -> str:
+    return str(info.settings.get("objective", TIME))
+
+
+def _choose_figures(objective: str, speeds: Iterable[StoredSpeed]) -> tuple[str, ...]:
+    """Those that the objective rests on; of a front, what was measured."""
+    if objective != FRONT:
+        return (objective,)
+    measured = {name_figure(speed.report.measurement) for speed in speeds}
+    return tuple(name for name in FIGURES if name in measured)
+
+
+def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> tuple[OptimisedTask, ...]:
+    """Those that any optimisation round tried, by name."""
+    rounds = [of_round for of_round, _ in store.read_rounds(info.id)]
+    ended = [of_round for of_round, solved in store.read_rounds(info.id) if solved is not None]
+    figures, beam = _choose_figures(_read_objective(info), speeds), int(info.settings.get("beam", 1))
+    tried = {task for of_round in rounds if of_round.phase == OPTIMISATION for task in of_round.attempted}
+    solutions = [solution.experience for solution in store.read_experiences(info.id)]
+    starts = {solution.task.id: solution.source for solution in solutions if solution.task.id in tried}
+    rows = store.read_steps(info.id)
+    lineages = trace_lineages(starts, ended, rows, speeds, figures, beam)
+    parents = {(of_round.number, task): _list_parents(of_round, task) for of_round in rounds for task in tried}
+    return tuple(
+        _read_task(
+            lineage,
+            [row for row in rows if row.task == task],
+            parents,
+            _Ratios(
+                speed for speed in speeds if speed.task == task and name_figure(speed.report.measurement) in figures
+            ),
+        )
+        for task, lineage in lineages.items()
+    )
+
+
+def _list_parents(of_round: RoundInfo, task: str) -> list[str]:
+    """The programs of a task that a round set out from."""
+    return [name for owner, name in of_round.demonstrations if owner == task]
+
+
+def find_parent(store: Store, run: str, row: SampleRow) -> str | None:
+    """The program (Candidate.id) that a sample set out from; None: it was to solve its task."""
+    of_round = next((info for info, _ in store.read_rounds(run) if info.number == row.round), None)
+    names = _list_parents(of_round, row.task) if of_round is not None and of_round.phase == OPTIMISATION else []
+    return names[row.number % len(names)] if names else None
+
+
+def _count_states(store: Store, run: str) -> dict[int, dict[AttemptState | None, int]]:
+    counts: dict[int, Counter[AttemptState | None]] = {}
+    for ending in count_endings(store, run):
+        counts.setdefault(ending.round, Counter())[name_state(ending.stage, ending.outcome)] += ending.samples
+    return {number: dict(counter) for number, counter in counts.items()}
+
+
+def _list_within(store: Store, run: str) -> tuple[Estimate, ...]:
+    firsts = find_first_right(store, run)
+    attempts = max((first for first, _ in firsts.values() if first is not None), default=0)
+    return correct_within({task: first for task, (first, _) in firsts.items()}, attempts)
+
+
+def _measure_partners(tasks: Sequence[OptimisedTask], lacking: int) -> Iterable[PartnerMetrics]:
+    """The start program first, then those that any task was measured beside. `lacking`: tasks without a right program,
+    which are not fast."""
+    names = {name for task in tasks for name in task.to_partners}
+    compared = [
+        name for name in (EAGER, COMPILE, HARDER) if name in names or (name == HARDER and names & {EAGER, COMPILE})
+    ]
+    for name in (START, *compared):
+        ratios = [task.to_partner(name) for task in tasks]
+        shares = list_fast_shares([*ratios, *[None] * lacking])
+        yield PartnerMetrics(name, shares, estimate_geometric_ratio(ratios), estimate_mean_ratio(ratios))
+
+
+def _read_task(
+    lineage: Lineage, rows: Sequence[StepRow], parents: Mapping[tuple[int, str], Sequence[str]], ratios: _Ratios
+) -> OptimisedTask:
+    family = _Family(lineage, ratios)
+    beams = {program.name for beam in lineage.beams for program in beam if program.sample is not None}
+    steps = []
+    for row in rows:
+        names = parents[row.round, row.task]
+        steps.append(family.read_step(row, names[row.number % len(names)], beams))
+    start, best = lineage.start.name, lineage.best
+    if best.sample is None:
+        return OptimisedTask(lineage.task, start, None, tuple(steps), None, None, {})
+    return OptimisedTask(
+        task=lineage.task,
+        start=start,
+        best=best.name,
+        steps=tuple(steps),
+        gain=ratios.find_ratio(best.name, start, MeasuringGrade.FULL, is_start=True),
+        claim=ratios.judge_gain(best.name, start),
+        to_partners=ratios.find_others(best.name, start),
+        shares=tuple(ratios.list_shares(best.name, start)),
+    )
+
+
+class _Family:
+    """The programs of a task by descent."""
+
+    def __init__(self, lineage: Lineage, ratios: _Ratios) -> None:
+        self._start = lineage.start.name
+        self._ratios = ratios
+        self._samples = {program.name: program.sample for program in lineage.list_programs()}
+        self._parents: dict[str, str] = {}  # of programs that were read
+
+    def read_step(self, row: StepRow, parent: str, beams: Set[str]) -> ImprovingStep:
+        """Steps are read in their order."""
+        state, name = name_state(row.stage, row.outcome), row.candidate
+        sample = self._samples.get(parent)
+        if state is not AttemptState.CORRECT or name is None:
+            return ImprovingStep(row, state, parent, sample, None, None, "", False)
+        self._parents.setdefault(name, parent)
+        ratio = self._ratios.find_ratio(name, parent, MeasuringGrade.SCREEN, is_start=parent == self._start)
+        reason = "" if ratio is not None else self._ratios.explain_lack(name)
+        kept = name in beams and self._samples.get(name) == row.sample
+        return ImprovingStep(row, state, parent, sample, ratio, self._chain_to_start(name), reason, kept)
+
+    def _chain_to_start(self, name: str) -> Interval | None:
+        """A program's ratio to the start program: as it was measured, else along its parents."""
+        chained: Interval | None = None
+        while name != self._start and name in self._parents:
+            parent = self._parents[name]
+            direct = self._ratios.find_ratio(name, self._start, is_start=True) if parent != self._start else None
+            ratio = direct or self._ratios.find_ratio(name, parent, is_start=parent == self._start)
+            if ratio is None:
+                return None
+            chained = ratio if chained is None else chain_ratios(chained, ratio)
+            name = self._start if direct is not None or parent == name else parent
+        return chained
+
+
+class _Ratios:
+    """The measured ratios of a task's programs by the objective's figures: geometric means over figures and shape sets,
+    of each the last measurement."""
+
+    def __init__(self, speeds: Iterable[StoredSpeed]) -> None:
+        self._by_pair: dict[tuple[str, str, MeasuringGrade], dict[tuple[str, str], SpeedReport]] = {}
+        self._reasons: dict[str, str] = {}
+        for speed in speeds:
+            measured = speed.report.measurement
+            if measured.ratio is None:
+                self._reasons[measured.program] = measured.reason
+            else:
+                pair = (measured.program, measured.ratio.partner, measured.grade)
+                place = (name_figure(measured), measured.shape_set)
+                self._by_pair.setdefault(pair, {})[place] = speed.report
+
+    def find_ratio(
+        self, program: str, partner: str, grade: MeasuringGrade | None = None, is_start: bool = False
+    ) -> Interval | None:
+        """`grade` None: the higher one that there is. A start program that is the task's own one stands under that
+        name."""
+        for wished in (MeasuringGrade.FULL, MeasuringGrade.SCREEN) if grade is None else (grade,):
+            for name in (partner, PLAIN) if is_start else (partner,):
+                ratios = [ratio.precise for ratio in self._list_ratios(program, name, wished)]
+                if ratios:
+                    return average_ratios(ratios)
+        return None
+
+    def judge_gain(self, program: str, start: str) -> Claim | None:
+        """What may be said of the mean over the shape sets; None: no claim was made at any of them."""
+        claims = {
+            report.measurement.ratio.claim for report in self._list_start(program, start) if report.measurement.ratio
+        }
+        gain = self.find_ratio(program, start, MeasuringGrade.FULL, is_start=True)
+        if not claims - {None} or gain is None:
+            return None
+        if Claim.IN_PROCESS in claims:
+            return Claim.IN_PROCESS
+        if gain.high < 1 / LEAST_GAIN:
+            return Claim.SLOWER
+        return Claim.FASTER if gain.low > LEAST_GAIN else Claim.NO_DIFFERENCE
+
+    def find_others(self, program: str, start: str) -> dict[str, Interval]:
+        """Its ratios of the full grade by partner, but for the start program."""
+        partners = [name for first, name, grade in self._by_pair if first == program and grade is MeasuringGrade.FULL]
+        ratios = {name: self.find_ratio(program, name, MeasuringGrade.FULL) for name in partners if name != start}
+        return {name: ratio for name, ratio in ratios.items() if ratio is not None}
+
+    def list_shares(self, program: str, start: str) -> Iterator[LimitShare]:
+        """By shape set, of the full grade."""
+        for report in self._list_start(program, start):
+            share, ratio = report.share, report.measurement.ratio
+            if share is not None and share.share is not None and ratio is not None:
+                yield LimitShare(
+                    report.measurement.shape_set, share.share.scale_by(1 / ratio.precise.value), share.share
+                )
+
+    def explain_lack(self, program: str) -> str:
+        """Why a program has no ratio."""
+        return (
+            self._reasons.get(program) or "not measured: it equals an earlier one but for names, or its round goes on"
+        )
+
+    def _list_start(self, program: str, start: str) -> list[SpeedReport]:
+        """The reports of the full grade beside the start program."""
+        pairs = ((program, name, MeasuringGrade.FULL) for name in (start, PLAIN))
+        return next((list(self._by_pair[pair].values()) for pair in pairs if pair in self._by_pair), [])
+
+    def _list_ratios(self, program: str, partner: str, grade: MeasuringGrade) -> list[SpeedRatio]:
+        reports = self._by_pair.get((program, partner, grade), {}).values()
+        return [report.measurement.ratio for report in reports if report.measurement.ratio is not None]

@@ -1,0 +1,53 @@
+"""How a run's samples ended by round, and after how many attempts its tasks were right. Questions of reports alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import case, func, select
+
+from opsmith.records import Outcome, Stage
+from opsmith.store.queries import Reader
+from opsmith.store.requests import is_proposed
+from opsmith.store.schema import PLACE, request, verdict
+
+
+@dataclass(frozen=True)
+class RoundEnding:
+    """How many samples of a round ended in one way; None twice: without a verdict."""
+
+    round: int
+    stage: Stage | None
+    outcome: Outcome | None
+    samples: int
+
+
+def count_endings(reader: Reader, run: str) -> list[RoundEnding]:
+    """Of all rounds, in their order."""
+    groups = (request.c.round, verdict.c.stage, verdict.c.outcome)
+    joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
+    query = select(*groups, func.count().label("samples")).select_from(joined).where(is_proposed(run))
+    return [
+        RoundEnding(
+            row.round,
+            Stage(row.stage) if row.stage else None,
+            Outcome(row.outcome) if row.outcome else None,
+            row.samples,
+        )
+        for row in reader.fetch_rows(query.group_by(*groups).order_by(*groups))
+    ]
+
+
+def find_first_right(reader: Reader, run: str) -> dict[str, tuple[int | None, int]]:
+    """By task: which of its attempts in functional rounds was the first right one, from 1 (None: none was), and how
+    many there were. An attempt is a program, those of repair turns included, or a reply without one."""
+    right = func.max(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
+    joined = request.join(verdict, verdict.c.sample == request.c.id)
+    query = select(*PLACE, right, func.count().label("attempts")).select_from(joined)
+    query = query.where(is_proposed(run), reader.is_functional(run)).group_by(*PLACE).order_by(*PLACE)
+    firsts: dict[str, tuple[int | None, int]] = {}
+    for row in reader.fetch_rows(query):
+        first, before = firsts.get(row.task, (None, 0))
+        attempts = before + row.attempts
+        firsts[row.task] = (first or (attempts if row.right else None), attempts)
+    return firsts

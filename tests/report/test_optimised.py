@@ -1,0 +1,151 @@
+"""What optimisation rounds brought stands in `show`, `runs` and the report: timelines, suggestions, profiles, changes."""
+
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from optimised_store import OPTIMISED, PIXEL, add_optimisation, write_functional
+from report.test_document import read
+from rich.console import Console
+
+from opsmith.report.attempts import sample_view, task_view
+from opsmith.report.document import write_document
+from opsmith.report.optimised import read_picture
+from opsmith.report.optimised_figures import list_figures
+from opsmith.report.optimised_tables import list_improvement, print_optimisation, summarise_gains
+from opsmith.report.tables import runs_table
+from opsmith.report.views import run_view
+from opsmith.store import Store
+
+FIGURES = ("states", "fast_p", "gains", "limit", "within")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """A run without optimisation, the same with it, and its name."""
+    folder = tmp_path_factory.mktemp("optimised")
+    run = write_functional(folder / "before.sqlite")
+    shutil.copy(folder / "before.sqlite", folder / "after.sqlite")
+    with Store.open(folder / "after.sqlite") as store:
+        add_optimisation(store, run)
+    return folder / "before.sqlite", folder / "after.sqlite", run
+
+
+@pytest.fixture
+def optimised(written) -> Iterator[tuple[Store, str]]:
+    with Store.open(written[1]) as store:
+        yield store, written[2]
+
+
+@pytest.fixture
+def functional(written) -> Iterator[tuple[Store, str]]:
+    with Store.open(written[0]) as store:
+        yield store, written[2]
+
+
+def printed(store: Store, run: str, task: str | None = None) -> str:
+    out = io.StringIO()
+    print_optimisation(Console(file=out, width=240, markup=False), store, run, task)
+    return out.getvalue()
+
+
+def fixed_sample(store: Store, run: str) -> str:
+    """The sample that a fix made right."""
+    first = store.find_optimisation(run)
+    return next(
+        row.id
+        for row in store.list_samples(run, OPTIMISED[0])
+        if row.round > first and len(store.find_sample(run, row.id).candidates) == 2
+    )
+
+
+def test_show_prints_a_timeline_with_suggestion_state_ratio_and_what_was_kept(optimised):
+    text = printed(*optimised)
+    row = next(line for line in text.splitlines() if "sum_0" in line and "1.200 [1.176, 1.224]" in line)
+    assert "correct" in row
+    assert "1.750 [1.716, 1.785]" in row
+    assert " kept " in row
+    assert "Use <b>one</b> addition less." in row
+    assert text.count("generation failure") == 1 + len(OPTIMISED)  # the column of states, and a row of each task
+    assert "for each per cent of the mean gain: 50 tokens" in text
+
+
+def test_show_of_a_task_has_its_timeline_alone(optimised):
+    text = printed(*optimised, "sum_0")
+    assert "mul_0" not in text
+    assert text.count(" sum_0 ") == 8
+
+
+def test_show_of_a_sample_has_suggestion_profiles_and_what_it_changed(optimised):
+    store, run = optimised
+    text = "\n".join(list_improvement(store, run, store.find_sample(run, fixed_sample(store, run))))
+    assert "--- suggestion ---\nUse <b>one</b> addition less.; where: the second line; why: it waits" in text
+    assert "--- profile: remarks ---\nline 2: <i>not</i> vectorised" in text
+    assert "a picture (image/png, " in text
+    assert "-  # faster\n+  # best" in text
+
+
+def test_a_run_without_optimisation_is_shown_as_ever(functional):
+    store, run = functional
+    assert printed(store, run) == ""
+    assert list(list_improvement(store, run, store.find_sample(run, next(store.list_samples(run)).id))) == []
+    assert summarise_gains(store) == {}
+    html = write_document(store, [run])
+    assert "Optimisation" not in html
+    assert "img-src" not in html
+
+
+def test_the_list_of_runs_says_what_was_gained(optimised):
+    store, run = optimised
+    assert summarise_gains(store) == {run: "1.750 of 2"}
+    assert runs_table(store.list_runs(), {}, summarise_gains(store)).columns[-1].header == "gain"
+
+
+def test_the_report_holds_timelines_gains_states_profiles_and_differences_as_text(optimised):
+    store, run = optimised
+    html = write_document(store, [run])
+    text = read(html).text
+    assert "beside the start program: geometric mean 1.750" in text
+    assert "Use <b>one</b> addition less." in text
+    assert "<b>one</b>" not in html
+    assert "<i>not</i>" not in html
+    assert f"data:image/png;base64,{PIXEL}" in html
+    assert "img-src data:" in html
+    assert "Difference from the program that it set out from" in text
+    assert "line 2: <i>not</i> vectorised" in text
+
+
+def test_the_figures_of_a_run_have_states_fast_p_gains_and_the_limit(optimised):
+    figures = {figure.name: figure for figure in list_figures([run_view(*optimised)])}
+    assert set(FIGURES) <= set(figures)
+    limits = figures["limit"].spec["data"]["values"]
+    assert {row["series"] for row in limits} == {"start program", "best program"}
+    assert {round(row["y"], 2) for row in limits} == {25.0, round(25 / 1.75, 2)}
+    assert all("not a language model" in figures[name].spec["title"]["subtitle"] for name in FIGURES)
+
+
+def test_a_task_has_a_picture_of_its_ratios_and_its_kept_samples_in_full(optimised):
+    store, run = optimised
+    view = run_view(store, run)
+    row = next(row for row in view.tasks if row.id == OPTIMISED[0])
+    task = task_view(store, run, row, optimised=view.optimised.result)
+    assert [step.is_kept for step in task.steps] == [True, False, False, False, True, False, False, False]
+    assert task.steps_picture is not None
+    assert len(task.shown_steps) == 2
+    improvement = task.shown_steps[1].improvement
+    assert improvement.origin == task.shown_steps[0].id
+    assert improvement.suggestion.effect == "1.5 times as fast"
+    assert [profile.kind for profile in improvement.profiles] == ["remarks", "roofline"]
+
+
+def test_a_sample_of_solving_was_given_nothing(optimised):
+    store, run = optimised
+    assert sample_view(store, run, next(store.list_samples(run)).id).improvement is None
+
+
+@pytest.mark.parametrize("body", ["no base64 <at all>", "R0lGODlhAQABAAAAACw=", "data:text/html,<script>"])
+def test_what_is_no_png_is_not_shown_as_one(body):
+    assert read_picture("image/png", body) is None
+    assert read_picture("text/html", PIXEL) is None
