@@ -78,4 +78,5 @@ def test_a_run_killed_at_each_step_ends_with_the_store_of_one_that_was_not(tmp_p
     measured = Counter(Path(f"{path}.measured").read_text().splitlines())
     asked = Counter(Path(f"{path}.asked").read_text().splitlines())
     assert (len(measured), set(measured.values())) == (len(speeds), {1})
-    assert (len(asked), set(asked.values())) == (len(model.asked), {1})
+    assert len(asked) == len(model.asked)
+    assert asked.total() - len(asked) <= killed, "what was in flight at a kill, and one is in flight at a time"
