@@ -134,7 +134,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     settings = resolve_settings(settings_file, options | begin)
     tasks, solutions = _list_work(settings, program, (out, url))
     if dry_run:
-        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json))
+        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
     output = RunOutput(as_json=as_json, with_report=not no_report)
     raise typer.Exit(run_and_report(settings, tasks, partial(make_store, out, url), output, solutions))
 
