@@ -49,7 +49,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     agents: Annotated[str | None, typer.Option(metavar="single|agent", help="With the guardian or without.")] = None,
     guardian: Annotated[str | None, typer.Option(metavar="static|llm", help="A rewrite, or a second call.")] = None,
     selection: Annotated[
-        str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")
+        str | None, typer.Option(metavar="S", help="adaptive|gain|all|random|similar|none (the control).")
     ] = None,
     prompt: Annotated[str | None, typer.Option(metavar="structural|bare", help="bare: in plain Python.")] = None,
     repair: Annotated[int | None, typer.Option(metavar="K", help="Turns to mend a refused answer.")] = None,

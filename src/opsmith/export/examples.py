@@ -12,6 +12,9 @@ from functools import cache
 
 from opsmith.judging.verifier import canonical_source
 from opsmith.records import Candidate, Outcome, Task, content_hash
+from opsmith.results.bests import read_objective, trace_run
+from opsmith.results.lineage import OptimisationStep
+from opsmith.results.memory import remember_step
 from opsmith.store import Store
 from opsmith.store.rows import RoundInfo
 from opsmith.store.verdicts import Answered, list_answered
@@ -44,9 +47,21 @@ class Preference:
 
 
 @dataclass(frozen=True)
+class Improvement:
+    """A right program of an optimisation round with the one that it set out from: better or worse."""
+
+    task: Task
+    step: OptimisationStep
+    objective: str
+    split: str
+    remembered: str  # gain, or loss: prompts may show it, a loss turned around; "": it changed too little
+
+
+@dataclass(frozen=True)
 class Examples:
     right: tuple[Example, ...]
     pairs: tuple[Preference, ...]
+    improvements: tuple[Improvement, ...] = ()
 
 
 def examples_of(store: Store, run: str, every: bool) -> Examples:
@@ -69,7 +84,21 @@ def examples_of(store: Store, run: str, every: bool) -> Examples:
         right = _first_of_each(round_)
         chosen += round_ if every else right
         pairs += _pair_answers(right, [answer for answer in answers if answer.outcome is Outcome.REFUSED], task)
-    return Examples(tuple(chosen), tuple(pairs))
+    return Examples(tuple(chosen), tuple(pairs), tuple(_list_improvements(store, run, tasks)))
+
+
+def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[Improvement]:
+    """All steps whose ratio is known, task by task in the order of the samples' keys."""
+    if store.find_optimisation(run) is None:
+        return
+    objective = read_objective(store, run)
+    lineages = trace_run(store, run, objective)
+    for task in (task for task in tasks if task.id in lineages):
+        for step in lineages[task.id].steps:
+            if step.ratio is not None and step.row.source is not None:
+                change = remember_step(task, step)
+                remembered = "" if change is None else "loss" if change.is_reversed else "gain"
+                yield Improvement(task, step, objective, split_of(task.digest), remembered)
 
 
 def split_of(digest: str) -> str:

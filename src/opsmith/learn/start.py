@@ -11,6 +11,7 @@ from opsmith.errors import OpsmithError, StoreError, UsageError
 from opsmith.learn.identity import describe_surroundings, plain_settings, read_commit
 from opsmith.learn.session import RunSession
 from opsmith.records import Experience, Task
+from opsmith.results.bests import list_best
 from opsmith.results.problems import digest_problems
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -22,8 +23,8 @@ from opsmith.targets.protocols import GUARDIAN
 
 def given_experiences(settings: Settings, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
     """Where D starts; of several solutions of a task, the first."""
-    earlier = store.read_experiences(store.find_run(settings.method.from_run)) if settings.method.from_run else []
-    every = [*(solution.experience for solution in earlier), *experiences]
+    earlier = list_best(store, store.find_run(settings.method.from_run)) if settings.method.from_run else []
+    every = [*earlier, *experiences]
     return list({experience.task.digest: experience for experience in reversed(every)}.values())[::-1]
 
 
