@@ -127,7 +127,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
         settings = resolve_settings(settings_file, {**options, "from_run": run})
         tasks, solutions = _read_solved(run, partial(open_store, out, url)), []
     if dry_run:
-        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json))
+        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
     output = RunOutput(as_json=as_json, with_report=not no_report)
     raise typer.Exit(run_and_report(settings, tasks, partial(make_store, out, url), output, solutions))
 

@@ -60,7 +60,9 @@ def run_and_report(
     return 130 if result.end == "interrupted" else 0
 
 
-def print_forecast(settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool) -> int:
+def print_forecast(
+    settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
+) -> int:
     """The exit code."""
     from opsmith.evaluation.forecast import ASSUMED, forecast_run
     from opsmith.evaluation.forecast_table import tabulate_forecasts
@@ -72,7 +74,7 @@ def print_forecast(settings: Settings, tasks: Sequence[Task], place: Place, as_j
     if budget_run is not None:
         with place() as store:
             measure = store.sum_usage(store.find_run(budget_run))
-    forecast = forecast_run("run", settings, tasks, measure)
+    forecast = forecast_run("run", settings, tasks, measure, begins_right)
     if as_json:
         print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
     else:
