@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.export.examples import Example, Examples, Improvement, Preference
 from opsmith.measuring.intervals import average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedReport, write_report
-from opsmith.records import Candidate, dumps, Suggestion
+from opsmith.records import Candidate, Suggestion, dumps
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
 from opsmith.store.rows import FUNCTIONAL, OPTIMISATION, RunInfo
