@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from opsmith.judging.verifier import canonical_source
+from opsmith.measuring.objectives import TIME
 from opsmith.records import Candidate, Outcome, Task, content_hash
-from opsmith.results.bests import read_objective, trace_run
-from opsmith.results.lineage import OptimisationStep
+from opsmith.results.lineage import OptimisationStep, read_optimised
 from opsmith.results.memory import remember_step
 from opsmith.store import Store
 from opsmith.store.rows import RoundInfo
@@ -89,10 +89,8 @@ def examples_of(store: Store, run: str, every: bool) -> Examples:
 
 def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[Improvement]:
     """All steps whose ratio is known, task by task in the order of the samples' keys."""
-    if store.find_optimisation(run) is None:
-        return
-    objective = read_objective(store, run)
-    lineages = trace_run(store, run, objective)
+    objective = str(store.summarise_run(run).info.settings.get("objective", TIME))
+    lineages = read_optimised(store, run)
     for task in (task for task in tasks if task.id in lineages):
         for step in lineages[task.id].steps:
             if step.ratio is not None and step.row.source is not None:

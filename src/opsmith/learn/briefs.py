@@ -12,9 +12,9 @@ from opsmith.errors import UsageError
 from opsmith.learn.material import read_material
 from opsmith.learn.references import find_reference
 from opsmith.learn.text_rules import refuse_text
+from opsmith.measuring.objectives import TIME
 from opsmith.records import Suggestion, Task, Verdict
-from opsmith.results.bests import trace_run
-from opsmith.results.lineage import Lineage
+from opsmith.results.lineage import Lineage, read_optimised
 from opsmith.results.memory import RememberedChange, choose_pairs, list_changes
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -69,9 +69,10 @@ class BriefSource:
 
 
 def read_changes(store: Store, run: str, objective: str) -> list[RememberedChange]:
-    """What the optimisation rounds of a run teach by the figures of an objective; nothing where it has other ones."""
-    tasks = {task.id: task for task in store.read_tasks(run)}
-    return list_changes(tasks, trace_run(store, run, objective))
+    """What the optimisation rounds of a run teach; nothing where it had another objective."""
+    if store.summarise_run(run).info.settings.get("objective", TIME) != objective:
+        return []
+    return list_changes({task.id: task for task in store.read_tasks(run)}, read_optimised(store, run))
 
 
 def _look_up_reference(settings: Settings, task: Task, store: Store) -> ReferenceProgram | None:
