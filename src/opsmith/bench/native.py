@@ -60,8 +60,10 @@ def refuse_unmeasurable(task: Task) -> None:
     """Raises UsageError."""
     target = get_target(task.target)
     if not isinstance(target, Built) or not isinstance(target, Loaded) or task.target not in CONSTANTS:
-        known = ", ".join(sorted(CONSTANTS))
-        raise UsageError(f"bench native: {task.id} is a task of {task.target}; expected one of {known}; try --target c")
+        expected = ", ".join(sorted(CONSTANTS))
+        raise UsageError(
+            f"bench native: {task.id} is a task of {task.target}; expected one of {expected}; try --target c"
+        )
     if not task.impl:
         raise UsageError(f"bench native: {task.id} has no program of its own; expected one to be timed")
 
@@ -92,8 +94,8 @@ def _time_task(task: Task, make_pool: Callable[[int], Pool], times: int, batch: 
         pool.verify(task, vary_program(task, times))  # data and expected values are prepared once per task
         first, verdicts = _time_verdicts(pool, task, sources)
         cached, again = _time_verdicts(pool, task, sources)
-    seconds, more = _time_batch(task, make_pool, times + 1, batch, workers) if batch else (None, [])
-    refused = sum(not verdict.passed for verdict in (*verdicts, *again, *more))
+    seconds, batched = _time_batch(task, make_pool, times + 1, batch, workers) if batch else (None, [])
+    refused = sum(not verdict.passed for verdict in (*verdicts, *again, *batched))
     return NativeTiming(task.id, *_describe_ms(first), *_describe_ms(cached), times, seconds, refused)
 
 

@@ -13,6 +13,7 @@ COMMANDS = {  # module of this package -> its commands
     "judging": {"verify": "Judge programs or replies."},
     "checking": {"check": "Judge task files themselves."},
     "running": {"run": "Improve on tasks, round by round."},
+    "optimising": {"optimise": "Make right programs better, round by round."},
     "experimenting": {"experiment": "Run an experiment of the paper."},
     "reporting": {
         "report": "Write what came of runs.",
@@ -38,6 +39,7 @@ COMMANDS = {  # module of this package -> its commands
     },
     "describing": {"devices": "Describe this machine; measure what it can do at most."},
     "timing": {"measure": "Time a right program, or what a run solved, beside a partner."},
+    "profiling": {"profile": "Say why a right program is as fast as it is."},
     "fronts": {"pareto": "Show which right programs of runs no other one beats."},
     "importing": {"import": "Turn problems of others into problem files."},
     "measuring": {"bench": "Measure verdicts, runs, pages and stores."},

@@ -12,7 +12,9 @@ from opsmith.agents.analysis import AnalystBrief, EarlierAttempt, read_suggestio
 from opsmith.agents.generation import GeneratorBrief, request_program
 from opsmith.learn.ask import Asking
 from opsmith.learn.compose import Parent
+from opsmith.learn.profiles import fetch_profiles
 from opsmith.learn.session import RunSession
+from opsmith.learn.speeds import RightProgram
 from opsmith.models import Message
 from opsmith.records import ProfileReport, Suggestion, Task, Verdict
 from opsmith.results.lineage import Lineage, OptimisationStep, OptimisedProgram
@@ -88,8 +90,10 @@ class ImprovingPrompts:
 
 
 async def profile_program(session: RunSession, task: Task, program: OptimisedProgram) -> tuple[ProfileReport, ...]:
-    """What its profiles say."""
-    return ()
+    """What profilers say of a program; nothing where there are none."""
+    if session.profiler is None:
+        return ()
+    return await fetch_profiles(session, session.profiler, RightProgram(task, program.source, program.sample or ""))
 
 
 def describe_step(step: OptimisationStep) -> EarlierAttempt:

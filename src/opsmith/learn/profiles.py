@@ -30,9 +30,9 @@ async def fetch_profiles(
     for lack in source.explain_lacks(program.task):
         session.warn_once(lack)
     subject = _make_subject(session, program, name)
-    made = await source.make_profiles(subject, session.warn_once)
-    _store_reports(session, program, subject, made)
-    return tuple(made)
+    fresh = await source.make_profiles(subject, session.warn_once)
+    _store_reports(session, program, subject, fresh)
+    return tuple(fresh)
 
 
 def _make_subject(session: RunSession, program: RightProgram, name: str) -> ProfileSubject:

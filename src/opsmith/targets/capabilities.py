@@ -12,6 +12,7 @@ from opsmith.targets.lookup import get_target
 from opsmith.targets.protocols import (
     PROPOSER,
     Canonical,
+    Commented,
     Costed,
     Explained,
     Referenced,
@@ -42,8 +43,14 @@ def canonical_form(target: Target, source: str) -> str:
     """
     if isinstance(target, Canonical):
         return target.canonical_form(source)
-    lines = (line.partition(target.comment)[0].rstrip() for line in source.splitlines())
-    return "\n".join(line for line in lines if line)
+    return "\n".join(line for line in blank_comments(target, source).split("\n") if line)
+
+
+def blank_comments(target: Target, source: str) -> str:
+    """A program's text without comments, line by line: by what the target calls one, or else what begins one."""
+    if isinstance(target, Commented):
+        return target.blank_comments(source)
+    return "\n".join(line.partition(target.comment)[0].rstrip() for line in source.splitlines())
 
 
 def repair_program(target: Target, task: Task, source: str) -> str | None:

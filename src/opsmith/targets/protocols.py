@@ -243,6 +243,15 @@ class Canonical(Protocol):
 
 
 @runtime_checkable
+class Commented(Protocol):
+    """Its comments are more than those that end with their line."""
+
+    def blank_comments(self, source: str) -> str:
+        """The text with blanks for comments; what is left stands on the line on which it began."""
+        ...
+
+
+@runtime_checkable
 class Repaired(Protocol):
     """Errors of one stage can be mended by rule. (STeP: a stream that is consumed twice, by Copy.)"""
 

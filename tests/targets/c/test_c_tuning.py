@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from opsmith import suites
+from opsmith.suites import load_tasks
+from opsmith.suites.drawn import draw_problems, write_problems
 from opsmith.targets.c.canonical import write_canonical
 from opsmith.targets.c.source import check_source
 from opsmith.targets.c.tuning.digest import tuner_digest
@@ -93,3 +95,45 @@ def test_a_text_that_is_no_program_has_no_moves() -> None:
 
 def test_the_tuner_has_a_digest() -> None:
     assert re.fullmatch(r"[0-9a-f]{16,}", tuner_digest())
+
+
+def test_a_tile_that_calls_functions_gets_their_vector_forms() -> None:
+    rooted = SUMS.replace("x[m * N + n]", "x[n * M + m]").replace("y[m] = sum;", "y[m] = expf(sum);")
+    tiled = apply_named(rooted, "tile", rows=1, columns=64)
+    assert "float expf(float);" in apply_named(tiled, "vector-math")
+    assert "vector-math" not in list_names(apply_named(tiled, "vector-math"))
+
+
+def test_borders_of_a_stencil_are_asked_for_once_for_a_tile() -> None:
+    tiled = apply_named((PLAIN / "conv1d.c").read_text(), "tile", rows=1, columns=64)
+    assert "l_first < l_last" in tiled
+
+
+def test_halves_are_read_and_written_as_whole_numbers() -> None:
+    rewritten = apply_named((PLAIN / "rope.c").read_text(), "widen-halves")
+    assert "widen_half(((const half_bits *)x)[(t * H + h) * 2 * D + d])" in rewritten
+    assert "= narrow_half(first * c - second * s);" in rewritten
+
+
+def test_a_division_by_what_stays_the_same_becomes_a_product() -> None:
+    rewritten = apply_named((PLAIN / "softmax.c").read_text(), "hoist-division")
+    assert "float sum_inverse = 1.0f / sum;" in rewritten
+    assert "y[m * N + n] *= sum_inverse;" in rewritten
+
+
+def test_the_largest_number_keeps_what_it_was_where_a_number_is_none() -> None:
+    rewritten = apply_named((PLAIN / "softmax.c").read_text(), "select-extreme")
+    assert "largest = larger_of(x[m * N + n], largest);" in rewritten
+
+
+def test_problems_of_a_seed_are_the_same_each_time_and_others_differ() -> None:
+    assert draw_problems(3) == draw_problems(3)
+    assert [problem.program for problem in draw_problems(3)] != [problem.program for problem in draw_problems(4)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_problems_are_read_as_tasks_and_have_moves(seed: int, tmp_path: Path) -> None:
+    for task in load_tasks([str(path) for path in write_problems(tmp_path, seed)], "c"):
+        assert task.impl is not None
+        assert check_source(task.impl) == ()
+        assert list_moves(task.impl), task.impl

@@ -14,6 +14,7 @@ from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.prompt import write_prompt
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
+from opsmith.targets.c.tokens import blank_comments
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
@@ -47,6 +48,9 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
 
     def check_source(self, source: str) -> tuple[Diagnostic, ...]:
         return check_source(source)
+
+    def blank_comments(self, source: str) -> str:
+        return blank_comments(source)
 
     def canonical_form(self, source: str) -> str:
         return write_canonical(source)

@@ -69,6 +69,21 @@ def split_lines(source: str) -> list[LogicalLine]:
     return [*lines, LogicalLine(tuple(current))] if current else lines
 
 
+def blank_comments(source: str) -> str:
+    """The text as its compiler sees it, with blanks for comments; what is left stands on the line on which it began.
+
+    >>> blank_comments("a; // b\\nc /* d */ e\\n")
+    'a;\\nc   e\\n'
+    """
+    text, table = _splice_lines(source)
+    rows = [""] * (source.count("\n") + 1)
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup != "newline":
+            is_comment = match.lastgroup == "blank" and match[0].startswith("/")
+            rows[table.find_line(match.start()) - 1] += " " if is_comment else match[0]
+    return "\n".join(row.rstrip() for row in rows)
+
+
 def join_splices(source: str) -> str:
     """The text with every line end that a backslash precedes taken out."""
     return _SPLICE.sub("", source)

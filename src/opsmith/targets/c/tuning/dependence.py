@@ -6,7 +6,7 @@ into an array is that array. Where that is not enough, a loop counts as one whos
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -67,7 +67,7 @@ class LoopFacts:
         self.uses = list_array_uses(tree, loop.body)
 
     @property
-    def outer_scalars(self) -> set[str]:
+    def outer_scalars(self) -> frozenset[str]:
         """Variables of outside that a turn gives another value."""
         return self.assigned - self.local
 
@@ -147,7 +147,7 @@ def find_function_assigned(node: Node) -> frozenset[str]:
     function = node
     while function.parent is not None and function.type != "function_definition":
         function = function.parent
-    return frozenset(find_assigned(function))
+    return find_assigned(function)
 
 
 # -- arrays
@@ -233,7 +233,7 @@ def _find_direction(node: Node) -> tuple[bool, bool]:
 # -- reductions
 
 
-def find_reductions(tree: SyntaxTree, loop: CountedLoop, names: set[str]) -> list[ScalarReduction] | None:
+def find_reductions(tree: SyntaxTree, loop: CountedLoop, names: Collection[str]) -> list[ScalarReduction] | None:
     """How each of these scalars is gathered over a loop; None where one is used in another way."""
     reductions = []
     for name in sorted(names):

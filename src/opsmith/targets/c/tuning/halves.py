@@ -20,40 +20,48 @@ if TYPE_CHECKING:
 
 HALF = "_Float16"
 _BITS = "typedef uint16_t {bits} __attribute__((may_alias));"
-_WIDEN = """
-static inline float {widen}(uint16_t bits)
+_CASTS = """
+static inline float {make}(uint32_t bits)
 {{
-uint32_t shifted = (uint32_t)(bits & 0x7fffu) << 13;
 float number;
-memcpy(&number, &shifted, sizeof number);
-number *= 0x1p112f;
-uint32_t result;
-memcpy(&result, &number, sizeof result);
-result = shifted >= 0x0f800000u ? shifted | 0x7f800000u : result;
-result |= (uint32_t)(bits & 0x8000u) << 16;
-memcpy(&number, &result, sizeof number);
+memcpy(&number, &bits, sizeof number);
 return number;
+}}
+
+static inline uint32_t {read}(float number)
+{{
+uint32_t bits;
+memcpy(&bits, &number, sizeof bits);
+return bits;
+}}
+"""
+_WIDEN = """
+static inline float {widen}(uint16_t half)
+{{
+uint32_t shifted = (uint32_t)(half & 0x7fffu) << 13;
+uint32_t scaled = {read}({make}(shifted) * 0x1p112f);
+uint32_t bits = shifted >= 0x0f800000u ? shifted | 0x7f800000u : scaled;
+return {make}(bits | (uint32_t)(half & 0x8000u) << 16);
 }}
 """
 _NARROW = """
 static inline uint16_t {narrow}(float number)
 {{
-uint32_t bits;
-memcpy(&bits, &number, sizeof bits);
-uint32_t sign = bits >> 16 & 0x8000u;
-bits &= 0x7fffffffu;
-float small;
-memcpy(&small, &bits, sizeof small);
-small += 0.5f;
-uint32_t tiny;
-memcpy(&tiny, &small, sizeof tiny);
-tiny -= 0x3f000000u;
+uint32_t bits = {read}(number) & 0x7fffffffu, sign = {read}(number) >> 16 & 0x8000u;
+uint32_t tiny = {read}({make}(bits) + 0.5f) - 0x3f000000u;
 uint32_t normal = (bits + 0xfffu + (bits >> 13 & 1u) - 0x38000000u) >> 13;
+uint32_t large = bits > 0x7f800000u ? 0x7e00u : 0x7c00u;
 uint32_t result = bits < 0x38800000u ? tiny : normal;
-result = bits >= 0x47800000u ? (bits > 0x7f800000u ? 0x7e00u : 0x7c00u) : result;
-return (uint16_t)(sign | result);
+return (uint16_t)(sign | (bits >= 0x47800000u ? large : result));
 }}
 """
+_STEMS = {
+    "widen": "widen_half",
+    "narrow": "narrow_half",
+    "bits": "half_bits",
+    "make": "make_number",
+    "read": "read_bits",
+}
 
 
 def list_half_uses(tree: SyntaxTree) -> list[Node]:
@@ -63,11 +71,11 @@ def list_half_uses(tree: SyntaxTree) -> list[Node]:
 
 def replace_halves(tree: SyntaxTree) -> str:
     uses = list_half_uses(tree)
-    names = {stem: tree.make_name(stem) for stem in ("widen_half", "narrow_half", "half_bits")}
+    names = {role: tree.make_name(stem) for role, stem in _STEMS.items()}
     texts: dict[int, str] = {}
     for node in uses:
         if _is_widening(node):
-            texts[node.id] = f"{names['widen_half']}({_write_bits(node.named_children[-1], names['half_bits'], {})})"
+            texts[node.id] = f"{names['widen']}({_write_bits(node.named_children[-1], names['bits'], {})})"
     edits: Edits = {}
     for node in uses:
         if _is_narrowing(node):
@@ -81,9 +89,9 @@ def replace_halves(tree: SyntaxTree) -> str:
 
 def _write_functions(tree: SyntaxTree, uses: list[Node], names: dict[str, str]) -> str:
     include = "" if "<string.h>" in tree.source.decode() else "\n#include <string.h>"
-    widen = _WIDEN.format(widen=names["widen_half"]) if any(map(_is_widening, uses)) else ""
-    narrow = _NARROW.format(narrow=names["narrow_half"]) if any(map(_is_narrowing, uses)) else ""
-    return f"{include}\n\n{_BITS.format(bits=names['half_bits'])}\n{widen}{narrow}"
+    texts = [_CASTS, *[_WIDEN] * any(map(_is_widening, uses)), *[_NARROW] * any(map(_is_narrowing, uses))]
+    functions = "".join(text.format(**names) for text in texts)
+    return f"{include}\n\n{_BITS.format(**names)}\n{functions}"
 
 
 def _write_narrowing(node: Node, names: dict[str, str], texts: dict[int, str]) -> str:
@@ -91,7 +99,7 @@ def _write_narrowing(node: Node, names: dict[str, str], texts: dict[int, str]) -
     assert place is not None
     assert value is not None
     number = exchange_nodes(value.named_children[-1], texts)
-    return f"{_write_bits(place, names['half_bits'], texts)} = {names['narrow_half']}({_strip_bracket(number)})"
+    return f"{_write_bits(place, names['bits'], texts)} = {names['narrow']}({_strip_bracket(number)})"
 
 
 def _strip_bracket(text: str) -> str:

@@ -19,6 +19,8 @@ from opsmith.targets.c.tuning.vectorising import (
     VectorLoop,
     declare_vector_functions,
     edit_vector_loop,
+    has_pragma,
+    list_undeclared,
     list_vector_loops,
 )
 from opsmith.targets.programs import TuningMove
@@ -94,9 +96,9 @@ def _list_accumulators(tree: SyntaxTree) -> Iterator[_Rewriting]:
 
 def _list_vectorisings(tree: SyntaxTree) -> Iterator[_Rewriting]:
     vector_loops = list(list_vector_loops(tree))
-    calling = [each for each in vector_loops if each.calls]
+    calling = [each for each in list_vector_loops(tree, True) if list_undeclared(tree, each.calls)]
     if calling:
-        names = sorted({name for each in calling for name in each.calls})
+        names = sorted({name for each in calling for name in list_undeclared(tree, each.calls)})
         text = f"vector forms of {', '.join(names)}, with the loops that call them side by side in vectors"
         yield _Rewriting(TuningMove("vector-math", 0, text), partial(_vectorise, tree, calling))
     if len(vector_loops) > 1:
@@ -114,7 +116,8 @@ def _list_vectorisings(tree: SyntaxTree) -> Iterator[_Rewriting]:
 def _vectorise(tree: SyntaxTree, vector_loops: list[VectorLoop]) -> str:
     edits: Edits = {}
     for each in vector_loops:
-        edit_vector_loop(tree, each, edits)
+        if not has_pragma(each.loop.node):
+            edit_vector_loop(tree, each, edits)
     declare_vector_functions(tree, sorted({name for each in vector_loops for name in each.calls}), edits)
     return tree.replace_ranges(edits)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from opsmith.targets.c.canonical import load_parser
@@ -81,8 +81,11 @@ class SyntaxTree:
     @cached_property
     def pure_functions(self) -> frozenset[str]:
         """Those that give a number for numbers and do nothing else."""
-        own = {name for name, node in self.functions.items() if _is_scalar_function(node)}
-        return PURE_FUNCTIONS | own
+        pure = set(PURE_FUNCTIONS)
+        for name, node in self.functions.items():  # each before those that call it
+            if _is_scalar_function(node, pure):
+                pure.add(name)
+        return frozenset(pure)
 
     def replace_ranges(self, edits: Mapping[tuple[int, int], str]) -> str:
         """The text with ranges of bytes replaced; none lies in another."""
@@ -152,9 +155,10 @@ def list_called(node: Node) -> set[str]:
     return {read_text(name) for name in calls if name.type != "parenthesized_expression"}
 
 
-def list_names(node: Node) -> set[str]:
+@lru_cache(maxsize=1024)
+def list_names(node: Node) -> frozenset[str]:
     """The variables and functions that a node mentions."""
-    return {read_text(child) for child in walk_nodes(node) if child.type == "identifier"}
+    return frozenset(read_text(child) for child in walk_nodes(node) if child.type == "identifier")
 
 
 # -- loops
@@ -211,8 +215,13 @@ def has_jump(node: Node) -> bool:
 # -- names
 
 
-def find_assigned(node: Node) -> set[str]:
+def find_assigned(node: Node) -> frozenset[str]:
     """Variables that statements in a node give another value, without the counting of loops that count up."""
+    return _find_assigned_in(node)
+
+
+@lru_cache(maxsize=256)
+def _find_assigned_in(node: Node) -> frozenset[str]:
     names = set()
     for child in walk_nodes(node):
         place = None
@@ -222,7 +231,7 @@ def find_assigned(node: Node) -> set[str]:
             place = child.child_by_field_name("argument")
         if place is not None and place.type == "identifier" and not _is_step(child):
             names.add(read_text(place))
-    return names
+    return frozenset(names)
 
 
 def _takes_address(node: Node) -> bool:
@@ -286,7 +295,12 @@ def list_declared(node: Node) -> list[DeclaredVariable]:
 
 def list_all_declared(node: Node) -> list[DeclaredVariable]:
     """What is declared anywhere in a node, heads of loops included."""
-    return [variable for child in walk_nodes(node) for variable in list_declared(child)]
+    return list(_list_declared_in(node))
+
+
+@lru_cache(maxsize=256)
+def _list_declared_in(node: Node) -> tuple[DeclaredVariable, ...]:
+    return tuple(variable for child in walk_nodes(node) for variable in list_declared(child))
 
 
 def find_declaration(use: Node, name: str) -> DeclaredVariable | None:
@@ -300,13 +314,21 @@ def find_declaration(use: Node, name: str) -> DeclaredVariable | None:
                     if variable.name == name:
                         return variable
         if parent.type == "function_definition":
-            return next((each for each in list_all_declared(parent) if each.name == name), None)
+            head = parent.child_by_field_name("declarator")
+            parameters = _list_declared_in(head) if head is not None else ()
+            return next((each for each in parameters if each.name == name), None)
         node = parent
     return None
 
 
-def _is_scalar_function(node: Node) -> bool:
-    """Whether no pointer goes in, nothing outside is changed, and it calls pure functions of the library only."""
+def find_element_type(array: Node) -> str | None:
+    """Of the elements of a variable that is an array or a pointer; None for another expression."""
+    variable = find_declaration(array, read_text(array)) if array.type == "identifier" else None
+    return variable.type_text.removeprefix("const ") if variable is not None else None
+
+
+def _is_scalar_function(node: Node, pure: Set[str]) -> bool:
+    """Whether no pointer goes in, nothing outside is changed, and it calls pure functions only."""
     declarator, body = node.child_by_field_name("declarator"), node.child_by_field_name("body")
     if (
         declarator is None
@@ -316,4 +338,4 @@ def _is_scalar_function(node: Node) -> bool:
     ):
         return False
     local = {variable.name for variable in list_all_declared(node)}
-    return find_assigned(body) <= local and list_called(body) <= PURE_FUNCTIONS | {"__builtin_memcpy", "memcpy"}
+    return find_assigned(body) <= local and list_called(body) <= pure | {"__builtin_memcpy", "memcpy"}

@@ -7,12 +7,13 @@ back so that it is whole; the loops as they were stay for sizes below one tile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opsmith.targets.c.tuning.dependence import LoopFacts, find_function_assigned
-from opsmith.targets.c.tuning.polynomials import Polynomial, make_constant, read_polynomial, write_polynomial
+from opsmith.targets.c.tuning.polynomials import ONE, Polynomial, make_constant, read_polynomial, write_polynomial
 from opsmith.targets.c.tuning.syntax import (
     DECLARATION,
     FOR,
@@ -21,7 +22,9 @@ from opsmith.targets.c.tuning.syntax import (
     DeclaredVariable,
     SyntaxTree,
     exchange_names,
+    exchange_nodes,
     find_assigned,
+    find_element_type,
     list_all_declared,
     list_declared,
     list_inner_loops,
@@ -113,11 +116,22 @@ class _CannotSpreadError(Exception):
     pass
 
 
+@dataclass(frozen=True)
+class _TileGuard:
+    """A condition of a tile's places that is a range along each axis."""
+
+    everywhere: str  # it holds at the corners of the tile
+    uniform: str  # what of it is equal for all places
+    bounded: Sequence[tuple[Node, Polynomial]]  # comparisons that are not, with the difference of their sides
+    body: Node
+
+
 @dataclass
 class _TileWriter:
     tree: SyntaxTree
     plan: TilePlan
     spread: dict[str, str] = field(default_factory=dict)  # name -> its element in the tile
+    types: dict[str, str] = field(default_factory=dict)  # of elements that are laid side by side, by their text
 
     def write_loops(self) -> str:
         chain, axes = self.plan.chain, {axis.loop.node.id: axis for axis in self.plan.axes}
@@ -242,11 +256,86 @@ class _TileWriter:
         guard = self._find_guard(statements)
         if guard is None:
             return self._wrap_places(lines)
-        everywhere, uniform, body = guard
+        body = guard.body
         free = [text for node in statements[:-1] for text in self._write_plain(node)]
         free += [text for node in list_statements(body) for text in self._write_plain(node)]
-        fallback = f"}} else if ({uniform}) {{" if uniform else "} else {"
-        return [f"if ({everywhere}) {{", *self._wrap_places(free), fallback, *self._wrap_places(lines), "}"]
+        fallback = f"}} else if ({guard.uniform}) {{" if guard.uniform else "} else {"
+        bounded = self._write_bounded(statements, guard) or self._wrap_places(lines)
+        return [f"if ({guard.everywhere}) {{", *self._wrap_places(free), fallback, *bounded, "}"]
+
+    def _write_bounded(self, statements: Sequence[Node], guard: _TileGuard) -> list[str] | None:
+        """A guard on places along the last axis: what lies within bounds is laid side by side once for all rows, and
+        sums take it at those places. None where the body is more than sums."""
+        axis, bounds = self.plan.axes[-1], self._write_bounds(guard, self.plan.axes[-1])
+        elements = self._list_shared_elements(guard.body)
+        if bounds is None or elements is None:
+            return None
+        first, last = self._name_bounds(axis)
+        copies = {text: self.tree.make_name(f"{axis.loop.variable}_near_{number}") for text, number in elements.items()}
+        within = f"{axis.place} >= {first} && {axis.place} < {last}"
+        choices = [self._write_choice(node, within, axis, copies) for node in list_statements(guard.body)]
+        if any(choice is None for choice in choices):
+            return None
+        names = [text for node in statements[:-1] for text in self._write_plain(node)]
+        counter = f"{axis.loop.type_text} {axis.loop.variable} = {axis.start} + {axis.place};"
+        lines = [f"int64_t {first} = 0, {last} = {axis.count};", *bounds, f"if ({first} < {last}) {{"]
+        lines += [f"{self.types[text]} {copy}[{axis.count}] = {{0}};" for text, copy in copies.items()]
+        lines += [f"for (int64_t {axis.place} = {first}; {axis.place} < {last}; {axis.place}++) {{", counter, *names]
+        lines += [*(f"{copy}[{axis.place}] = {text};" for text, copy in copies.items()), "}"]
+        return [*lines, *self._wrap_places([*names, *(choice or "" for choice in choices)]), "}"]
+
+    def _list_shared_elements(self, body: Node) -> dict[str, int] | None:
+        """Elements that are read and that places of the last axis differ in, numbered; None where rows do as well."""
+        elements: dict[str, int] = {}
+        rows = [axis.loop.variable for axis in self.plan.axes[:-1]]
+        for node in walk_nodes(body):
+            array = node.child_by_field_name("argument") if node.type == "subscript_expression" else None
+            index = node.child_by_field_name("index") if array is not None else None
+            if array is None or index is None:
+                continue
+            subscript = read_polynomial(index, find_function_assigned(node))
+            if not subscript.mentions(self.plan.axes[-1].loop.variable):
+                continue
+            kind = find_element_type(array)
+            if kind is None or any(subscript.mentions(name) for name in rows):
+                return None
+            self.types[read_text(node)] = kind
+            elements.setdefault(read_text(node), len(elements))
+        return elements
+
+    def _name_bounds(self, axis: TileAxis) -> tuple[str, str]:
+        return self.tree.make_name(f"{axis.loop.variable}_first"), self.tree.make_name(f"{axis.loop.variable}_last")
+
+    def _write_choice(self, statement: Node, within: str, axis: TileAxis, copies: Mapping[str, str]) -> str | None:
+        """A sum, or another number of the tile, which keeps its value at places out of bounds."""
+        assignment = statement.named_children[0] if statement.type == "expression_statement" else None
+        if assignment is None or assignment.type != "assignment_expression":
+            return None
+        place, value = assignment.child_by_field_name("left"), assignment.child_by_field_name("right")
+        if place is None or value is None or read_text(place) not in self.spread:
+            return None
+        elements = {node.id: copies[read_text(node)] for node in walk_nodes(value) if read_text(node) in copies}
+        names = {node.id: self.spread[read_text(node)] for node in walk_nodes(value) if read_text(node) in self.spread}
+        text = exchange_nodes(value, {key: f"{copy}[{axis.place}]" for key, copy in elements.items()} | names)
+        own, operator = self.spread[read_text(place)], read_operator(assignment).removesuffix("=")
+        return f"{own} = {within} ? {f'{own} {operator} ({text})' if operator else text} : {own};"
+
+    def _write_bounds(self, guard: _TileGuard, axis: TileAxis) -> list[str] | None:
+        """The first place within bounds, and the one behind the last; None where another axis is bounded too."""
+        first, last = self._name_bounds(axis)
+        lines = []
+        for comparison, difference in guard.bounded:
+            reach = _read_reach(comparison, difference)  # not below 0 where the comparison holds
+            factor = reach.find_factor(axis.loop.variable)
+            number = factor.constant if factor is not None else None
+            if not number or any(difference.mentions(other.loop.variable) for other in self.plan.axes[:-1]):
+                return None
+            start = write_polynomial(_move_to(reach, axis, 0))
+            if number > 0:
+                lines.append(f"if (-({start}) > 0) {first} = _MAX((-({start}) + {number - 1}) / {number}, {first});")
+            else:
+                lines.append(f"{last} = ({start}) < 0 ? 0 : _MIN(({start}) / {-number} + 1, {last});")
+        return [_write_extreme(line) for line in lines]
 
     def _wrap_places(self, lines: Sequence[str]) -> list[str]:
         """Loops over the tile's places, the last along vectors."""
@@ -275,32 +364,29 @@ class _TileWriter:
                 lines.append(f"{self.spread[variable.name]} = {value};")
         return lines
 
-    def _find_guard(self, statements: Sequence[Node]) -> tuple[str, str, Node] | None:
-        """A last `if` on places: its condition at the corners of a tile, what of it is equal for all, its body."""
+    def _find_guard(self, statements: Sequence[Node]) -> _TileGuard | None:
+        """A last `if` on places; None where it is another one."""
         last = statements[-1]
         if last.type != IF or last.child_by_field_name("alternative") is not None:
             return None
         test, body = last.child_by_field_name("condition"), last.child_by_field_name("consequence")
         if test is None or body is None or any(node.type != DECLARATION for node in statements[:-1]):
             return None
-        corners, uniform = [], []
+        corners, uniform, bounded = [], [], []
         for comparison in _list_conjuncts(test):
             texts = self._write_corners(comparison)
             if texts is None:
                 return None
             corners += texts
             uniform += texts if len(texts) == 1 else []
-        return " && ".join(corners), " && ".join(uniform), body
+            bounded += [(comparison, _read_difference(comparison))] if len(texts) > 1 else []
+        return _TileGuard(" && ".join(corners), " && ".join(uniform), bounded, body)
 
     def _write_corners(self, comparison: Node) -> list[str] | None:
         """A comparison where it is most likely to fail, along each axis; itself where it is equal everywhere."""
-        left_side, right = comparison.child_by_field_name("left"), comparison.child_by_field_name("right")
         if comparison.type != "binary_expression" or read_operator(comparison) not in ("<", ">", "<=", ">="):
             return None
-        if left_side is None or right is None:
-            return None
-        assigned = find_function_assigned(comparison)
-        difference = read_polynomial(left_side, assigned) - read_polynomial(right, assigned)
+        difference = _read_difference(comparison)
         corners = [difference]
         for axis in self.plan.axes:
             factor = difference.find_factor(axis.loop.variable)
@@ -312,6 +398,31 @@ class _TileWriter:
         if any(corner.mentions(name) for corner in corners for name in (self._varying - spread) | spread):
             return None
         return [f"{write_polynomial(corner)} {read_operator(comparison)} 0" for corner in corners]
+
+
+def _read_difference(comparison: Node) -> Polynomial:
+    """Of the two sides of a comparison."""
+    left_side, right = comparison.child_by_field_name("left"), comparison.child_by_field_name("right")
+    assert left_side is not None
+    assert right is not None
+    assigned = find_function_assigned(comparison)
+    return read_polynomial(left_side, assigned) - read_polynomial(right, assigned)
+
+
+def _read_reach(comparison: Node, difference: Polynomial) -> Polynomial:
+    """What is not below 0 where the comparison holds."""
+    operator = read_operator(comparison)
+    reach = difference if operator.startswith(">") else make_constant(0) - difference
+    return reach if operator.endswith("=") else reach - ONE
+
+
+def _write_extreme(line: str) -> str:
+    """With the larger or the smaller of two numbers written out."""
+    match = re.search(r"_(MAX|MIN)\((.*), (\w+)\);$", line)
+    if match is None:
+        return line
+    sign = ">" if match[1] == "MAX" else "<"
+    return f"{line[: match.start()]}{match[2]} {sign} {match[3]} ? {match[2]} : {match[3]};"
 
 
 def _move_to(polynomial: Polynomial, axis: TileAxis, place: int) -> Polynomial:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -110,10 +110,15 @@ def _write_choice(tree: SyntaxTree, reduction: ScalarReduction, body: Node) -> s
 def declare_vector_functions(tree: SyntaxTree, functions: Sequence[str], edits: Edits) -> None:
     """Declares them once more, as functions that have a vector form."""
     place = tree.find_last_include()
-    declared = {name for name in functions if f"{name}({_list_types(name)});" in tree.source.decode()}
-    lines = [f"\n{write_declaration(name)}" for name in functions if name not in declared]
+    lines = [f"\n{write_declaration(name)}" for name in list_undeclared(tree, functions)]
     if lines:
         edits[place, place] = "\n" + "".join(lines) + "\n"
+
+
+def list_undeclared(tree: SyntaxTree, functions: Iterable[str]) -> list[str]:
+    """Those that the program does not declare as having a vector form."""
+    text = tree.source.decode()
+    return [name for name in sorted(functions) if f"{name}({_list_types(name)});" not in text]
 
 
 def write_declaration(name: str) -> str:
