@@ -6,6 +6,7 @@ files hold code of their authors.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -21,6 +22,7 @@ from opsmith.suites import adapt_task, load_tasks
 
 if TYPE_CHECKING:
     from opsmith.learn.events import OnEvent
+    from opsmith.learn.judge import Solution
     from opsmith.models import ChatModel
     from opsmith.results.result import RunResult
     from opsmith.settings import Settings
@@ -67,32 +69,39 @@ def improve(
     *,
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
+    solutions: Sequence[Solution] = (),
 ) -> RunResult:
-    """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name.
+    """Run Algorithm 1 on tasks, or what their names mean, with a model or the one of that name; then make the solutions
+    better for as many rounds as `settings.optimisation.optimise` says.
 
     Without a store the run is kept in a temporary one. `on_event` is told of everything that happens. Where the work is
     done, `settings.place.executor` says; in which language and with which options, `settings.target`
-    and `settings.target_options`.
+    and `settings.target_options`. `solutions`: programs to begin with, which are judged first; raises TaskError for one
+    that is not right.
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
+    from opsmith.learn.judge import import_experiences  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415
 
     settings = settings or Settings()
     adapted = [task for source in tasks for task in _ask_for(source, settings)]
     if isinstance(model, str):
         settings = settings.replace(model=model)
+    optimises = settings.optimisation.optimise > 0
     with get_executor(settings, adapted) as executor:
         models = executor.make_models(None if isinstance(model, str) else model)
+        started = asyncio.run(import_experiences(solutions, executor.judge)) if solutions else []
         return loop.improve(
             adapted,
             models,
             settings,
             store,
             judge=executor.judge,
-            measurer=executor.measurer if settings.measuring.measure != "none" else None,
+            measurer=executor.measurer if settings.measuring.measure != "none" or optimises else None,
+            profiler=executor.profiler if optimises else None,
             on_event=on_event,
-            experiences=experiences,
+            experiences=[*experiences, *started],
         )
 
 

@@ -3,12 +3,9 @@
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -28,15 +25,9 @@ from opsmith.cli.options import (
     open_store,
     read_target_options,
 )
-from opsmith.errors import OpsmithError
-
-if TYPE_CHECKING:
-    from opsmith.store import Store
+from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 
 NOT_SETTINGS = frozenset({"experiment", "out", "url", "track", "no_report", "as_json", "dry_run"})
-
-
-Place = Callable[[], "Store"]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -87,6 +78,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     workers: Workers = None,
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
+    optimise: Annotated[int | None, typer.Option(metavar="N", help="Rounds that make solutions better.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
@@ -98,10 +90,15 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     The same command goes on where an earlier one was stopped.
     """
     options = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
+    from opsmith.config import resolve_settings
+    from opsmith.suites import load_tasks
+
+    settings = resolve_settings(experiment, _as_settings(options))
+    chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
     if dry_run:
-        raise typer.Exit(_print_forecast(experiment, _as_settings(options), partial(open_store, out, url), as_json))
+        raise typer.Exit(print_forecast(settings, chosen, partial(open_store, out, url), as_json))
     place = partial(make_store, out, url)
-    raise typer.Exit(_run_and_report(experiment, _as_settings(options), place, track, as_json, not no_report))
+    raise typer.Exit(run_and_report(settings, chosen, place, RunOutput(track, as_json, not no_report)))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -111,67 +108,3 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     options["temperatures"] = tuple(temperatures) if temperatures else None
     options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None
     return options
-
-
-def _run_and_report(
-    experiment: Path | None, options: dict[str, Any], place: Place, track: str | None, as_json: bool, with_report: bool
-) -> int:
-    from opsmith.api import improve
-    from opsmith.bridges.trackers import check_tracker, track_run
-    from opsmith.config import resolve_settings
-    from opsmith.report import closing
-    from opsmith.report.live import watch_run
-    from opsmith.report.tables import open_console
-    from opsmith.suites import load_tasks
-
-    settings = resolve_settings(experiment, options)
-    check_tracker(track)
-    tasks = load_tasks(settings.tasks, settings.target, settings.target_options)
-    with place() as store, watch_run(open_console(stderr=True)) as show, track_run(track, store, show) as on_event:
-        result = improve(tasks, settings.provider.model, settings, store, on_event=on_event)
-        report = _write_report(store, result.run) if with_report and result.end != "interrupted" else None
-        on_event.files = (Path(report),) if report is not None else ()
-    if as_json:
-        print(json.dumps(result.as_json() | {"report": report}))
-    else:
-        open_console().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
-        if report is not None:
-            print(f"report  {report}")
-    if not result.finished:
-        print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
-    return 130 if result.end == "interrupted" else 0
-
-
-def _print_forecast(experiment: Path | None, options: dict[str, Any], place: Place, as_json: bool) -> int:
-    from opsmith.config import resolve_settings
-    from opsmith.evaluation.forecast import ASSUMED, forecast_run
-    from opsmith.evaluation.forecast_table import tabulate_forecasts
-    from opsmith.records import to_json
-    from opsmith.report.tables import open_console
-    from opsmith.suites import load_tasks
-
-    settings = resolve_settings(experiment, options)
-    budget_run = settings.spending.budget_from or settings.spending.tokens_from
-    measure = None
-    if budget_run is not None:
-        with place() as store:
-            measure = store.sum_usage(store.find_run(budget_run))
-    tasks = load_tasks(settings.tasks, settings.target, settings.target_options)
-    forecast = forecast_run("run", settings, tasks, measure)
-    if as_json:
-        print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
-    else:
-        open_console().print(tabulate_forecasts("run", [forecast]))
-        print(*ASSUMED, sep="\n")
-    return 0
-
-
-def _write_report(store: Store, run: str) -> str | None:
-    """The path of the run's report. That it cannot be written is said, and takes nothing from the run."""
-    from opsmith.report.files import write_report
-
-    try:
-        return str(write_report(store, [run], "html")[0])
-    except (OSError, OpsmithError) as error:
-        print(f"opsmith: no report was written: {error}; try: opsmith report {run}", file=sys.stderr)
-        return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Place = tuple[Path, str | None]  # folder and URL of a store
 
 
-def choose_run(name: str, place: Place) -> str | None:
+def choose_run(name: str, place: Place, command: str = "measure") -> str | None:
     """The run that is called so, or begins so; None: it is a task. Raises UsageError for what is neither.
 
     A name of both means the task, which is said.
@@ -38,7 +38,9 @@ def choose_run(name: str, place: Place) -> str | None:
     except UsageError as error:
         return _find_run(name, place, error)
     if (run := _find_namesake(name, place)) is not None:
-        print(f"opsmith: {name} is a task, and begins a run's id; for the run: opsmith measure {run}", file=sys.stderr)
+        print(
+            f"opsmith: {name} is a task, and begins a run's id; for the run: opsmith {command} {run}", file=sys.stderr
+        )
     return None
 
 

@@ -31,6 +31,7 @@ from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.learn.optimisation import OptimisationPhase
+from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.session import RunSession
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
 from opsmith.models import Batched, ChatModel
@@ -56,7 +57,7 @@ class Phase(Protocol):
         ...
 
 
-def improve(
+def improve(  # noqa: PLR0913  (as `improve_async`)
     tasks: Sequence[Task],
     model: ChatModel | RoleModels,
     settings: Settings,
@@ -64,6 +65,7 @@ def improve(
     *,
     judge: Judge,
     measurer: Measurer | None = None,
+    profiler: ProfileSource | None = None,
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
 ) -> RunResult:
@@ -85,6 +87,7 @@ def improve(
             store,
             judge,
             measurer=measurer,
+            profiler=profiler,
             on_event=on_event,
             experiences=experiences,
         )
@@ -110,15 +113,18 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     judge: Judge,
     *,
     measurer: Measurer | None = None,
+    profiler: ProfileSource | None = None,
     on_event: OnEvent | None = None,
     experiences: Sequence[Experience] = (),
     stop: asyncio.Event | None = None,
 ) -> RunResult:
-    """Algorithm 1. The same call on the same store goes on where an earlier one was killed, or returns its result.
+    """Algorithm 1, and the optimisation phase after it, where the settings ask for one. The same call on the same store
+    goes on where an earlier one was killed, or returns its result.
 
-    `measurer`: what times programs, where `settings.measuring` asks for it. `experiences`: where D starts, beside those
-    of `from_run`; tasks solved by them are not tried. `stop`: set it to end in good order. Raises ProviderError,
-    VerifierError, StoreError or TaskError when it cannot go on; what was received by then is in the store.
+    `measurer`: what times programs, where the settings ask for it; `profiler`: what says why they are as fast.
+    `experiences`: where D starts, beside those of `from_run`; tasks solved by them are not tried. `stop`: set it to end
+    in good order. Raises ProviderError, VerifierError, StoreError or TaskError when it cannot go on; what was received
+    by then is in the store.
     """
     emit = on_event or _ignore_event
     models, target = gather_models(model), target_of(tasks, settings)
@@ -141,7 +147,9 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
                 chat.use_ledger(StoreLedger(store))
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
-        session = RunSession(info.id, settings, target, models, judge, store, emit, spent, measurer, usd, number)
+        session = RunSession(
+            info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
+        )
         with time_session(store, session):
             await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
     return _report_end(store, info.id, emit)

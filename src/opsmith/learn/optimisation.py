@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
+from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget
 from opsmith.learn.events import RoundEnded, RoundStarted
 from opsmith.learn.improve import ImprovingPrompts
@@ -49,6 +50,7 @@ class OptimisationPhase:
         self.budget = budget
         self.attendant = attendant
         self.figures: Mapping[str, tuple[str, ...]] = {}  # by task
+        self._briefs = BriefSource(session.settings, session.target, session.store, tuple(self.tasks.values()))
 
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
@@ -117,7 +119,7 @@ class OptimisationPhase:
         info = RoundInfo(progress.number, 0, "", names, tuple(parents), len(keys), OPTIMISATION)
         session.store.put([round_row(session.run, info)]).result()
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
-        composer = ImprovingPrompts(session, self.tasks, parents, progress.lineages)
+        composer = ImprovingPrompts(session, self.tasks, parents, progress.lineages, self._briefs, progress.rounds + 1)
         await self.attendant.await_work(sample_round(session, keys, self.tasks, composer))
         if not session.halt:
             await self.attendant.await_work(measure_programs(session, list(self._list_screens(info, progress))))

@@ -10,6 +10,7 @@ from opsmith.errors import OpsmithError, ProviderError
 from opsmith.learn.events import OnEvent, Warned
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
+from opsmith.learn.profiler import ProfileSource
 from opsmith.models import ChatModel
 from opsmith.models.roles import RoleModels
 from opsmith.records import Usage
@@ -35,6 +36,7 @@ class RunSession:
     on_event: OnEvent
     spent: Usage  # of the whole run, earlier sessions included
     measurer: Measurer | None = None  # None: nothing is measured
+    profiler: ProfileSource | None = None  # None: an analyst is shown no profile
     known_usd: float = 0.0  # of it, what is known: replies without a price are left out
     number: int = 1  # of the run's sessions
     halt: str = ""  # why no further request may start

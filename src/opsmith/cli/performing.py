@@ -1,0 +1,94 @@
+"""A run from its settings to what is printed of it: for every command that performs one."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opsmith.errors import OpsmithError
+
+if TYPE_CHECKING:
+    from opsmith.learn.judge import Solution
+    from opsmith.records import Task
+    from opsmith.settings import Settings
+    from opsmith.store import Store
+
+Place = Callable[[], "Store"]
+
+
+@dataclass(frozen=True)
+class RunOutput:
+    """What is said of a run, and where."""
+
+    track: str | None = None  # a tracker's name
+    as_json: bool = False
+    with_report: bool = True
+
+
+def run_and_report(
+    settings: Settings, tasks: Sequence[Task], place: Place, output: RunOutput, solutions: Sequence[Solution] = ()
+) -> int:
+    """The exit code. `solutions`: programs to begin with."""
+    from opsmith.api import improve
+    from opsmith.bridges.trackers import check_tracker, track_run
+    from opsmith.report import closing
+    from opsmith.report.live import watch_run
+    from opsmith.report.tables import open_console
+
+    check_tracker(output.track)
+    with (
+        place() as store,
+        watch_run(open_console(stderr=True)) as show,
+        track_run(output.track, store, show) as on_event,
+    ):
+        result = improve(tasks, settings.provider.model, settings, store, on_event=on_event, solutions=solutions)
+        report = _write_report(store, result.run) if output.with_report and result.end != "interrupted" else None
+        on_event.files = (Path(report),) if report is not None else ()
+    if output.as_json:
+        print(json.dumps(result.as_json() | {"report": report}))
+    else:
+        open_console().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
+        if report is not None:
+            print(f"report  {report}")
+    if not result.finished:
+        print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
+    return 130 if result.end == "interrupted" else 0
+
+
+def print_forecast(
+    settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
+) -> int:
+    """The exit code."""
+    from opsmith.evaluation.forecast import ASSUMED, forecast_run
+    from opsmith.evaluation.forecast_table import tabulate_forecasts
+    from opsmith.records import to_json
+    from opsmith.report.tables import open_console
+
+    budget_run = settings.spending.budget_from or settings.spending.tokens_from
+    measure = None
+    if budget_run is not None:
+        with place() as store:
+            measure = store.sum_usage(store.find_run(budget_run))
+    forecast = forecast_run("run", settings, tasks, measure, begins_right)
+    if as_json:
+        print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
+    else:
+        open_console().print(tabulate_forecasts("run", [forecast]))
+        print(*ASSUMED, sep="\n")
+    return 0
+
+
+def _write_report(store: Store, run: str) -> str | None:
+    """The path of the run's report. That it cannot be written is said, and takes nothing from the run."""
+    from opsmith.report.files import write_report
+
+    try:
+        return str(write_report(store, [run], "html")[0])
+    except (OSError, OpsmithError) as error:
+        print(f"opsmith: no report was written: {error}; try: opsmith report {run}", file=sys.stderr)
+        return None
