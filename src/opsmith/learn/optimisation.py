@@ -20,6 +20,7 @@ from opsmith.learn.improve import ImprovingPrompts
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
+from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.measure import choose_largest_set
 from opsmith.measuring.objectives import TIME, choose_figures
 from opsmith.measuring.record import MeasuringGrade
@@ -122,6 +123,7 @@ class OptimisationPhase:
         composer = ImprovingPrompts(session, self.tasks, parents, progress.lineages, self._briefs, progress.rounds + 1)
         await self.attendant.await_work(sample_round(session, keys, self.tasks, composer))
         if not session.halt:
+            require_verdicts(session.store, session.run, info)
             await self.attendant.await_work(measure_programs(session, list(self._list_screens(info, progress))))
         if not session.halt:
             self._end_round(info, progress)
@@ -151,7 +153,7 @@ class OptimisationPhase:
     def _end_round(self, info: RoundInfo, progress: _Progress) -> None:
         """Close a round. The tasks whose best program it changed are said to be those that it solved."""
         store, run = self.session.store, self.session.run
-        unjudged = sum(row.outcome is None for row in store.read_steps(run, info.number))
+        unjudged = info.planned - len(store.judged_ids(run, info.number))
         store.put([round_end_row(run, info.number, ())]).result()
         lineages = self._read_progress().lineages
         gained = tuple(task for task in info.attempted if lineages[task].idle_rounds == 0)
