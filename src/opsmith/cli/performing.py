@@ -38,6 +38,7 @@ def run_and_report(
     from opsmith.bridges.trackers import check_tracker, track_run
     from opsmith.report import closing
     from opsmith.report.live import watch_run
+    from opsmith.report.optimised_tables import print_gains
     from opsmith.report.tables import open_console
 
     check_tracker(output.track)
@@ -49,6 +50,8 @@ def run_and_report(
         result = improve(tasks, settings.provider.model, settings, store, on_event=on_event, solutions=solutions)
         report = _write_report(store, result.run) if output.with_report and result.end != "interrupted" else None
         on_event.files = (Path(report),) if report is not None else ()
+        if not output.as_json:
+            print_gains(open_console(), store, result.run)
     if output.as_json:
         print(json.dumps(result.as_json() | {"report": report}))
     else:

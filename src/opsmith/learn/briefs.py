@@ -12,9 +12,9 @@ from opsmith.errors import UsageError
 from opsmith.learn.material import read_material
 from opsmith.learn.references import find_reference
 from opsmith.learn.text_rules import refuse_text
-from opsmith.measuring.objectives import FRONT, choose_figures
+from opsmith.measuring.objectives import TIME
 from opsmith.records import Suggestion, Task, Verdict
-from opsmith.results.lineage import Lineage, trace_lineages
+from opsmith.results.lineage import Lineage, read_optimised
 from opsmith.results.memory import RememberedChange, choose_pairs, list_changes
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -69,21 +69,10 @@ class BriefSource:
 
 
 def read_changes(store: Store, run: str, objective: str) -> list[RememberedChange]:
-    """What the optimisation rounds of a run teach by the figures of an objective; nothing where it has other ones."""
-    tasks = {task.id: task for task in store.read_tasks(run)}
-    if not tasks:
+    """What the optimisation rounds of a run teach; nothing where it had another objective."""
+    if store.summarise_run(run).info.settings.get("objective", TIME) != objective:
         return []
-    figures = (objective,) if objective != FRONT else choose_figures(next(iter(tasks.values())), FRONT)
-    starts = {
-        kept.experience.task.id: kept.experience.source
-        for kept in store.read_experiences(run)
-        if kept.experience.task.id in tasks
-    }
-    ended = [info for info, solved in store.read_rounds(run) if solved is not None]
-    info = store.summarise_run(run).info
-    beam = int(info.settings.get("beam", 1))
-    lineages = trace_lineages(starts, ended, store.read_steps(run), store.read_speeds(run), figures, beam)
-    return list_changes(tasks, lineages)
+    return list_changes({task.id: task for task in store.read_tasks(run)}, read_optimised(store, run))
 
 
 def _look_up_reference(settings: Settings, task: Task, store: Store) -> ReferenceProgram | None:

@@ -25,7 +25,7 @@ from opsmith.measuring.measure import choose_largest_set
 from opsmith.measuring.objectives import TIME, choose_figures
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Outcome, Task
-from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, trace_lineages
+from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages
 from opsmith.settings import Settings
 from opsmith.store.queries import StepRow
 from opsmith.store.rows import NOBODY, OPTIMISATION, RoundInfo, SampleKey, round_end_row, round_row
@@ -78,14 +78,13 @@ class OptimisationPhase:
     def _read_progress(self) -> _Progress:
         store, run, settings = self.session.store, self.session.run, self.session.settings.optimisation
         ended = [info for info, solved in store.read_rounds(run) if solved is not None]
-        starts = {
-            earned.experience.task.id: earned.experience.source
-            for earned in store.read_experiences(run)
-            if earned.experience.task.id in self.tasks
-        }
         any_task = next(iter(self.tasks.values()))
         figures = choose_figures(any_task, settings.objective)
-        lineages = trace_lineages(starts, ended, store.read_steps(run), store.read_speeds(run), figures, settings.beam)
+        lineages = {
+            task: lineage
+            for task, lineage in read_lineages(store, run, figures, settings.beam).items()
+            if task in self.tasks
+        }
         own = [info for info in ended if info.phase == OPTIMISATION]
         exhausted = {task for _, task, whom in store.read_charges(run) if whom == NOBODY}
         return _Progress(lineages, len(own), len(ended), sum(info.planned for info in ended), frozenset(exhausted))

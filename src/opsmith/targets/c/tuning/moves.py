@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from opsmith.targets.c.tuning.accumulators import split_accumulators
 from opsmith.targets.c.tuning.divisions import hoist_division, list_divisions
@@ -39,17 +39,22 @@ class _Rewriting:
 
 def list_moves(source: str) -> list[TuningMove]:
     """In the order of the program, equal for equal texts; none for a text that is no program."""
-    return [rewriting.move for rewriting in _list_rewritings(source)]
+    return [rewriting.move for rewriting in _gather_rewritings(source)]
 
 
 def apply_move(source: str, move: TuningMove) -> str | None:
     """The program after a move that `list_moves` gave for it; None: it does not apply."""
-    for rewriting in _list_rewritings(source):
+    for rewriting in _gather_rewritings(source):
         each = rewriting.move
         if (each.name, each.line, dict(each.parameters)) == (move.name, move.line, dict(move.parameters)):
             text = rewriting.rewrite()
             return indent_program(text) if text is not None else None
     return None
+
+
+@lru_cache(maxsize=16)  # a program is asked about several times, and a long one takes seconds
+def _gather_rewritings(source: str) -> tuple[_Rewriting, ...]:
+    return tuple(_list_rewritings(source))
 
 
 def _list_rewritings(source: str) -> Iterator[_Rewriting]:
