@@ -4,7 +4,7 @@ BIN := .venv/bin
 BRIDGES := inspect verifiers mlflow
 SITE := 'import site; print(site.getsitepackages()[0])'
 
-.PHONY: run test languages chaos check docs site bridges audit fingerprint clean
+.PHONY: run test languages chaos check docs site bridges audit fingerprint optimise optimise-all clean
 
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
@@ -17,6 +17,13 @@ run: .venv/.installed
 
 test: .venv/.installed
 	$(BIN)/python -m pytest -n 2 $(PYTEST_FLAGS)
+
+# The optimisation pass on 12 kernels in C, or on all 24, by the embedded tuner and analyst: minutes, no model, no key.
+optimise: .venv/.installed
+	$(BIN)/opsmith bench optimise --markdown optimise.md --data optimise.json
+
+optimise-all: .venv/.installed
+	$(BIN)/opsmith bench optimise kernels --markdown optimise-all.md --data optimise-all.json
 
 # What needs more than Python: every program of the suites compiled, run and judged, simulators, installed libraries.
 languages: .venv/.installed

@@ -61,6 +61,7 @@ def test_a_library_is_written_and_says_what_is_missing(opsmith, runs, warm, tmp_
         "name": "ops",
         "operators": ["bmm_0", "unit_0"],
         "refused": {},
+        "without_form": {},
         "missing": ["norm_0"],
     }
 

@@ -32,6 +32,7 @@ CHAINS = {
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
     "kernels in C": ["c.md"],
+    "profiles": ["profiles.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
 }
@@ -61,7 +62,7 @@ def server() -> Iterator[OpenAIServer]:
         yield running
 
 
-MARKS = {"kernels in C": [needs_compiler]}
+MARKS = {"kernels in C": [needs_compiler], "profiles": [needs_compiler]}
 
 
 @pytest.mark.parametrize("chain", [pytest.param(chain, marks=MARKS.get(chain, ())) for chain in CHAINS])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from opsmith.evaluation.catalogue import find_experiments, list_experiments
+from opsmith.evaluation.catalogue import ALL, find_experiments
 from opsmith.evaluation.conduct import ConductedExperiment, conduct_experiment
 from opsmith.evaluation.plan import ExperimentOptions, plan_runs
 from opsmith.executors import local
@@ -26,7 +26,7 @@ from opsmith.targets import Target
 
 TASKS = ("attn_0", "gemm_1", "index_0", "index_2", "index_3", "expert_1")  # quick to sample; one needs a second round
 ASKED = ExperimentOptions(("embedded",), samples=8, tasks=TASKS, seeds=(0,))
-NAMES = tuple(list_experiments())
+NAMES = tuple(experiment.name for experiment in find_experiments(ALL))  # those of the paper
 
 
 @dataclass

@@ -7,8 +7,9 @@ import pytest
 from opsmith.agents.prompt import compose_prompt
 from opsmith.errors import UsageError
 from opsmith.evaluation.catalogue import find_experiments
-from opsmith.evaluation.forecast import Forecast, forecast_run, forecast_runs, price_requests
+from opsmith.evaluation.forecast import Forecast, forecast_run, forecast_runs
 from opsmith.evaluation.plan import ExperimentOptions, load_run_tasks, plan_runs
+from opsmith.evaluation.prices import price_requests
 from opsmith.evaluation.reading import read_experiment
 from opsmith.models.price import price_reply
 from opsmith.records import Usage
@@ -127,3 +128,25 @@ def test_arms_may_be_asked_in_another_language_with_options_of_their_own(tmp_pat
     assert ["-ffast-math" in own[0].prompt_text for own in tasks] == [False, True]
     longer = [forecast.first.input_tokens for forecast in forecast_runs(planned)]
     assert longer[0] < longer[1], "the flags stand in the prompt"
+
+
+def test_optimisation_rounds_ask_analyst_generator_and_fixer_for_every_attempt() -> None:
+    """Every run of the experiment begins with right programs: nothing is asked to solve them."""
+    forecasts = {
+        forecast.arm: forecast
+        for forecast in forecast_runs(plan_runs(find_experiments("kforge-swarm")[0], ExperimentOptions(seeds=(0,))))
+    }
+    measure = forecasts["one model"]
+    assert (measure.first.requests, measure.rounds) == (6 * 4 * 2, 3), "tasks, attempts, generator and one fix"
+    assert measure.most.requests == 3 * measure.first.requests
+    assert measure.most.cost_usd == 0.0
+    assert forecasts["swarm"].most == measure.most
+    settings = Settings(model=GPT, tasks=("index_2",), optimise=2, beam=3, fixes=0, objective="cycles")
+    tasks = load_tasks(("index_2",))
+    asked = forecast_run("run", settings, tasks, begins_right=True)
+    assert asked.most.requests == (1 + 3) * 4 * 2, "a first round has one program to set out from; an analyst each"
+    cheaper = forecast_run("run", settings.replace(analyst="openai/gpt-4o-mini-2024-07-18"), tasks, begins_right=True)
+    assert cheaper.most.cost_usd is not None
+    assert asked.most.cost_usd is not None
+    assert cheaper.most.cost_usd < asked.most.cost_usd
+    assert forecast_run("run", settings.replace(analyst="none"), tasks).most.requests > 16, "functional rounds too"

@@ -37,10 +37,10 @@ def _png(width: int, height: int) -> bytes:
 
 
 def test_it_is_given_the_source_in_a_folder_of_its_own_which_is_gone_afterwards() -> None:
-    script = 'import os, sys; print(open(sys.argv[1]).read(), os.listdir("."), os.getcwd() == sys.argv[2], os.getcwd())'
+    script = 'import os, sys; print(open(sys.argv[1]).read(), os.listdir("."), os.getcwd() == sys.argv[2], sys.argv[1], os.getcwd())'
     [report] = _profile(script, "{source}", "{folder}")
     assert (report.kind, report.media) == ("command", TEXT)
-    assert f"{SOURCE} ['program.txt'] True" in report.body
+    assert f"{SOURCE} ['program.txt'] True program.txt" in report.body
     assert not Path(report.body.split()[-1]).exists()
 
 

@@ -42,7 +42,7 @@ def write_markdown(speeds: KernelSpeeds, command: str) -> str:
     rows = [_COLUMNS, rules, *map(_write_cells, speeds.rows)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
     notes = "\n".join(f"- {note}" for note in list_missing(speeds))
-    parts = [
+    sections = [
         "# Speeds of kernels",
         f"```sh\n{command}\n```",
         "\n".join(f"- {line}" for line in describe_setting(speeds)),
@@ -53,7 +53,7 @@ def write_markdown(speeds: KernelSpeeds, command: str) -> str:
         f"**{describe_mean(speeds)}**",
         f"Missing:\n\n{notes}" if notes else "Nothing is missing.",
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(sections) + "\n"
 
 
 def describe_setting(speeds: KernelSpeeds) -> list[str]:

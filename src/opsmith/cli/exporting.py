@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +24,7 @@ from opsmith.cli.options import (
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from opsmith.export.choice import ProgramChoice
     from opsmith.export.exported import ExportedFiles
     from opsmith.judging.pool import Pool
     from opsmith.store import Store
@@ -53,6 +54,13 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the package is imported as; default: its folder's name.")
     ] = None,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Libraries: of all right programs those with the least time, cycles, on_chip_bytes or off_chip_bytes.",
+        ),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Data sets: every right reply, not one of each isomorphic group.")
     ] = False,
@@ -72,6 +80,8 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
         raise UsageError(f"export: expected one of {kinds}")
     if name is not None and library is None:
         raise UsageError("export: --name belongs to --library")
+    if objective is not None and library is None:
+        raise UsageError("export: --objective belongs to --library")
     if every and dataset is None:
         raise UsageError("export: --all belongs to --dataset")
     with open_store(out, url) as store:
@@ -79,20 +89,49 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
             _export_dataset(store, run, dataset, every, as_json)
             return
         settings = store.summarise_run(store.find_run(run)).info.settings
+        choices = _choose_programs(store, run, objective, trust_tasks) if objective is not None else {}
         with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
             if library is not None:
-                raise typer.Exit(_export_library(store, run, library, name, pool, as_json))
+                raise typer.Exit(_export_library(store, run, library, name, pool, as_json, choices))
             if kernelbench is not None:
                 raise typer.Exit(_export_modules(store, run, kernelbench, pool, as_json))
             if flashinfer is not None:
                 raise typer.Exit(_export_traces(store, run, flashinfer, pool, as_json))
 
 
-def _export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool, as_json: bool) -> int:
+def _choose_programs(store: Store, name: str, objective: str, trust_tasks: bool) -> dict[str, ProgramChoice]:
+    """By task. Costs that are not counted yet are; times are those that are stored, of the full grade."""
+    from opsmith.cli.fronts import complete_figures, load_common_tasks
+    from opsmith.export.choice import choose_programs
+    from opsmith.measuring.objectives import TIME, list_figures, require_figures
+    from opsmith.measuring.record import MeasuringGrade
+
+    run = store.find_run(name)
+    own = load_common_tasks(store, [run])
+    require_figures(own[0], (objective,))
+    if objective != TIME:
+        costs = [figure for figure in list_figures(own[0]) if figure != TIME]
+        complete_figures(store, run, own, costs, MeasuringGrade.SCREEN, trust_tasks)
+    choices = choose_programs(store, run, own, objective)
+    if not choices:
+        full = f"opsmith pareto {run} --full" if objective == TIME else f"opsmith pareto {run}"
+        raise UsageError(f"export: --objective {objective}: no right program has that figure; try: {full}")
+    return choices
+
+
+def _export_library(
+    store: Store,
+    run: str,
+    folder: Path,
+    name: str | None,
+    pool: Pool,
+    as_json: bool,
+    choices: Mapping[str, ProgramChoice],
+) -> int:
     from opsmith.export.library import export_library
     from opsmith.export.shown import exported_lines
 
-    exported = export_library(store, run, folder, name, pool)
+    exported = export_library(store, run, folder, name, pool, choices)
     return _print_export(exported, exported_lines(exported), as_json)
 
 

@@ -57,7 +57,7 @@ def print_fronts(
     grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
     with open_store(out, url) as store:
         names = [store.find_run(run) for run in dict.fromkeys(runs)]
-        own = _load_common_tasks(store, names)
+        own = load_common_tasks(store, names)
         figures = choose_objectives(own[0], objectives)
         for run in names:
             complete_figures(store, run, own, figures, grade, trust_tasks)
@@ -95,7 +95,7 @@ def complete_figures(
             tell(f"{speed.task}: {speed.report.measurement.unit.value}")
 
 
-def _load_common_tasks(store: Store, runs: Sequence[str]) -> list[Task]:
+def load_common_tasks(store: Store, runs: Sequence[str]) -> list[Task]:
     """The tasks of all runs, with the programs of their files. Raises UsageError where runs ask for different ones."""
     from opsmith.store.pages import session_settings
 

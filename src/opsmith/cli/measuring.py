@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.mutating import bench_mutation
+from opsmith.cli.optimising_bench import bench_optimise
 from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
@@ -297,3 +298,4 @@ def bench_store(
 
 
 bench.command(name="mutation")(bench_mutation)
+bench.command(name="optimise")(bench_optimise)

@@ -6,17 +6,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from opsmith.cli.optimising_options import (
+    Allowed,
+    Analyst,
+    Attempts,
+    BeamSize,
+    Denied,
+    ExamplePair,
+    Fixes,
+    Generator,
+    Instructions,
+    LastGrade,
+    MaxMeasured,
+    MemoryRuns,
+    MemorySize,
+    ObjectiveName,
+    Plateau,
+    ProfileCommand,
+    ProfilerNames,
+    ReferencePlace,
+    Refines,
+    Rounds,
+    RunOrTasks,
+    SettingsFile,
+    SourceFiles,
+    StartProgram,
+)
 from opsmith.cli.options import (
     AsJson,
+    BaseUrl,
     CandidateSeconds,
+    Concurrency,
+    DryRun,
+    MaxCost,
+    NoReport,
     Out,
+    Seed,
     StoreUrl,
     TargetName,
     TargetOptions,
+    Temperatures,
+    TokensFrom,
     TrialSeconds,
     TrustTasks,
     Workers,
@@ -25,12 +59,14 @@ from opsmith.cli.options import (
     read_target_options,
 )
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
+from opsmith.cli.timing_runs import Place as RunPlace
 from opsmith.cli.timing_runs import choose_run
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.learn.judge import Solution
     from opsmith.records import Task
+    from opsmith.settings import Settings
 
 ROUNDS = 3
 _NOT_SETTINGS = frozenset({"names", "program", "settings_file", "out", "url", "no_report", "as_json", "dry_run"})
@@ -43,93 +79,85 @@ def add_to(app: typer.Typer) -> None:
 
 
 def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
-    names: Annotated[list[str], typer.Argument(metavar="RUN|TASK...", help="A run's solutions, or tasks.")],
-    program: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="The program to begin with; default: the task's own.")
-    ] = None,
-    settings_file: Annotated[
-        Path | None, typer.Option("--settings", metavar="FILE.toml", help="Settings to start from.")
-    ] = None,
-    model: Annotated[str | None, typer.Option(metavar="M", help="The generator; a name of `opsmith models`.")] = None,
-    analyst: Annotated[
-        str | None, typer.Option(metavar="M|none", help="Who suggests what to change; default: the same model.")
-    ] = None,
-    base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
-    optimise: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="At most.")] = ROUNDS,
-    objective: Annotated[
-        str | None, typer.Option(metavar="O", help="time, cycles, on_chip_bytes, off_chip_bytes or front.")
-    ] = None,
-    beam: Annotated[int | None, typer.Option(metavar="N", help="Programs of a task that a round starts from.")] = None,
-    attempts: Annotated[int | None, typer.Option(metavar="N", help="For each of them in a round.")] = None,
-    fixes: Annotated[int | None, typer.Option(metavar="N", help="Turns to mend a wrong program.")] = None,
-    refine: Annotated[
-        bool | None, typer.Option("--refine/--resample", help="Start from the best so far, or always from the first.")
-    ] = None,
-    plateau: Annotated[int | None, typer.Option(metavar="N", help="Rounds without a gain that end a task.")] = None,
-    profiles: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="What the analyst is shown: auto, none, or profilers.")
-    ] = None,
-    profile_command: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="Your own profiler: its text and PNG files are shown.")
-    ] = None,
-    memory: Annotated[
-        int | None, typer.Option(metavar="N", help="Changes of other tasks that a prompt shows; 0: none.")
-    ] = None,
-    memory_from: Annotated[list[str] | None, typer.Option(metavar="RUN", help="Remember its changes too.")] = None,
-    example_pair: Annotated[
-        bool | None, typer.Option("--example/--no-example", help="Show the language's example of a change.")
-    ] = None,
-    reference: Annotated[
-        str | None, typer.Option(metavar="TARGET|RUN|DIR", help="Show a program of another language.")
-    ] = None,
-    instructions: Annotated[str | None, typer.Option(metavar="FILE|DIR", help="Your own, for each prompt.")] = None,
-    source: Annotated[list[str] | None, typer.Option(metavar="FILE", help="Shown to the generator.")] = None,
-    deny: Annotated[list[str] | None, typer.Option(metavar="REGEX", help="No program may match it.")] = None,
-    allow: Annotated[list[str] | None, typer.Option(metavar="REGEX", help="Where it may.")] = None,
-    temperature: Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")] = None,
-    tokens_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")] = None,
-    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")] = None,
-    max_measured: Annotated[float | None, typer.Option(metavar="S", help="Of measuring, at most.")] = None,
-    measure: Annotated[
-        str | None, typer.Option(metavar="screen|full", help="What is best at the end; default: full.")
-    ] = None,
+    names: RunOrTasks,
+    program: StartProgram = None,
+    settings_file: SettingsFile = None,
+    model: Generator = None,
+    analyst: Analyst = None,
+    base_url: BaseUrl = None,
+    optimise: Rounds = ROUNDS,
+    objective: ObjectiveName = None,
+    beam: BeamSize = None,
+    attempts: Attempts = None,
+    fixes: Fixes = None,
+    refine: Refines = None,
+    plateau: Plateau = None,
+    profiles: ProfilerNames = None,
+    profile_command: ProfileCommand = None,
+    memory: MemorySize = None,
+    memory_from: MemoryRuns = None,
+    example_pair: ExamplePair = None,
+    reference: ReferencePlace = None,
+    instructions: Instructions = None,
+    source: SourceFiles = None,
+    deny: Denied = None,
+    allow: Allowed = None,
+    temperature: Temperatures = None,
+    tokens_from: TokensFrom = None,
+    max_cost: MaxCost = None,
+    max_measured: MaxMeasured = None,
+    measure: LastGrade = None,
     target: TargetName = None,
     option: TargetOptions = None,
-    seed: Annotated[int | None, typer.Option(metavar="S")] = None,
+    seed: Seed = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
-    concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")] = None,
+    concurrency: Concurrency = None,
     workers: Workers = None,
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
+    dry_run: DryRun = False,
+    no_report: NoReport = False,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make right programs better, round by round, from a run's solutions, a file or the tasks' own programs.
+    """Make right programs better, round by round.
 
-    Each sample asks an analyst for one suggestion and a generator for a program; what is right is measured beside the
-    program it came from. The same command goes on where an earlier one was stopped.
+    They are a run's solutions, a file's program or the tasks' own. Each sample asks an analyst for one suggestion
+    and a generator for a program; what is right is measured beside the program it came from. The same command goes on
+    where an earlier one was stopped.
     """
     options = _as_settings({name: value for name, value in locals().items() if name not in _NOT_SETTINGS})
     from opsmith.config import resolve_settings
-    from opsmith.suites import load_tasks
 
-    run = choose_run(names[0], (out, url), "optimise") if len(names) == 1 else None
-    if run is not None and program is not None:
-        raise UsageError("optimise: given a run and --from; expected a task beside --from")
-    if run is None:
-        settings = resolve_settings(settings_file, {**options, "tasks": tuple(names)})
-        tasks = load_tasks(settings.tasks, settings.target, settings.target_options)
-        solutions = list_starts(tasks, program)
-    else:
-        settings = resolve_settings(settings_file, {**options, "from_run": run})
-        tasks, solutions = _read_solved(run, partial(open_store, out, url)), []
+    begin = _choose_start(names, program, (out, url))
+    settings = resolve_settings(settings_file, options | begin)
+    tasks, solutions = _list_work(settings, program, (out, url))
     if dry_run:
-        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json))
+        raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
     output = RunOutput(as_json=as_json, with_report=not no_report)
     raise typer.Exit(run_and_report(settings, tasks, partial(make_store, out, url), output, solutions))
+
+
+def _choose_start(names: Sequence[str], program: Path | None, place: RunPlace) -> dict[str, Any]:
+    """The settings that say where it begins. Raises UsageError for a run with a program beside it."""
+    run = choose_run(names[0], place, "optimise") if len(names) == 1 else None
+    if run is not None and program is not None:
+        raise UsageError("optimise: given a run and --from; expected a task beside --from")
+    return {"tasks": tuple(names)} if run is None else {"from_run": run}
+
+
+def _list_work(settings: Settings, program: Path | None, place: RunPlace) -> tuple[Sequence[Task], Sequence[Solution]]:
+    """The tasks, and the programs to begin with that no run has: those that a run solved, or the tasks of the names."""
+    from opsmith.suites import load_tasks
+
+    run = settings.method.from_run
+    if run is not None and not settings.tasks:
+        with open_store(*place) as store:
+            solved = store.read_experiences(store.find_run(run))
+        return [solution.experience.task for solution in solved], []
+    tasks = load_tasks(settings.tasks, settings.target, settings.target_options)
+    return tasks, list_starts(tasks, program)
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -157,9 +185,3 @@ def list_starts(tasks: Sequence[Task], program: Path | None) -> list[Solution]:
     if without:
         raise UsageError(f"optimise: {', '.join(without)}: no program of their own; try: --from FILE, or a run")
     return [Solution(task, task.impl or "") for task in tasks]
-
-
-def _read_solved(run: str, place: partial[Any]) -> tuple[Task, ...]:
-    """The tasks that a run solved, with the programs of their files where they are bundled."""
-    with place() as store:
-        return tuple(solution.experience.task for solution in store.read_experiences(run))

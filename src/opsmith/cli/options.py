@@ -49,6 +49,14 @@ RayAddress = Annotated[
 Workers = Annotated[
     int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
 ]
+BaseUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")]
+Temperatures = Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")]
+TokensFrom = Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")]
+MaxCost = Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")]
+Seed = Annotated[int | None, typer.Option(metavar="S")]
+Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
 

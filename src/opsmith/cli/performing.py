@@ -38,6 +38,7 @@ def run_and_report(
     from opsmith.bridges.trackers import check_tracker, track_run
     from opsmith.report import closing
     from opsmith.report.live import watch_run
+    from opsmith.report.optimised_tables import print_gains
     from opsmith.report.tables import open_console
 
     check_tracker(output.track)
@@ -49,6 +50,8 @@ def run_and_report(
         result = improve(tasks, settings.provider.model, settings, store, on_event=on_event, solutions=solutions)
         report = _write_report(store, result.run) if output.with_report and result.end != "interrupted" else None
         on_event.files = (Path(report),) if report is not None else ()
+        if not output.as_json:
+            print_gains(open_console(), store, result.run)
     if output.as_json:
         print(json.dumps(result.as_json() | {"report": report}))
     else:
@@ -60,7 +63,9 @@ def run_and_report(
     return 130 if result.end == "interrupted" else 0
 
 
-def print_forecast(settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool) -> int:
+def print_forecast(
+    settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
+) -> int:
     """The exit code."""
     from opsmith.evaluation.forecast import ASSUMED, forecast_run
     from opsmith.evaluation.forecast_table import tabulate_forecasts
@@ -72,7 +77,7 @@ def print_forecast(settings: Settings, tasks: Sequence[Task], place: Place, as_j
     if budget_run is not None:
         with place() as store:
             measure = store.sum_usage(store.find_run(budget_run))
-    forecast = forecast_run("run", settings, tasks, measure)
+    forecast = forecast_run("run", settings, tasks, measure, begins_right)
     if as_json:
         print(json.dumps({"run": to_json(forecast), "assumed": ASSUMED}, indent=1))
     else:

@@ -11,13 +11,21 @@ import typer
 
 from opsmith.cli.options import (
     AsJson,
+    BaseUrl,
     CandidateSeconds,
+    Concurrency,
+    DryRun,
     Executor,
+    MaxCost,
+    NoReport,
     Out,
     RayAddress,
+    Seed,
     StoreUrl,
     TargetName,
     TargetOptions,
+    Temperatures,
+    TokensFrom,
     TrialSeconds,
     TrustTasks,
     Workers,
@@ -27,6 +35,14 @@ from opsmith.cli.options import (
 )
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 
+ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
+SelectionName = Annotated[str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")]
+RequestDeadline = Annotated[
+    float | None, typer.Option(metavar="S", help="Of a request, with all attempts and waits; default 900.")
+]
+InBatches = Annotated[
+    bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
+]
 NOT_SETTINGS = frozenset({"experiment", "out", "url", "track", "no_report", "as_json", "dry_run"})
 
 
@@ -35,43 +51,35 @@ def add_to(app: typer.Typer) -> None:
 
 
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
-    experiment: Annotated[
-        Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")
-    ] = None,
+    experiment: ExperimentFile = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
-    base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
+    base_url: BaseUrl = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
     samples: Annotated[int | None, typer.Option(metavar="N", help="Per task, round and temperature.")] = None,
-    temperature: Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")] = None,
+    temperature: Temperatures = None,
     levels: Annotated[int | None, typer.Option(metavar="m", help="Bins of difficulty.")] = None,
     agents: Annotated[str | None, typer.Option(metavar="single|agent", help="With the guardian or without.")] = None,
     guardian: Annotated[str | None, typer.Option(metavar="static|llm", help="A rewrite, or a second call.")] = None,
-    selection: Annotated[
-        str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")
-    ] = None,
+    selection: SelectionName = None,
     prompt: Annotated[str | None, typer.Option(metavar="structural|bare", help="bare: in plain Python.")] = None,
     repair: Annotated[int | None, typer.Option(metavar="K", help="Turns to mend a refused answer.")] = None,
     from_run: Annotated[str | None, typer.Option("--from", metavar="RUN", help="Start from its solutions.")] = None,
     budget_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many samples as it did.")] = None,
-    tokens_from: Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="S")] = None,
+    tokens_from: TokensFrom = None,
+    seed: Seed = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
     max_rounds: Annotated[int | None, typer.Option(metavar="N")] = None,
-    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")] = None,
+    max_cost: MaxCost = None,
     completions: Annotated[int | None, typer.Option(metavar="N", help="Samples per request; saves input.")] = None,
-    concurrency: Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")] = None,
+    concurrency: Concurrency = None,
     requests_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
     tokens_per_minute: Annotated[int | None, typer.Option(metavar="N", help="The account's limit.")] = None,
     request_timeout: Annotated[float | None, typer.Option(metavar="S", help="Of one attempt; default 300.")] = None,
-    request_deadline: Annotated[
-        float | None, typer.Option(metavar="S", help="Of a request, with all attempts and waits; default 900.")
-    ] = None,
-    batch: Annotated[
-        bool | None, typer.Option("--batch", help="The provider's batch API: half the price, hours of waiting.")
-    ] = None,
+    request_deadline: RequestDeadline = None,
+    batch: InBatches = None,
     measure: Annotated[str | None, typer.Option(metavar="none|screen|full", help="Time what is solved.")] = None,
     executor: Executor = None,
     ray_address: RayAddress = None,
@@ -79,9 +87,9 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     optimise: Annotated[int | None, typer.Option(metavar="N", help="Rounds that make solutions better.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
+    dry_run: DryRun = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")] = False,
+    no_report: NoReport = False,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:

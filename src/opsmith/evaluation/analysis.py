@@ -40,6 +40,7 @@ class Analysis:
     grids: tuple[Grid, ...]
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by what is added to the file's name
     notes: tuple[str, ...] = ()  # what a reader must know of how it was computed
+    intervals: str = ""  # what values and brackets are, where they are not those of `page.INTERVALS`
 
 
 def format_estimate(estimate: MeanEstimate | None) -> str:

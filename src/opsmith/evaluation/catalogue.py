@@ -6,7 +6,7 @@ Looked for in `./experiments`, beside the checkout that this package runs from, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import Experiment
 from opsmith.evaluation.reading import is_experiment, read_experiment
 
-ALL = "all"  # the name that stands for every experiment
+ALL = "all"  # the name that stands for every experiment of the paper
 
 
 def list_folders() -> tuple[Path, ...]:
@@ -34,19 +34,22 @@ def list_experiments() -> dict[str, Path]:
 
 
 def find_experiments(name: str) -> tuple[Experiment, ...]:
-    """The experiment of that name or file, or all. Raises UsageError that lists the names."""
+    """The experiment of that name or file, or those of a collection. Raises UsageError that lists the names."""
     files = list_experiments()
-    if name == ALL and files:
-        return tuple(map(read_experiment, files.values()))
     path = Path(name)
     if path.suffix == ".toml" or path.is_file():
         return (read_experiment(path),)
     if name in files:
         return (read_experiment(files[name]),)
-    raise UsageError(f"experiment {name!r}: no such name or file; {_suggest_name(name, files)}")
+    every = tuple(map(read_experiment, files.values()))
+    collection = "" if name == ALL else name
+    if of_collection := tuple(experiment for experiment in every if experiment.collection == collection):
+        return of_collection
+    raise UsageError(f"experiment {name!r}: no such name or file; {_suggest_name(name, files, every)}")
 
 
-def _suggest_name(name: str, files: Mapping[str, Path]) -> str:
+def _suggest_name(name: str, files: Mapping[str, Path], every: Sequence[Experiment]) -> str:
     near = get_close_matches(name, files, n=1)
-    listed = f"known: {', '.join(files)}, {ALL}" if files else "there is no folder `experiments` here"
+    collections = sorted({experiment.collection or ALL for experiment in every})
+    listed = f"known: {', '.join([*files, *collections])}" if files else "there is no folder `experiments` here"
     return (f"did you mean {near[0]!r}? " if near else "") + listed

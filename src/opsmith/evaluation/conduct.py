@@ -44,7 +44,7 @@ def conduct_experiment(
     """Run what is not there yet, and write the result as far as it has come."""
     planned = plan_runs(experiment, options)
     tasks = load_run_tasks(planned[0].settings)  # their ids and groups are those of all arms
-    performed = perform_runs(planned, store, max_cost, on_event)
+    performed = perform_runs(experiment, planned, store, max_cost, on_event)
     if not performed.runs:  # the money was spent by other experiments: what was written before stays
         return ConductedExperiment(
             experiment.name, performed.stopped, 0.0, (f"{experiment.name}: nothing was asked",), {}

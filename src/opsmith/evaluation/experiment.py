@@ -8,14 +8,15 @@ an arm whose first round is this arm (the same samples, so that nothing is paid 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from opsmith.settings import NAMES, Settings
 
 SEARCH = "search"
-EMBEDDED = ("embedded", SEARCH)  # what is no language model: [embedded] settings hold for these
+TUNER = "tuner"
+EMBEDDED = ("embedded", SEARCH, TUNER)  # what is no language model: [embedded] settings hold for these
 BY_ARM = ("budget_from", "tokens_from")  # settings that name a run: in an experiment file, another arm
 NOT_HERE = {
     "model": "a [[model]] table, or an arm's own",
@@ -110,10 +111,12 @@ class Experiment(_Part):
     """One experiment file."""
 
     name: str  # of the file
+    collection: str = ""  # a name for all experiments that have it; "": the paper's, which `all` stands for
     title: Text
     shows: Text  # what a reader learns from it, in a sentence or two
     analysis: str
     relative_to: str = ""  # the arm that others are compared with
+    start: Literal["nothing", "plain"] = "nothing"  # plain: what its runs begin with are the tasks' own programs
     tasks: tuple[str, ...] = ()  # empty: the 26 tasks of the paper
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     settings: Overrides = {}

@@ -54,7 +54,7 @@ def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict
         "tasks": [task.id for task in study.tasks],
         "models": list(study.series_names),
         "seeds": seeds,
-        "samples": sum(tally.judged for o in study.observed if not o.arm.first_round_of for tally in o.tallies),
+        "samples": sum(run.judged for run in study.observed if not run.arm.first_round_of),
         "rows": [_flatten_row(study, row) for row in analysis.rows],
         "runs": [
             {"arm": o.arm.name, "model": o.result.model, "seed": o.seed, "run": o.result.run, "end": o.result.end}

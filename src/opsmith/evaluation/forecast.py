@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opsmith.agents.prompt import Prompt, compose_prompt
+from opsmith.evaluation.forecast_steps import bill_steps
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
-from opsmith.models.batch import DISCOUNT
-from opsmith.models.price import price_reply
-from opsmith.models.swarm import list_members
-from opsmith.models.table import check_family, find_family
+from opsmith.evaluation.prices import bill_requests
+from opsmith.models.table import check_family
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
@@ -27,6 +26,7 @@ ASSUMED = (
     "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
     "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
     "as long as a reply. Runs end far earlier.",
+    "Optimisation rounds: every task stays open, profiles take 4,096 tokens, every fix is asked for.",
     "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a few.",
     "A run that the store holds already is found there and costs nothing again.",
 )
@@ -54,51 +54,37 @@ def forecast_runs(planned: Sequence[PlannedRun]) -> tuple[Forecast, ...]:
     """In the order of the runs."""
     forecasts: list[Forecast] = []
     for run in planned:
-        measure = next((f.most for f in forecasts if _is_measure(f, run)), None)
-        forecasts.append(forecast_run(run.arm.name, run.settings, load_run_tasks(run.settings), measure))
+        measures = zip(planned, forecasts, strict=False)
+        measure = next((forecast.most for earlier, forecast in measures if _is_measure(earlier, run)), None)
+        tasks = load_run_tasks(run.settings)
+        forecasts.append(forecast_run(run.arm.name, run.settings, tasks, measure, run.begins_right))
     return tuple(forecasts)
 
 
-def forecast_run(name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None) -> Forecast:
-    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much.
+def forecast_run(
+    name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None, begins_right: bool = False
+) -> Forecast:
+    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much;
+    `begins_right`: with a right program of every task, so that there is nothing to solve.
 
     Raises UsageError where the model cannot do what the settings ask for.
     """
     check_family(settings.provider)
-    first = _bill_rounds(settings, tasks, [_Round(len(tasks), 0)])
-    rounds = list(_list_rounds(settings, len(tasks)))
-    count, limit = (len(rounds), _bill_rounds(settings, tasks, rounds)) if measure is None else (None, measure)
-    return Forecast(name, settings.provider.model, settings.seed, first, count, limit)
+    steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
+    if begins_right:
+        first, rounds, limit = bill_steps(settings, tasks, 1), 0, Usage(cost_usd=0.0)
+    else:
+        listed = list(_list_rounds(settings, len(tasks)))
+        first, rounds = _bill_rounds(settings, tasks, [_Round(len(tasks), 0)]), len(listed)
+        limit = _bill_rounds(settings, tasks, listed)
+    if measure is not None:
+        return Forecast(name, settings.provider.model, settings.seed, first, None, measure)
+    return Forecast(name, settings.provider.model, settings.seed, first, rounds + optimise, limit + steps)
 
 
-def price_requests(
-    model: str, base_url: str | None, requests: int, input_tokens: int, output_tokens: int
-) -> float | None:
-    """USD of as many equal requests; 0 for a model that asks no server, None where no price is listed.
-
-    Of several models that take turns the dearest counts. Raises UsageError for a name that is no model's: it would look
-    free.
-    """
-    if members := list_members(model):
-        prices = [price_requests(member, base_url, requests, input_tokens, output_tokens) for member in members]
-        known = [price for price in prices if price is not None]
-        return max(known) if len(known) == len(prices) else None
-    prefix, family = find_family(model)
-    server = family.server
-    if server is None:
-        return 0.0
-    if base_url is not None and base_url.rstrip("/") != server.url:
-        return None
-    cost = price_reply(server.prices, (model.removeprefix(prefix),), Usage(1, input_tokens, output_tokens))
-    return None if cost is None else cost * requests
-
-
-def _is_measure(forecast: Forecast, run: PlannedRun) -> bool:
-    return (forecast.arm, forecast.model, forecast.seed) == (
-        run.measure_arm,
-        run.settings.provider.model,
-        run.settings.seed,
-    )
+def _is_measure(earlier: PlannedRun, run: PlannedRun) -> bool:
+    place = (run.measure_arm, run.series, run.settings.seed)
+    return (earlier.arm.name, earlier.series, earlier.settings.seed) == place
 
 
 def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
@@ -126,16 +112,8 @@ def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Ro
         cells = planned_round.tasks * len(settings.method.temperatures)
         for number, tokens in enumerate(_list_requests(settings, tasks[0], prompt_tokens)):
             for size, count in _split_samples(settings.method.samples, 1 if number else settings.provider.completions):
-                total += _bill_requests(settings, cells * count, tokens, size * settings.method.max_tokens)
+                total += bill_requests(settings, cells * count, tokens, size * settings.method.max_tokens)
     return total
-
-
-def _bill_requests(settings: Settings, requests: int, read: int, written: int) -> Usage:
-    """Of as many equal requests, each of so many input and output tokens."""
-    usd = price_requests(settings.provider.model, settings.provider.base_url, requests, read, written)
-    if usd is not None and settings.provider.batch:
-        usd *= DISCOUNT
-    return Usage(requests, requests * read, requests * written, 0, usd)
 
 
 def _split_samples(samples: int, completions: int) -> Iterator[tuple[int, int]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from opsmith.evaluation.experiment import SEARCH
+from opsmith.evaluation.experiment import SEARCH, TUNER
 from opsmith.evaluation.study import Study
 
 EMBEDDED = "embedded model: a program sampler, not a language model"
 SEARCHED = "search without a model: not a language model"
+TUNED = "embedded tuner and analyst: they rewrite programs by rules and are no language models"
 BOTH = "embedded model (a program sampler) and search without a model: neither is a language model"
 
 
@@ -24,8 +25,13 @@ def describe_mark(study: Study) -> str:
     if not models:
         return ""
     has_language_model = any(run.result.is_language_model for run in study.observed)
-    words = SEARCHED if models == {SEARCH} else BOTH if SEARCH in models else EMBEDDED
-    return ("in part: " if has_language_model else "") + words
+    return ("in part: " if has_language_model else "") + _describe_models(models)
+
+
+def _describe_models(models: Collection[str]) -> str:
+    if any(TUNER in model for model in models):  # a swarm with it too
+        return TUNED
+    return SEARCHED if set(models) == {SEARCH} else BOTH if SEARCH in models else EMBEDDED
 
 
 def mark_figure(study: Study, figure: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,12 +62,12 @@ def _write_head(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> 
     yield f"**Result.** {escape_text(analysis.headline)}\n"
     origin = f"`{provenance.command}` on {provenance.date}, opsmith {provenance.version}"
     yield f"Made with {origin}. {_describe_size(study)}\n"
-    yield f"{INTERVALS}\n"
+    yield f"{analysis.intervals or INTERVALS}\n"
 
 
 def _describe_size(study: Study) -> str:
     seeds = sorted({run.seed for run in study.observed})
-    samples = sum(tally.judged for run in study.observed if not run.arm.first_round_of for tally in run.tallies)
+    samples = sum(run.judged for run in study.observed if not run.arm.first_round_of)
     return f"{len(study.tasks)} tasks, seeds {', '.join(map(str, seeds))}, {samples:,} judged samples."
 
 
@@ -120,7 +120,8 @@ def _describe_settings(study: Study) -> Iterator[str]:
 
 _SAID = (
     "samples", "temperatures", "levels", "agents", "guardian", "selection", "repair", "prompt", "max_rounds",
-    "max_tokens", "noise",
+    "max_tokens", "noise", "optimise", "objective", "attempts", "beam", "fixes", "refine", "plateau", "analyst",
+    "profiles", "memory", "example_pair", "reference",
 )  # fmt: skip
 _RUN = ("arm", "model", "seed", "run", "ended", "rounds", "solved", "requests", "input tokens", "output tokens", "USD")
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opsmith.api import improve
-from opsmith.evaluation.experiment import BY_ARM
-from opsmith.evaluation.plan import PlannedRun, load_run_tasks
+from opsmith.evaluation.experiment import BY_ARM, Experiment
+from opsmith.evaluation.plan import PlannedRun, list_start, load_run_tasks
 from opsmith.learn.events import OnEvent
 from opsmith.models.table import make_models
 from opsmith.results.result import RunResult
@@ -34,6 +34,7 @@ class PerformedRuns:
 
 
 def perform_runs(
+    experiment: Experiment,
     planned: Sequence[PlannedRun],
     store: Store,
     max_cost: float | None = None,
@@ -48,7 +49,9 @@ def perform_runs(
         if remaining is not None and remaining <= 0:
             return PerformedRuns(tuple(performed), "max cost")
         settings = _resolve_arms(run, performed).replace(max_cost=remaining)
-        result = improve(load_run_tasks(settings), settings.provider.model, settings, store, on_event=on_event)
+        tasks, model = load_run_tasks(settings), settings.provider.model
+        start = list_start(experiment, tasks)
+        result = improve(tasks, model, settings, store, on_event=on_event, solutions=start)
         spent[result.run] = result.usage.cost_usd or 0.0
         performed.append(PerformedRun(run, result))
         if not result.finished:

@@ -6,13 +6,14 @@ what the command line gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.config import resolve_settings
 from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
+from opsmith.learn.judge import Solution
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
@@ -38,6 +39,7 @@ class PlannedRun:
     arm: Arm
     series: str
     settings: Settings  # BY_ARM ones still name an arm
+    begins_right: bool = False  # with the plain programs of its tasks
 
     @property
     def measure_arm(self) -> str | None:
@@ -49,7 +51,7 @@ def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[Plann
     """The runs in the order in which they are made."""
     models = options.models or tuple(series.name for series in experiment.models)
     return tuple(
-        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options))
+        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options), experiment.start == "plain")
         for model in dict.fromkeys(models)
         for seed in _choose_seeds(experiment, model, options)
         for arm in experiment.arms
@@ -65,6 +67,16 @@ def name_tasks(experiment: Experiment, options: ExperimentOptions) -> tuple[str,
 def load_run_tasks(settings: Settings) -> tuple[Task, ...]:
     """The tasks of a planned run, in the language that its settings ask for. Raises UsageError and TaskError."""
     return load_tasks(settings.tasks, settings.target, settings.target_options)
+
+
+def list_start(experiment: Experiment, tasks: Sequence[Task]) -> tuple[Solution, ...]:
+    """What a run of the experiment begins with. Raises UsageError for a task that brings no program of its own."""
+    if experiment.start == "nothing":
+        return ()
+    lacking = [task.id for task in tasks if task.impl is None]
+    if lacking:
+        raise UsageError(f"experiment {experiment.name}: {lacking[0]}: it has no plain program to start from")
+    return tuple(Solution(task, task.impl) for task in tasks if task.impl is not None)
 
 
 def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
@@ -99,5 +111,5 @@ def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, 
     if options.samples is not None:
         if options.samples < 1:
             raise UsageError(f"--samples: given {options.samples}; expected at least 1")
-        stated["samples"] = options.samples
+        stated["attempts" if stated.get("optimise") else "samples"] = options.samples
     return resolve_settings(None, stated | {name: value for name, value in options.where.items() if value is not None})

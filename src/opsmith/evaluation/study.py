@@ -12,7 +12,7 @@ from opsmith.evaluation import measure
 from opsmith.evaluation.experiment import Arm, Experiment, Paper
 from opsmith.evaluation.measure import MeanEstimate, SeedStatistic, Statistic
 from opsmith.evaluation.perform import PerformedRun
-from opsmith.records import Task, Usage
+from opsmith.records import Outcome, Task, Usage
 from opsmith.results.counting import Count, count_all, count_best, deciding_tallies, group_of
 from opsmith.results.result import RunResult
 from opsmith.store import Store
@@ -35,11 +35,17 @@ class ObservedRun:
     tokens: Mapping[int, Mapping[str, int]]  # of one prompt, by round and task
     usage: Usage
     settings: Mapping[str, Any]  # as the store has them
+    steps: int = 0  # judged samples of its optimisation rounds, which are in no tally
 
     @property
     def draw_seed(self) -> int:
         """The seed of its redrawn samples: another for every arm, model and seed."""
         return zlib.crc32(f"{self.series} {self.arm.name} {self.seed}".encode())
+
+    @property
+    def judged(self) -> int:
+        """Its judged samples, of all rounds."""
+        return self.steps + sum(tally.judged for tally in self.tallies)
 
     def count_samples(self, tasks: Iterable[str], *, best: bool, last: int | None = None) -> list[Count]:
         """(n, c) of each task in the round that decided on it: the first with a right answer, or its last one.
@@ -145,4 +151,11 @@ def _observe_run(store: Store, performed: PerformedRun, arm: Arm, first: bool = 
     info = store.read_info(run)
     settings = {} if info is None else info.settings
     seed = performed.planned.settings.seed
-    return ObservedRun(arm, performed.planned.series, seed, performed.result, tuple(tallies), tokens, usage, settings)
+    steps = 0 if first else _count_steps(store, run)
+    return ObservedRun(
+        arm, performed.planned.series, seed, performed.result, tuple(tallies), tokens, usage, settings, steps
+    )
+
+
+def _count_steps(store: Store, run: str) -> int:
+    return sum(step.outcome in (Outcome.PASSED, Outcome.REFUSED) for step in store.read_steps(run))

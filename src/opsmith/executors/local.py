@@ -53,7 +53,7 @@ class LocalExecutor:
 
         if self._profiler is None:
             chosen = self._settings.optimisation
-            self._profiler = LocalProfiler(self._pool, chosen.profiles, chosen.profile_command)
+            self._profiler = LocalProfiler(self._pool.cost, chosen.profiles, chosen.profile_command, self.measurer)
         return self._profiler
 
     def make_models(self, own: ChatModel | None = None) -> RoleModels:

@@ -65,7 +65,7 @@ class RayExecutor:
             chosen, trust = self._settings.optimisation, self._settings.trust
             pool = Pool(1, trust.candidate_seconds, trial_deadline=trust.trial_seconds, trust_tasks=trust.trust_tasks)
             self._open.callback(pool.close)
-            self._profiler = LocalProfiler(pool, chosen.profiles, chosen.profile_command)
+            self._profiler = LocalProfiler(pool.cost, chosen.profiles, chosen.profile_command, self.measurer)
         return self._profiler
 
     def make_models(self, own: ChatModel | None = None) -> RoleModels:

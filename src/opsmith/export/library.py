@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
+from opsmith.export.choice import ProgramChoice
 from opsmith.export.exported import ExportedFiles
+from opsmith.export.front_files import FRONTS, NEAREST, describe_front, write_front_file
 from opsmith.export.manifest import FILE, FORMAT, build_manifest, with_files
 from opsmith.export.pages import render_page
 from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
@@ -44,8 +47,17 @@ class ExportedLibrary(ExportedFiles):
         return {"name": self.name, "operators": [operator.name for operator in self.operators]}
 
 
-def export_library(store: Store, run: str, folder: Path, name: str | None, pool: Pool) -> ExportedLibrary:
+def export_library(
+    store: Store,
+    run: str,
+    folder: Path,
+    name: str | None,
+    pool: Pool,
+    choices: Mapping[str, ProgramChoice] = MappingProxyType({}),
+) -> ExportedLibrary:
     """Write the package; `name` is what it is imported as, by default that of the folder.
+
+    choices: by task, programs in place of the ones that the run kept.
 
     Raises UsageError where the folder holds something else, the name is none, or no operator is right.
     """
@@ -58,7 +70,7 @@ def export_library(store: Store, run: str, folder: Path, name: str | None, pool:
             f"run {info.id}: programs of the target {info.target} cannot be packaged: it lacks "
             "opsmith.targets.protocols.Packaged; try: --dataset DIR"
         )
-    solved = operators_of(store, info.id, pool)
+    solved = operators_of(store, info.id, pool, choices)
     refused = not_passed(solved)
     operators = [operator for operator in solved if operator not in refused]
     if not operators:
@@ -106,12 +118,16 @@ def _library_files(
         "ownership": target.describe_ownership(name),
         "opsmith": metadata.version("opsmith"),
         "target": info.target,
+        "fronts": [describe_front(operator) for operator in operators if operator.choice is not None],
+        "nearest": NEAREST,
     }
     files = target.write_package(name, solved)
     files |= {
         "README.md": render_page("README.md.jinja", facts),
         "pyproject.toml": render_page("pyproject.toml.jinja", facts),
     }
+    if facts["fronts"]:
+        files[FRONTS] = write_front_file(operators)
     files["LICENSE"] = read_licence()
     return {**files, FILE: with_files(build_manifest(name, info, operators, refused, missing), files)}
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import keyword
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from opsmith.errors import UsageError
+from opsmith.export.choice import ProgramChoice
 from opsmith.judging.pool import Pool
 from opsmith.learn.judge import IMPORT
-from opsmith.records import Outcome, Task, Usage, Verdict
+from opsmith.records import Candidate, Outcome, Task, Usage, Verdict
+from opsmith.report.fronts import word_figure, write_value
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience, SampleDetail
 from opsmith.store.rows import RunInfo
-from opsmith.targets.programs import Solved
+from opsmith.targets.programs import SizedProgram, Solved
 
 LONGEST = 60  # characters of a function's name
 
@@ -47,17 +50,37 @@ class SolvedOperator:
     source: str
     origin: SolutionOrigin
     verdict: Verdict
+    choice: ProgramChoice | None = None  # by an objective; None: it is the one that the run kept
+    sized_verdicts: tuple[Verdict, ...] = ()  # of the choice's several programs
 
     @property
     def as_solved(self) -> Solved:
-        return Solved(self.name, self.task, self.source, describe_facts(self), self.verdict.build)
+        return Solved(
+            self.name, self.task, self.source, describe_facts(self), self.verdict.build, tuple(self._list_sized())
+        )
+
+    def _list_sized(self) -> Iterator[SizedProgram]:
+        """The several programs where all of them are right today."""
+        sized = self.choice.by_size if self.choice is not None else ()
+        if all(verdict.passed for verdict in self.sized_verdicts):
+            for program, verdict in zip(sized, self.sized_verdicts, strict=True):
+                yield SizedProgram(program.source, verdict.build, program.sizes)
 
 
-def operators_of(store: Store, run: str, pool: Pool) -> list[SolvedOperator]:
-    """Every solved task of a run, those it was given included, judged by today's verifier; by name."""
+def operators_of(
+    store: Store, run: str, pool: Pool, choices: Mapping[str, ProgramChoice] = MappingProxyType({})
+) -> list[SolvedOperator]:
+    """Every solved task of a run, those it was given included, judged by today's verifier; by name.
+
+    choices: by task, programs in place of the kept ones.
+    """
     solutions = sorted(
         store.read_experiences(run), key=lambda solution: (solution.experience.task.id, solution.experience.task.digest)
     )
+    solutions = [
+        choices[solution.experience.task.id].apply(solution) if solution.experience.task.id in choices else solution
+        for solution in solutions
+    ]
     if not solutions:
         raise UsageError(f"run {run}: it has solved no task; expected at least one operator to export")
     names = name_functions([solution.experience.task.id for solution in solutions])
@@ -70,9 +93,16 @@ def operators_of(store: Store, run: str, pool: Pool) -> list[SolvedOperator]:
             solution.experience.source,
             _find_origin(store, run, solution, counts),
             future.result(),
+            choice := choices.get(solution.experience.task.id),
+            _judge_sized(pool, solution.experience.task, choice),
         )
         for name, solution, future in zip(names, solutions, waiting, strict=True)
     ]
+
+
+def _judge_sized(pool: Pool, task: Task, choice: ProgramChoice | None) -> tuple[Verdict, ...]:
+    sized = choice.by_size if choice is not None else ()
+    return tuple(pool.verify(task, program.source) for program in sized)
 
 
 def missing_of(store: Store, run: str, operators: Sequence[SolvedOperator]) -> list[Task]:
@@ -127,7 +157,7 @@ def _find_origin(store: Store, run: str, solution: KeptExperience, counted: Coun
         sample_usage=Usage.total(call.reply.usage for call in detail.calls) if detail else None,
         samples=counts["judged"] if counts else None,
         right=counts["right"] if counts else None,
-        verdict=_final_verdict(detail),
+        verdict=_find_verdict(detail, experience.source),
     )
 
 
@@ -153,9 +183,12 @@ def _count_samples(store: Store, info: RunInfo | None, counted: Counts) -> dict[
     return counted[info.id]
 
 
-def _final_verdict(detail: SampleDetail | None) -> Verdict | None:
-    finals = [row.verdict for row in detail.candidates if row.final] if detail else []
-    return finals[0] if finals else None
+def _find_verdict(detail: SampleDetail | None, source: str) -> Verdict | None:
+    """That of the program in its sample, or the one that the sample counts by."""
+    rows = detail.candidates if detail else ()
+    own = [row.verdict for row in rows if row.verdict is not None and row.verdict.candidate == Candidate(source).id]
+    finals = [row.verdict for row in rows if row.final]
+    return next(iter((*own, *finals)), None)
 
 
 def describe_facts(operator: SolvedOperator) -> dict[str, str]:
@@ -173,9 +206,19 @@ def describe_facts(operator: SolvedOperator) -> dict[str, str]:
         "found right by": origin.verdict and f"verifier {origin.verdict.verifier}, {origin.verdict.trials} trials",
         "verdict now": f"{verdict.outcome}: verifier {verdict.verifier}, {verdict.trials} trials",
         "built with": verdict.build,
+        "chosen": operator.choice and describe_choice(operator.choice),
         "note": "the program equals an example of its own prompt" if origin.contaminated else None,
     }
     return {name: str(fact) for name, fact in phrases.items() if fact}
+
+
+def describe_choice(choice: ProgramChoice) -> str:
+    """By what a program was chosen, in words."""
+    front, name = choice.front, choice.objective
+    values = dict(zip(front.names, choice.point.figures, strict=True))
+    own = "" if front.own is None else f"; the task's own program has {write_value(name, front.own_value(name))}"
+    count = f"of {len(front.programs)} right program{'s' * (len(front.programs) != 1)}"
+    return f"the least {word_figure(name)} {count}: {write_value(name, values[name])}{own}"
 
 
 def _name_model(origin: SolutionOrigin) -> str:

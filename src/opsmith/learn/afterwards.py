@@ -14,6 +14,7 @@ from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome, Task
+from opsmith.results.fronts import is_beside_own
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.store.verdicts import list_judgements, read_programs
@@ -94,7 +95,7 @@ def measure_figures(
     Each is stored when it is given. Raises StoreError.
     """
     measured = frozenset(read_keys(store, run, only_timed=True))
-    figures = _read_measured_figures(store, run)
+    figures = _read_measured_figures(store, run, grade)
     for program in [*_list_own(programs), *_choose_of_isomorphs(programs, figures)]:
         known_names = figures.get((program.task.id, Candidate(program.source).id), set())
         missing = tuple(name for name in names if name not in known_names)
@@ -103,12 +104,13 @@ def measure_figures(
             yield from _store_reports(store, run, program.sample, order, fill)
 
 
-def _read_measured_figures(store: Store, run: str) -> dict[tuple[str, str], set[str]]:
-    """By task and program, which figures of it are stored."""
+def _read_measured_figures(store: Store, run: str, grade: MeasuringGrade) -> dict[tuple[str, str], set[str]]:
+    """By task and program, which figures of it are stored: times of that grade or full, beside the task's own."""
     figures: dict[tuple[str, str], set[str]] = {}
     for speed in store.read_speeds(run):
         measurement = speed.report.measurement
-        if measurement.time is not None:
+        is_enough = measurement.unit.is_counted or measurement.grade in (grade, MeasuringGrade.FULL)
+        if measurement.time is not None and is_enough and is_beside_own(measurement):
             figures.setdefault((speed.task, measurement.program), set()).add(name_figure(measurement))
     return figures
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
-from opsmith.errors import OpsmithError, ProviderError, TargetError, TaskError, VerifierError
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
 from opsmith.learn.budget import Budget
@@ -21,11 +20,12 @@ from opsmith.learn.sample import sample_round
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
+from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Boundary, Candidate, Experience, Task
 from opsmith.results.counting import success_rate
 from opsmith.settings import Settings
-from opsmith.store import Row, Store
+from opsmith.store import Row
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     FUNCTIONAL,
@@ -164,10 +164,7 @@ class FunctionalPhase:
         """What the round solved, all of its samples judged."""
         session, store = self.session, self.session.store
         tallies = store.read_tallies(session.run, info.number)
-        unjudged = _count_unjudged(info, tallies)
-        charged = {whom for number, _, whom in store.read_charges(session.run) if number == info.number}
-        if unjudged == info.planned and NOBODY not in charged:
-            raise _nothing_judged(store, session.run, info.number)
+        require_verdicts(store, session.run, info)
         return self._collect_solutions(info.number, tallies, prompts)
 
     def _end_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
@@ -228,15 +225,3 @@ def plan_samples(
         for task in tasks
     ]
     return sorted(keys[:limit], key=lambda key: (order[key.task], key.temperature, key.number))
-
-
-def _nothing_judged(store: Store, run: str, number: int) -> OpsmithError:
-    """Why not one sample of a round could be judged; the round stays open, so the same command tries again."""
-    failures = store.read_failures(run, number)
-    _, charged, message = failures[-1] if failures else ("", Boundary.OURS.value, "no sample was made")
-    kinds: dict[str, type[OpsmithError]] = {
-        Boundary.PROVIDER.value: ProviderError,
-        Boundary.TASK.value: TaskError,
-        Boundary.TARGET.value: TargetError,
-    }
-    return kinds.get(charged, VerifierError)(f"run {run}, round {number}: no sample could be judged; last: {message}")

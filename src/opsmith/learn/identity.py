@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.learn.budget import Budget
+from opsmith.learn.material import read_material
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST
 from opsmith.models.roles import RoleModels
@@ -87,6 +88,9 @@ def run_info(
     }
     if models.by_role:
         deciders["models of roles"] = {role: model.name for role, model in models.by_role.items()}
+    material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
+    if material:
+        deciders["material"] = material
     identity, model = content_hash(dumps(deciders)), models.own.name
     name = f"{_short_name(model)}-s{settings.seed}-{identity[:10]}"
     return RunInfo(name, identity, model, models.is_language_model, target.name, settings.seed, deciding, versions)

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from opsmith.agents.analysis import AnalystBrief, EarlierAttempt, read_suggestion_reply, request_analysis
-from opsmith.agents.generation import GeneratorBrief, request_program
+from opsmith.agents.generation import request_program
 from opsmith.learn.ask import Asking
+from opsmith.learn.briefs import BriefSource
 from opsmith.learn.compose import Parent
 from opsmith.learn.profiles import fetch_profiles
 from opsmith.learn.session import RunSession
@@ -33,12 +34,17 @@ class ImprovingPrompts:
         tasks: Mapping[str, Task],
         parents: Mapping[str, Sequence[OptimisedProgram]],
         lineages: Mapping[str, Lineage],
+        briefs: BriefSource,
+        number: int,  # of the optimisation round, from 1
     ) -> None:
         self.turns = session.settings.optimisation.fixes
         self._session = session
         self._tasks = tasks
         self._parents = parents
         self._lineages = lineages
+        self._briefs = briefs
+        self._number = number
+        self._changes = briefs.remember(lineages)
         self._profiles: dict[tuple[str, str], asyncio.Task[tuple[ProfileReport, ...]]] = {}
 
     def find_parent(self, key: SampleKey) -> Parent:
@@ -46,19 +52,13 @@ class ImprovingPrompts:
         return Parent(program.name, program.sample)
 
     def refuse_program(self, source: str) -> Verdict | None:
-        return None
+        return self._briefs.refuse_program(source)
 
     async def compose_messages(self, key: SampleKey, asking: Asking) -> tuple[Message, ...]:
         """The generator's, after the analyst was asked. Raises UnjudgedError, HaltedError."""
-        task, program, settings = self._tasks[key.task], self._find_program(key), self._session.settings
+        task, program = self._tasks[key.task], self._find_program(key)
         suggestion = await self._ask_analyst(key, asking) if self._session.has_analyst else None
-        brief = GeneratorBrief(
-            task,
-            settings.optimisation.objective,
-            program.source,
-            suggestion,
-            has_example=settings.generation.example_pair,
-        )
+        brief = self._briefs.make_brief(task, program.source, suggestion, self._number, self._changes)
         return request_program(self._session.target, brief)
 
     async def _ask_analyst(self, key: SampleKey, asking: Asking) -> Suggestion | None:

@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
+from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget
 from opsmith.learn.events import RoundEnded, RoundStarted
 from opsmith.learn.improve import ImprovingPrompts
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
+from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.measure import choose_largest_set
 from opsmith.measuring.objectives import TIME, choose_figures
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Outcome, Task
-from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, trace_lineages
+from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages
 from opsmith.settings import Settings
 from opsmith.store.queries import StepRow
 from opsmith.store.rows import NOBODY, OPTIMISATION, RoundInfo, SampleKey, round_end_row, round_row
@@ -49,6 +51,7 @@ class OptimisationPhase:
         self.budget = budget
         self.attendant = attendant
         self.figures: Mapping[str, tuple[str, ...]] = {}  # by task
+        self._briefs = BriefSource(session.settings, session.target, session.store, tuple(self.tasks.values()))
 
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
@@ -75,14 +78,13 @@ class OptimisationPhase:
     def _read_progress(self) -> _Progress:
         store, run, settings = self.session.store, self.session.run, self.session.settings.optimisation
         ended = [info for info, solved in store.read_rounds(run) if solved is not None]
-        starts = {
-            earned.experience.task.id: earned.experience.source
-            for earned in store.read_experiences(run)
-            if earned.experience.task.id in self.tasks
-        }
         any_task = next(iter(self.tasks.values()))
         figures = choose_figures(any_task, settings.objective)
-        lineages = trace_lineages(starts, ended, store.read_steps(run), store.read_speeds(run), figures, settings.beam)
+        lineages = {
+            task: lineage
+            for task, lineage in read_lineages(store, run, figures, settings.beam).items()
+            if task in self.tasks
+        }
         own = [info for info in ended if info.phase == OPTIMISATION]
         exhausted = {task for _, task, whom in store.read_charges(run) if whom == NOBODY}
         return _Progress(lineages, len(own), len(ended), sum(info.planned for info in ended), frozenset(exhausted))
@@ -117,9 +119,10 @@ class OptimisationPhase:
         info = RoundInfo(progress.number, 0, "", names, tuple(parents), len(keys), OPTIMISATION)
         session.store.put([round_row(session.run, info)]).result()
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
-        composer = ImprovingPrompts(session, self.tasks, parents, progress.lineages)
+        composer = ImprovingPrompts(session, self.tasks, parents, progress.lineages, self._briefs, progress.rounds + 1)
         await self.attendant.await_work(sample_round(session, keys, self.tasks, composer))
         if not session.halt:
+            require_verdicts(session.store, session.run, info)
             await self.attendant.await_work(measure_programs(session, list(self._list_screens(info, progress))))
         if not session.halt:
             self._end_round(info, progress)
@@ -149,7 +152,7 @@ class OptimisationPhase:
     def _end_round(self, info: RoundInfo, progress: _Progress) -> None:
         """Close a round. The tasks whose best program it changed are said to be those that it solved."""
         store, run = self.session.store, self.session.run
-        unjudged = sum(row.outcome is None for row in store.read_steps(run, info.number))
+        unjudged = info.planned - len(store.judged_ids(run, info.number))
         store.put([round_end_row(run, info.number, ())]).result()
         lineages = self._read_progress().lineages
         gained = tuple(task for task in info.attempted if lineages[task].idle_rounds == 0)

@@ -57,6 +57,7 @@ class TimedProgram:
 
     source: str
     name: str
+    task: Task | None = None  # as which it is judged and built, of the same problem; None: as the one that is measured
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _require_timed(task: Task) -> tuple[Timed, Stating]:
 def _find_obstacle(verify: Verify, request: SpeedRequest) -> str:
     """Why nothing is timed: a side is not right; "": both are."""
     for program in (request.program, request.partner):
-        verdict = verify(request.task, program.source) if program is not None else None
+        verdict = verify(program.task or request.task, program.source) if program is not None else None
         if verdict is not None and not verdict.passed:
             whose = "the program" if program is request.program else f"the partner {program.name}" if program else ""
             return f"{whose} is not right: {verdict.message.splitlines()[0] if verdict.message else verdict.stage.name}"
@@ -141,11 +142,8 @@ def _find_obstacle(verify: Verify, request: SpeedRequest) -> str:
 
 def _build_sides(request: SpeedRequest) -> dict[Side, Build]:
     timed = _require_timed(request.task)[0]
-    sources = {
-        Side.PROGRAM: request.program.source,
-        Side.PARTNER: (request.partner or request.program).source,
-    }
-    return {side: timed.build_timed(request.task, source) for side, source in sources.items()}
+    programs = {Side.PROGRAM: request.program, Side.PARTNER: request.partner or request.program}
+    return {side: timed.build_timed(each.task or request.task, each.source) for side, each in programs.items()}
 
 
 def _measure_shape(

@@ -101,7 +101,7 @@ class Rewriter:
         named = [move for move in self._tuner.list_moves(source) if move.name == name]
         for line in sorted({move.line for move in named})[:_MOST_STEPS]:
             text = read_line(source, line)
-            number = sum(other == text for other, _ in places)
+            number = sum(each == text for each, _ in places)
             places[text, number] = [move for move in named if move.line == line]
         return places
 

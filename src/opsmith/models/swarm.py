@@ -45,10 +45,10 @@ class SwarmModel:
         """A member that has nothing more for the task leaves its turn to the next one. Raises what the member raises
         whose turn it is, and ExhaustedError where nobody has more."""
         turn, place = divmod(request.attempt, len(self._members))
-        asked = replace(request, attempt=turn)
+        counted = replace(request, attempt=turn)
         for member in (*self._members[place:], *self._members[:place]):
             with contextlib.suppress(ExhaustedError):
-                return await member.complete(asked)
+                return await member.complete(counted)
         raise ExhaustedError(f"model {self.name!r}: no member has a program number {turn} for this task")
 
     async def close(self) -> None:

@@ -29,7 +29,7 @@ def choose_profilers(
 ) -> tuple[Profilers, tuple[str, ...]]:
     """Those that have something to say of programs for the task, and what the others lack here, in sentences.
 
-    A command of the user's own is always among them, but for `none`. Raises UsageError for a name that there is not,
+    A command of the user's own is always among them. Raises UsageError for a name that there is not,
     and for a profiler that is made for other targets.
     """
     profilers = make_profilers(count_figures, command)
@@ -39,6 +39,7 @@ def choose_profilers(
     if misplaced := [name for name in names if name in profilers and name not in fitting]:
         raise UsageError(f"profile {misplaced[0]!r}: not made for programs of target {task.target}")
     own = (CommandProfiler.name,) if command else ()
-    named = () if NOBODY in names else fitting if AUTO in names else dict.fromkeys((*names, *own))
+    choice = () if NOBODY in names else [*fitting] if AUTO in names else names
+    named = dict.fromkeys((*choice, *own))
     lacks = {name: fitting[name].explain_lack(task) for name in named}
     return tuple(fitting[name] for name in named if not lacks[name]), tuple(filter(None, lacks.values()))

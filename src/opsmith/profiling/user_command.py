@@ -53,10 +53,10 @@ class CommandProfiler:
         """What it printed, then its pictures by the names of their files."""
         with tempfile.TemporaryDirectory(prefix="opsmith-profile-") as place:
             folder = Path(place)
-            printed = self._run_words(self._fill_words(subject, folder), folder)
+            printed = self._run_words(self._fill_words(subject, folder), folder).replace(f"{folder}/", "")
             pictures, refusals = _read_pictures(folder)
         if printed.strip() or refusals:
-            heading = f"What the user's command printed; its words are its own: {shlex.join(self._words)}"
+            heading = f"What the user's command printed; its words are its own: {' '.join(self._words)}"
             yield make_report(self.name, "\n".join([heading, "", printed.rstrip(), *refusals, ""]))
         yield from pictures
 

@@ -21,6 +21,7 @@ from opsmith.learn import events
 from opsmith.records import Usage, printable, strip_number
 from opsmith.report.speed_rows import describe_speed
 from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.store.rows import OPTIMISATION, RoundInfo
 
 
 @dataclass
@@ -72,7 +73,7 @@ class RunProgress:
     def _start_round(self, event: events.RoundStarted) -> None:
         info = event.round
         self.round, self.planned, self.answered = info.number, info.planned, event.judged_before
-        self.examples = describe_demonstrations(info.level, len(info.demonstrations))
+        self.examples = describe_round(info)
         for task in info.attempted:
             self.tasks[task].right = self.tasks[task].judged = 0
 
@@ -126,6 +127,8 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
             unjudged = f", {event.unjudged} samples unjudged" if event.unjudged else ""
             clock = format_duration(time.monotonic() - board.began)
             new = f"{len(event.solved)} new, {board.solved} of {len(board.tasks)} solved"
+            if info.phase == OPTIMISATION:
+                new = f"{_count_noun(len(event.solved), 'task')} gained"
             return f"round {info.number}: {new}{unjudged}, {clock}"
         case events.Warned() | events.Stopping():
             return f"warning: {event.message}" if isinstance(event, events.Warned) else describe_stop(event)
@@ -160,6 +163,13 @@ def describe_stop(event: events.Stopping) -> str:
 
 def _count_noun(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def describe_round(info: RoundInfo) -> str:
+    """What a round shows, or what it begins with."""
+    if info.phase == OPTIMISATION:
+        return f"optimisation of {_count_noun(len(info.demonstrations), 'program')}"
+    return describe_demonstrations(info.level, len(info.demonstrations))
 
 
 def describe_demonstrations(level: str, count: int) -> str:

@@ -41,6 +41,13 @@ def print_optimisation(console: Console, store: Store, run: str, task: str | Non
             console.print(f"gain    {line}", soft_wrap=True)
 
 
+def print_gains(console: Console, store: Store, run: str) -> None:
+    """What a run's optimisation rounds gained; nothing where it has none."""
+    view = view_optimisation(read_optimisation(store, run))
+    if view is not None:
+        console.print(tabulate_gains(view))
+
+
 def tabulate_gains(view: OptimisedView) -> Table:
     """A row for each task."""
     numbers = ("rounds", "attempts", "right", "over the start program", *(f"over {name}" for name in view.partners))

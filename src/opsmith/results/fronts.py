@@ -8,7 +8,7 @@ figure) that the front dominates. A time is relative in itself, as a geometric m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from opsmith.measuring.objectives import TIME, name_figure
@@ -52,6 +52,11 @@ class TaskFront:
         """Its figures as shares of those of the task's own program."""
         assert self.own is not None
         return tuple(figure / own for figure, own in zip(point.figures, self.own, strict=True))
+
+    def own_value(self, name: str) -> float:
+        """A figure of the task's own program."""
+        assert self.own is not None
+        return self.own[self.names.index(name)]
 
     def find_least(self, name: str) -> FrontPoint | None:
         """The program of the front with the least of a figure."""
@@ -100,12 +105,19 @@ def measure_hypervolume(vectors: Iterable[Vector], corner: float = REFERENCE) ->
     return _measure_union([vector for vector in inside if all(value < 1.0 for value in vector)])
 
 
-def read_fronts(store: Store, runs: Sequence[str], own: Sequence[Task], names: Sequence[str]) -> list[TaskFront]:
-    """The fronts of the runs' tasks by what is stored, in the tasks' order; `own`: tasks with their own programs."""
+def read_fronts(
+    store: Store, runs: Sequence[str], own: Sequence[Task], names: Sequence[str], *, is_published: bool = False
+) -> list[TaskFront]:
+    """The fronts of the runs' tasks by what is stored, in the tasks' order; `own`: tasks with their own programs.
+
+    is_published: of times those of the full grade alone.
+    """
     speeds: dict[str, list[tuple[str, StoredSpeed]]] = {}
     for run in runs:
         for speed in store.read_speeds(run):
-            speeds.setdefault(speed.task, []).append((run, speed))
+            measurement = speed.report.measurement
+            if not is_published or measurement.unit.is_counted or measurement.grade is MeasuringGrade.FULL:
+                speeds.setdefault(speed.task, []).append((run, speed))
     return [_read_front(task, speeds.get(task.id, []), tuple(names)) for task in own]
 
 
@@ -133,24 +145,26 @@ def read_figures(rows: Sequence[SpeedMeasurement], names: Sequence[str], is_own:
     return None if None in figures else tuple(figure for figure in figures if figure is not None)
 
 
+def is_beside_own(measurement: SpeedMeasurement) -> bool:
+    """Whether it says how the program stands beside the task's own: costs always do, times where they were paired."""
+    ratio = measurement.ratio
+    return measurement.unit.is_counted or (ratio is not None and ratio.partner == PLAIN)
+
+
 def _read_figure(rows: Sequence[SpeedMeasurement], name: str, is_own: bool) -> float | None:
     latest: dict[str, SpeedMeasurement] = {}
     for row in sorted(rows, key=lambda row: row.grade is MeasuringGrade.FULL):
-        if row.time is not None:
+        if row.time is not None and is_beside_own(row):
             latest[row.shape_set] = row
     if name != TIME:
         return next((row.time.value for row in latest.values() if row.time is not None), None)
-    return 1.0 if is_own else _relate_time(latest)
+    return 1.0 if is_own else _relate_time(latest.values())
 
 
-def _relate_time(latest: Mapping[str, SpeedMeasurement]) -> float | None:
-    """The time by that of the task's own program; None: not compared with it at a shape set."""
-    ratios = [
-        row.ratio.precise.value for row in latest.values() if row.ratio is not None and row.ratio.partner == PLAIN
-    ]
-    if not ratios or len(ratios) < len(latest):
-        return None
-    return math.exp(-sum(map(math.log, ratios)) / len(ratios))
+def _relate_time(rows: Iterable[SpeedMeasurement]) -> float | None:
+    """The time by that of the task's own program, a geometric mean; None: at no shape set."""
+    ratios = [row.ratio.precise.value for row in rows if row.ratio is not None]
+    return math.exp(-sum(map(math.log, ratios)) / len(ratios)) if ratios else None
 
 
 def _is_no_worse(first: Vector, second: Vector) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.objectives import name_figure
+from opsmith.measuring.objectives import TIME, choose_figures, name_figure
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome
+from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import StepRow
 from opsmith.store.rows import OPTIMISATION, RoundInfo
@@ -163,6 +164,22 @@ def trace_lineages(
                 lineage = extend_lineage(lineage, info, of_round, screens, figures, beam)
         lineages[task] = lineage
     return lineages
+
+
+def read_lineages(store: Store, run: str, figures: Sequence[str], beam: int) -> dict[str, Lineage]:
+    """The lineages of all tasks that a run has a start program of, as far as its rounds have ended."""
+    starts = {solution.experience.task.id: solution.experience.source for solution in store.read_experiences(run)}
+    ended = [info for info, solved in store.read_rounds(run) if solved is not None]
+    return trace_lineages(starts, ended, store.read_steps(run), store.read_speeds(run), figures, beam)
+
+
+def read_optimised(store: Store, run: str) -> dict[str, Lineage]:
+    """The lineages of a run by its own settings; empty for one that has no optimisation rounds."""
+    settings, tasks = store.summarise_run(run).info.settings, store.read_tasks(run)
+    if not settings.get("optimise") or not tasks:
+        return {}
+    figures = choose_figures(tasks[0], settings.get("objective", TIME))
+    return read_lineages(store, run, figures, int(settings.get("beam", 1)))
 
 
 def read_step(row: StepRow, parent: OptimisedProgram, screens: Screens, figures: Sequence[str]) -> OptimisationStep:

@@ -17,7 +17,7 @@ from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedRatio, SpeedReport
 from opsmith.records import Usage
 from opsmith.results.intervals import Estimate
-from opsmith.results.lineage import Lineage, trace_lineages
+from opsmith.results.lineage import Lineage, read_lineages
 from opsmith.results.metrics import mean_of
 from opsmith.results.speedups import (
     FastShare,
@@ -175,13 +175,10 @@ def _choose_figures(objective: str, speeds: Iterable[StoredSpeed]) -> tuple[str,
 def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> tuple[OptimisedTask, ...]:
     """Those that any optimisation round tried, by name."""
     rounds = [of_round for of_round, _ in store.read_rounds(info.id)]
-    ended = [of_round for of_round, solved in store.read_rounds(info.id) if solved is not None]
     figures, beam = _choose_figures(_read_objective(info), speeds), int(info.settings.get("beam", 1))
     tried = {task for of_round in rounds if of_round.phase == OPTIMISATION for task in of_round.attempted}
-    solutions = [solution.experience for solution in store.read_experiences(info.id)]
-    starts = {solution.task.id: solution.source for solution in solutions if solution.task.id in tried}
     rows = store.read_steps(info.id)
-    lineages = trace_lineages(starts, ended, rows, speeds, figures, beam)
+    lineages = read_lineages(store, info.id, figures, beam)
     parents = {(of_round.number, task): _list_parents(of_round, task) for of_round in rounds for task in tried}
     return tuple(
         _read_task(
@@ -193,6 +190,7 @@ def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> t
             ),
         )
         for task, lineage in lineages.items()
+        if task in tried
     )
 
 

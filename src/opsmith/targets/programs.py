@@ -77,6 +77,15 @@ class Traits:
 
 
 @dataclass(frozen=True)
+class SizedProgram:
+    """One of several programs of an operator: the one for calls whose sizes are nearest to some that were measured."""
+
+    source: str
+    build: str
+    sizes: Mapping[str, Mapping[str, int]]  # by shape set: at these it was the fastest
+
+
+@dataclass(frozen=True)
 class Solved:
     """An operator to be packaged."""
 
@@ -85,6 +94,7 @@ class Solved:
     source: str  # a program that passed
     facts: Mapping[str, str]  # where it comes from, in words, for its documentation
     build: str = ""  # the toolchain of its verdict; "": nothing was built
+    by_size: tuple[SizedProgram, ...] = ()  # several programs in place of `source`; (): there is one
 
 
 @dataclass(frozen=True)

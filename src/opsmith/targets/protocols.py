@@ -397,6 +397,14 @@ class Tuner(Protocol):
         """What is worth trying, the largest expected gain first. `profiles`: texts by the profiler's name."""
         ...
 
+    def rename_variables(self, source: str, seed: int) -> str:
+        """The same program with drawn names for all that nobody outside sees."""
+        ...
+
+    def name_version(self) -> str:
+        """Another one wherever the tuner may answer otherwise."""
+        ...
+
 
 @runtime_checkable
 class Bare(Protocol):

@@ -5,22 +5,30 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from export.installs import install_package, link_packages, run_python
 from export.stores import RUN, Said, info, write_run
+from speed_store import make_measurement
 from targets.native.programs import needs_compiler
 
 import opsmith
+from opsmith.export.choice import choose_programs
 from opsmith.export.library import export_library
 from opsmith.judging.pool import Pool
-from opsmith.records import Task
+from opsmith.measuring.claims import Claim
+from opsmith.measuring.measure import choose_timed_sets
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.records import Candidate, Task
+from opsmith.store import Store
+from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 from opsmith.targets.native.flags import find_isa
 
+SIZED, SMALL = "rms_norm", "small"  # the operator with two programs, and the shape set of the first
 SUITES = Path(opsmith.__file__).parent / "suites"
 THREADS = Path(__file__).parents[2] / "fixtures" / "kernels" / "threads"
 KERNELS = ("rms_norm", "int8_gemm", "row_max_argmax", "layer_norm", "masked_attention", "top_k")
@@ -107,19 +115,37 @@ def list_solved() -> list[tuple[Task, Said]]:
     return [*((task, Said(path.read_text(), True)) for task, path in sources), (tally, Said(TALLY_C, True))]
 
 
+def measure_twice(store: Store, task: Task) -> list[str]:
+    """Two right programs of a task, the first the faster one at small sizes, the other at all others, never timed."""
+    sizes = choose_timed_sets(task)
+    samples = [row.id for row in store.list_samples(RUN, task.id)]
+    programs = [detail.candidates[0].source or "" for detail in store.read_details(samples).values()]
+    for number, program in enumerate(programs):
+        for shape_set, place in sizes.items():
+            ratio = (2.0 if shape_set == SMALL else 1.2, 1.1 if shape_set == SMALL else 3.0)[number]
+            measured = make_measurement(Candidate(program).id, shape_set, 1.0, ratio, MeasuringGrade.FULL, Claim.FASTER)
+            speed = StoredSpeed(task.id, samples[number], SpeedReport(replace(measured, sizes=place), None))
+            store.put(speed_rows(RUN, speed)).result()
+    return programs
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Installed:
     """The library of a run in C, judged, written and installed."""
     folder, packages = tmp_path_factory.mktemp("made") / "c-ops", tmp_path_factory.mktemp("bare") / "packages"
     solved = list_solved()
     said = {task.id: [reply] for task, reply in solved}
-    store = write_run(folder.parent / "runs", said, [task for task, _ in solved], info("c"))
+    by_id = {task.id: task for task, _ in solved}
+    said[SIZED].append(Said(f"// for all but small sizes\n{said[SIZED][0].program}", True))
+    store = write_run(folder.parent / "runs", said, [*by_id.values()], info("c"))
     with store, Pool(2) as pool:
-        exported = export_library(store, RUN, folder, None, pool)
+        measure_twice(store, by_id[SIZED])
+        choices = choose_programs(store, RUN, [*by_id.values()], "time")
+        exported = export_library(store, RUN, folder, None, pool, choices)
         assert not exported.refused, [operator.verdict.message for operator in exported.refused]
         first = (folder / "manifest.json").read_bytes()
         (folder / "c_ops" / "libc_ops.so").touch()  # what make leaves
-        export_library(store, RUN, folder, None, pool)
+        export_library(store, RUN, folder, None, pool, choices)
         assert (folder / "manifest.json").read_bytes() == first
     link_packages(packages, "torch", "pytest")
     result = install_package(folder, packages)
@@ -134,6 +160,19 @@ def test_a_library_says_what_its_programs_were_judged_with(installed: Installed)
     assert all(f"-march={find_isa().name} -O3" in build for build in builds.values())
     assert [name for name, build in builds.items() if "-fopenmp " in build] == ["row_sum"]
     assert re.search(r"Judged as compiled by gcc [\d.]+", (installed.folder / "README.md").read_text())
+
+
+def test_an_operator_whose_programs_are_fastest_at_other_sizes_each_has_both(installed: Installed) -> None:
+    fronts = json.loads((installed.folder / "fronts.json").read_text())["operators"]
+    assert list(fronts) == [SIZED]
+    large, small = fronts[SIZED]["by_size"]
+    assert [list(small["sizes"]), SMALL in large["sizes"]] == [[SMALL], False]
+    assert large["program"] == fronts[SIZED]["program"] != small["program"]
+    sources = [(installed.folder / "c_ops" / "csrc" / f"{SIZED}__{number}.c").read_text() for number in range(2)]
+    assert [Candidate(source).id for source in sources] == [large["program"], small["program"]]
+    readme = (installed.folder / "README.md").read_text()
+    assert f"`{SIZED}` has 2 programs" in readme
+    assert "A call takes the one of the nearest measured sizes" in readme
 
 
 def test_an_installed_library_passes_its_own_tests(installed: Installed, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from opsmith.evaluation.analyses.classes import analyse_classes
 from opsmith.evaluation.analyses.curves import analyse_curves
 from opsmith.evaluation.analyses.diversity import analyse_diversity
+from opsmith.evaluation.analyses.gains import analyse_gains
 from opsmith.evaluation.analyses.groups import analyse_groups
 from opsmith.evaluation.analyses.levels import analyse_levels
 from opsmith.evaluation.analyses.methods import analyse_methods
@@ -22,4 +23,5 @@ ANALYSES: Mapping[str, Callable[[Study], Analysis]] = {
     "curves": analyse_curves,  # round by round against input tokens
     "levels": analyse_levels,  # what the adaptive granularity costs and brings
     "samples": analyse_samples,  # against the number of samples
+    "gains": analyse_gains,  # how much better right programs become
 }

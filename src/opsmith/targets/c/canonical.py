@@ -11,6 +11,7 @@ Needs the extra `c` (tree-sitter, which reads no header).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -58,6 +59,20 @@ def write_canonical(source: str) -> str:
     renaming = _Renaming(_find_fixed_names(lines))
     renaming.walk_tree(tree.root_node)
     return _join_tokens(lines, renaming.new_names)
+
+
+def list_inner_names(source: str) -> dict[int, str]:
+    """Names that nobody outside sees, by their places in the joined source. None of a program that keeps its names, or
+    is no ASCII. Raises UsageError where there is no parser."""
+    text = join_splices(source)
+    lines = split_lines(text)
+    tree = load_parser().parse(text.encode())
+    if not text.isascii() or tree.root_node.has_error or not all(map(_is_value, _list_macros(lines))):
+        return {}
+    renaming = _Renaming(_find_fixed_names(lines))
+    renaming.walk_tree(tree.root_node)
+    matches = (re.compile(r"\w+").match(text, place) for place in renaming.new_names)
+    return {match.start(): match[0] for match in matches if match is not None}
 
 
 def _join_tokens(lines: list[LogicalLine], new_names: Mapping[int, str]) -> str:

@@ -72,12 +72,10 @@ def read_loop_dump(text: str, element_bytes: Mapping[str, int]) -> tuple[LoopRem
 
 def _split_sections(text: str) -> Iterator[tuple[int, str]]:
     """The line of each loop, and what is said of it with the first width of vectors."""
-    matches = list(_SECTION.finditer(text))
-    ends = [match.start() for match in matches[1:]] + [len(text)]
-    for match, end in zip(matches, ends, strict=True):
-        section = text[match.end() : end]
+    _, *pieces = _SECTION.split(text)
+    for line, section in zip(pieces[::2], pieces[1::2], strict=True):
         analysed = _ANALYSED.search(section)
-        yield int(match[1]), section[: analysed.start()] if analysed else section
+        yield int(line), section[: analysed.start()] if analysed else section
 
 
 def _read_section(line: int, section: str, vector_bytes: int, element_bytes: Mapping[str, int]) -> LoopRemark:

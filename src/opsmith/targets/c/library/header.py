@@ -45,11 +45,15 @@ def write_public_header(package: str, entries: Sequence[OperatorEntry]) -> str:
     return top + "".join(_write_operator(package, entry) for entry in entries) + _BOTTOM.format(package=package)
 
 
-def write_unit_header(package: str, entry: OperatorEntry) -> str:
-    """What precedes a program when it is compiled: that of its verdict, with a symbol of its own."""
+def write_unit_header(package: str, entry: OperatorEntry, unit: str = "") -> str:
+    """What precedes a program when it is compiled: that of its verdict, with a symbol of its own.
+
+    unit: of one of several programs of an operator, which nothing outside of the library sees.
+    """
     signature = make_signature(entry.problem)
-    attributes = '__attribute__((externally_visible, visibility("default")))'
-    prototype = f'{signature.prototype[:-1]} __asm__("{package}_{entry.name}") {attributes};'
+    visibility = "hidden" if unit else "default"
+    attributes = f'__attribute__((externally_visible, visibility("{visibility}")))'
+    prototype = f'{signature.prototype[:-1]} __asm__("{package}_{unit or entry.name}") {attributes};'
     return signature.header.replace(signature.prototype, prototype)
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from opsmith.targets.c.library.building import write_makefile, write_setup
 from opsmith.targets.c.library.header import write_isa_unit, write_public_header, write_unit_header
+from opsmith.targets.c.library.sized import write_choosing_unit
 from opsmith.targets.native.flags import BuildFlags, Isa, find_isa
 from opsmith.targets.native.library.module import OperatorEntry, choose_variable, write_module
-from opsmith.targets.native.task import read_native_task
+from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.programs import Solved
 from opsmith.targets.vendoring import vendor_modules
 
@@ -107,25 +108,49 @@ def test_what_does_not_fit_is_refused(name):
 
 
 @dataclass(frozen=True)
+class SizedUnit:
+    """One of an operator's several programs."""
+
+    name: str  # of its files and, behind the package's, its symbol
+    source: str
+    flags: BuildFlags
+
+
+@dataclass(frozen=True)
 class CProgram:
     """An operator to be packaged: what its module says, its source, and how it is built."""
 
     entry: OperatorEntry
     source: str
     flags: BuildFlags
+    by_size: tuple[SizedUnit, ...] = ()  # several programs: `source` is what chooses among them
+
+    @property
+    def units(self) -> dict[str, BuildFlags]:
+        """What is compiled, by name, and how."""
+        return {self.entry.name: self.flags, **{unit.name: unit.flags for unit in self.by_size}}
 
 
 def write_package(name: str, operators: Sequence[Solved]) -> dict[str, str]:
     """Path -> text, see `Packaged`."""
-    return write_programs(name, [_read_program(operator) for operator in operators])
+    return write_programs(name, [_read_program(name, operator) for operator in operators])
 
 
-def _read_program(solved: Solved) -> CProgram:
+def _read_program(package: str, solved: Solved) -> CProgram:
     problem, options = read_native_task(solved.task.text)
-    flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
-    return CProgram(
-        OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads), solved.source, flags
+    entry = OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads)
+    units = tuple(
+        SizedUnit(f"{solved.name}__{number}", program.source, _choose_flags(options, program.build))
+        for number, program in enumerate(solved.by_size)  # two underscores: no operator is called so
     )
+    symbols = [f"{package}_{unit.name}" for unit in units]
+    sizes = [program.sizes for program in solved.by_size]
+    source = write_choosing_unit(symbols, problem, sizes) if units else solved.source
+    return CProgram(entry, source, _choose_flags(options, solved.build), units)
+
+
+def _choose_flags(options: NativeOptions, build: str) -> BuildFlags:
+    return BuildFlags(find_judged_isa(build), options.flags, options.threads > 1)
 
 
 def find_judged_isa(build: str) -> Isa:
@@ -138,7 +163,7 @@ def write_programs(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
     """The files of a package with these programs."""
     runtime = f"{name}._runtime"
     entries = [program.entry for program in programs]
-    flags = {program.entry.name: program.flags for program in programs}
+    flags = {unit: own for program in programs for unit, own in program.units.items()}
     files = {f"{name}/_runtime/{path}": text for path, text in vendor_modules(runtime, VENDORED).items()}
     files |= _write_sources(name, programs)
     files[f"{name}/__init__.py"] = _write_front(name, entries)
@@ -159,6 +184,9 @@ def _write_sources(name: str, programs: Sequence[CProgram]) -> dict[str, str]:
     for program in programs:
         files[f"{name}/csrc/{program.entry.name}.c"] = program.source
         files[f"{name}/csrc/{program.entry.name}.h"] = write_unit_header(name, program.entry)
+        for unit in program.by_size:
+            files[f"{name}/csrc/{unit.name}.c"] = unit.source
+            files[f"{name}/csrc/{unit.name}.h"] = write_unit_header(name, program.entry, unit.name)
     return files
 
 

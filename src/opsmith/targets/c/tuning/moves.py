@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from opsmith.targets.c.tuning.accumulators import split_accumulators
 from opsmith.targets.c.tuning.divisions import hoist_division, list_divisions
@@ -19,13 +19,14 @@ from opsmith.targets.c.tuning.vectorising import (
     VectorLoop,
     declare_vector_functions,
     edit_vector_loop,
+    find_vector_calls,
     has_pragma,
     list_undeclared,
     list_vector_loops,
 )
 from opsmith.targets.programs import TuningMove
 
-TILES = ((1, 64), (4, 16), (4, 32), (4, 64), (6, 32), (8, 16), (8, 32))  # rows x columns
+TILES = ((1, 32), (1, 64), (4, 16), (4, 32), (4, 64), (6, 32), (8, 16), (8, 32))  # rows x columns
 INTERLEAVED = (4, 8)  # rows at once
 ACCUMULATORS = (32, 64, 128)
 
@@ -38,17 +39,22 @@ class _Rewriting:
 
 def list_moves(source: str) -> list[TuningMove]:
     """In the order of the program, equal for equal texts; none for a text that is no program."""
-    return [rewriting.move for rewriting in _list_rewritings(source)]
+    return [rewriting.move for rewriting in _gather_rewritings(source)]
 
 
 def apply_move(source: str, move: TuningMove) -> str | None:
     """The program after a move that `list_moves` gave for it; None: it does not apply."""
-    for rewriting in _list_rewritings(source):
+    for rewriting in _gather_rewritings(source):
         each = rewriting.move
         if (each.name, each.line, dict(each.parameters)) == (move.name, move.line, dict(move.parameters)):
             text = rewriting.rewrite()
             return indent_program(text) if text is not None else None
     return None
+
+
+@lru_cache(maxsize=16)  # a program is asked about several times, and a long one takes seconds
+def _gather_rewritings(source: str) -> tuple[_Rewriting, ...]:
+    return tuple(_list_rewritings(source))
 
 
 def _list_rewritings(source: str) -> Iterator[_Rewriting]:
@@ -132,6 +138,7 @@ def _list_tiles(tree: SyntaxTree) -> Iterator[_Rewriting]:
         text = write_tile(tree, plan)
         if text is not None:
             edits[read_range(outer.node)] = text
+            declare_vector_functions(tree, sorted(find_vector_calls(outer.node)), edits)
             yield _Rewriting(_describe_tile(plan), partial(tree.replace_ranges, edits))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from opsmith.targets.c.renaming import rename_variables
 from opsmith.targets.c.tuning.advice import list_advice
+from opsmith.targets.c.tuning.digest import tuner_digest
 from opsmith.targets.c.tuning.moves import apply_move, list_moves
 from opsmith.targets.programs import Advice, TuningMove
 
@@ -20,3 +22,9 @@ class CTuner:
 
     def list_advice(self, source: str, profiles: Mapping[str, str]) -> Sequence[Advice]:
         return list_advice(source, profiles)
+
+    def rename_variables(self, source: str, seed: int) -> str:
+        return rename_variables(source, seed)
+
+    def name_version(self) -> str:
+        return tuner_digest()

@@ -1,0 +1,116 @@
+"""The table of an optimisation pass: for a terminal and as a Markdown page with all that it was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rich.table import Table
+
+from opsmith.bench.flag_speeds import FLAG_SETS
+from opsmith.bench.tuned_speeds import LARGE_GAIN, TunedSpeed, TunedSpeeds
+from opsmith.measuring.intervals import Interval
+from opsmith.report.speed_rows import NOTHING, write_sizes, write_time
+from opsmith.report.tables import make_table
+
+_COLUMNS = (
+    "problem",
+    "sizes",
+    "plain",
+    "best",
+    "best to plain",
+    "claim",
+    "plain with the best flags",
+    "best to that",
+    "of the limit",
+    "best to eager",
+    "best to compile",
+    "right of attempts",
+)
+_TEXTS = ("problem", "sizes", "claim")
+
+
+def tabulate_tuned(speeds: TunedSpeeds) -> Table:
+    """For a terminal."""
+    grid = make_table(*_COLUMNS, right=[name for name in _COLUMNS if name not in _TEXTS])
+    for row in speeds.rows:
+        grid.add_row(*_write_cells(row))
+    return grid
+
+
+def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
+    """A page. `facts`: what the pass was made with, such as its command, by what they are."""
+    rules = ["---" if name in _TEXTS else "---:" for name in _COLUMNS]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [_COLUMNS, rules, *map(_write_cells, speeds.rows)])
+    sections = [
+        "# The optimisation pass on kernels in C",
+        "\n".join(f"- {name}: {fact}" for name, fact in {**facts, **describe_setting(speeds)}.items()),
+        "Times are of one call. Ratios are of the best program, above 1 it is the faster one, with 95 % intervals of "
+        "the measuring in brackets. *Best to plain* is measured by full grade, by two clocks, with the same flags on "
+        f"both sides; *claim* says what may be said of it. The best flags are the fastest of {_name_flags()} "
+        "for the plain program, where they are faster than its own and its results stay right; these and torch are "
+        "measured by a screen, and the ratios multiplied.",
+        table,
+        "\n".join(f"**{line}**  " for line in list_means(speeds)),
+        "What was changed, in the order in which it was found:\n\n" + "\n".join(_list_changes(speeds)),
+        "Missing:\n\n" + "\n".join(notes) if (notes := list(list_missing(speeds))) else "Nothing is missing.",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def describe_setting(speeds: TunedSpeeds) -> dict[str, str]:
+    """What it was measured on."""
+    builds = dict.fromkeys(row.build for row in speeds.rows if row.build)
+    return {
+        "processor": f"{speeds.device.name}, {speeds.device.cores} cores",
+        **{f"built by{f' ({number})' if number else ''}": f"`{build}`" for number, build in enumerate(builds)},
+    }
+
+
+def list_means(speeds: TunedSpeeds) -> list[str]:
+    """The figures of the whole."""
+    gains = sum(row.is_gain for row in speeds.rows)
+    return [
+        f"geometric mean of best over plain with the same flags: {speeds.mean} "
+        f"({len(speeds.rows)} problems, {gains} with a gain that is claimed; the others count as 1)",
+        f"above {LARGE_GAIN:g}, interval and all: {speeds.large_gains} of {len(speeds.rows)}",
+        f"geometric mean of best over plain with the best flags: {speeds.mean_over_flags}",
+        f"geometric mean of best over the faster of eager and compile: {speeds.mean_over_torch}",
+    ]
+
+
+def list_missing(speeds: TunedSpeeds) -> Iterator[str]:
+    """Why figures are missing."""
+    for row in speeds.rows:
+        for reason in row.reasons:
+            yield f"- {row.task}: {reason.replace('|', '/')}"
+
+
+def _name_flags() -> str:
+    return ", ".join(f"`{flags}`" for flags in FLAG_SETS)
+
+
+def _list_changes(speeds: TunedSpeeds) -> Iterator[str]:
+    for row in speeds.rows:
+        changes = row.program.changes if row.program is not None else ()
+        yield f"- {row.task}: {'; '.join(changes) or 'nothing'}"
+
+
+def _write_cells(row: TunedSpeed) -> list[str]:
+    program, flags = row.program, row.flags
+    return [
+        row.task,
+        f"{row.shape_set} ({write_sizes(row.sizes)})" if row.sizes else row.shape_set,
+        *(NOTHING if time is None else write_time(time) for time in (row.plain, row.time)),
+        _write_ratio(row.ratio),
+        NOTHING if row.claim is None else row.claim.value,
+        "its own" if flags is None else f"{flags.flags}: {_write_ratio(flags.ratio)}",
+        _write_ratio(row.over_flags),
+        NOTHING if row.share is None else f"{100 * row.share.value:.0f} %",
+        _write_ratio(row.over_eager),
+        _write_ratio(row.over_compile),
+        NOTHING if program is None else f"{program.right} of {program.attempts}",
+    ]
+
+
+def _write_ratio(ratio: Interval | None) -> str:
+    return NOTHING if ratio is None else str(ratio)

@@ -1,0 +1,222 @@
+"""How much better right programs become in each arm, and how much more than in one of them (the ablations of KForge).
+
+A gain is the start program's figure by that of the run's best program, measured in the full grade; where no difference
+was shown, or nothing could be measured, it counts as 1. Arms are compared pair by pair: the same task, the same seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, shorten_model
+from opsmith.evaluation.measure import MeanEstimate
+from opsmith.evaluation.study import ALL, ObservedRun, Study
+from opsmith.report.figures import Spec, interval_chart
+from opsmith.results.intervals import RESAMPLES, percentile_interval
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, read_optimisation
+from opsmith.results.states import AttemptState
+
+GAIN, MORE, RIGHT = "gain", "gain over base", "correct share"
+FAST = {f"fast_{threshold:g}": threshold for threshold in (1.1, 1.5, 2.0)}
+INTERVALS = (
+    "Values are means over tasks and seeds (geometric ones of gains), the value of each seed in parentheses. Brackets "
+    "hold 95 % bootstrap intervals over tasks, seeds fixed; they say nothing about other seeds. What measuring errs by "
+    "stands in the runs."
+)
+
+Gains = Mapping[str, float]  # by task
+_Cells = Mapping[tuple[str, str], Sequence["_ArmRun"]]  # by series and arm: one for each seed
+
+
+@dataclass(frozen=True)
+class _ArmRun:
+    """One seed of an arm."""
+
+    observed: ObservedRun
+    gains: Gains
+    correct: Mapping[str, float]  # share of right ones among the judged attempts, by task
+
+
+def analyse_gains(study: Study) -> Analysis:
+    """Gain, share of right attempts and fast_p of every arm, and its gain over that of `relative_to`."""
+    cells = {
+        (series, arm): [_read_run(study, run) for run in runs]
+        for series in study.series_names
+        for arm in study.arm_names
+        if (runs := study.select_runs(series, arm))
+    }
+    rows = [row for cell in cells for row in _list_rows(study, cells, *cell)]
+    return Analysis(
+        _write_headline(study, rows),
+        tuple(rows),
+        (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
+        {"": _draw_figure(study, rows)},
+        tuple(_write_notes(study)),
+        INTERVALS,
+    )
+
+
+def _read_run(study: Study, run: ObservedRun) -> _ArmRun:
+    """A task without a step (the run had nothing to begin with) has gained nothing."""
+    optimised = read_optimisation(study.store, run.result.run)
+    tasks = {} if optimised is None else {task.task: task for task in optimised.tasks}
+    gains = {task.id: _read_gain(tasks.get(task.id)) for task in study.tasks}
+    return _ArmRun(run, gains, _share_correct(optimised))
+
+
+def _read_gain(task: OptimisedTask | None) -> float:
+    return 1.0 if task is None or task.best is None or task.published is None else task.published
+
+
+def _share_correct(optimised: OptimisedRun | None) -> dict[str, float]:
+    """By task, of those with a judged attempt."""
+    tasks = () if optimised is None else optimised.tasks
+    states = {task.task: [step.state for step in task.steps if step.state is not None] for task in tasks}
+    return {task: of_task.count(AttemptState.CORRECT) / len(of_task) for task, of_task in states.items() if of_task}
+
+
+# -- estimates
+
+
+def _list_rows(study: Study, cells: _Cells, series: str, arm: str) -> list[Row]:
+    runs, base = cells[series, arm], study.experiment.relative_to
+    gains = [run.gains for run in runs]
+    attempts = sum(run.observed.judged for run in runs)
+    estimates = {GAIN: average_tasks(gains, is_geometric=True)}
+    if base and arm != base and (series, base) in cells:
+        estimates[MORE] = compare_gains(gains, _match_seeds(runs, cells[series, base]))
+    estimates[RIGHT] = average_tasks([run.correct for run in runs])
+    estimates |= {name: average_tasks([_mark_fast(run, p) for run in gains]) for name, p in FAST.items()}
+    counted = {name: estimate and replace(estimate, samples=attempts) for name, estimate in estimates.items()}
+    return [Row(series, arm, name, ALL, estimate) for name, estimate in counted.items()]
+
+
+def _mark_fast(gains: Gains, threshold: float) -> dict[str, float]:
+    return {task: float(gain >= threshold) for task, gain in gains.items()}
+
+
+def _match_seeds(runs: Sequence[_ArmRun], base: Sequence[_ArmRun]) -> list[Gains]:
+    """The base's gains in the order of the arm's seeds; nothing of a seed that it lacks."""
+    by_seed = {run.observed.seed: run.gains for run in base}
+    return [by_seed.get(run.observed.seed, {}) for run in runs]
+
+
+def average_tasks(seeds: Sequence[Mapping[str, float]], is_geometric: bool = False) -> MeanEstimate | None:
+    """The mean over tasks of each task's mean over seeds. None without a figure.
+
+    >>> average_tasks([{"a": 1.0, "b": 4.0}, {"a": 1.0, "b": 4.0}], is_geometric=True).value
+    2.0
+    """
+    transform, back = (math.log, math.exp) if is_geometric else (float, float)
+    by_task: dict[str, list[float]] = {}
+    for figures in seeds:
+        for task, figure in figures.items():
+            by_task.setdefault(task, []).append(transform(figure))
+    if not by_task:
+        return None
+    means = np.array([math.fsum(values) / len(values) for values in by_task.values()])
+    own = tuple(back(math.fsum(map(transform, seed.values())) / len(seed)) for seed in seeds if seed)
+    value = back(math.fsum(means.tolist()) / len(means))
+    low, high = percentile_interval(value, _redraw_means(means, back))
+    return MeanEstimate(value, low, high, own, len(by_task), 0)
+
+
+def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate | None:
+    """The geometric mean of gain by the base's gain, of what has both.
+
+    >>> compare_gains([{"a": 4.0, "b": 2.0}], [{"a": 2.0, "c": 8.0}]).value
+    2.0
+    """
+    pairs = zip(seeds, base, strict=True)
+    return average_tasks(
+        [{task: own[task] / control[task] for task in own if task in control} for own, control in pairs], True
+    )
+
+
+def _redraw_means(means: NDArray[np.float64], back: Callable[[float], float]) -> NDArray[np.float64]:
+    drawn = np.random.default_rng(0).integers(0, len(means), size=(RESAMPLES, len(means)))
+    return np.array([back(mean) for mean in means[drawn].mean(axis=1).tolist()])
+
+
+# -- what is shown
+
+
+def _tabulate_arms(study: Study, rows: Sequence[Row], cells: _Cells) -> Grid:
+    names = [GAIN, *([MORE] if study.experiment.relative_to else []), RIGHT, *FAST]
+    columns = ("model", "arm", *(name.replace("base", study.experiment.relative_to) for name in names))
+    lines = [_format_arm(study, rows, names, cells[cell], *cell) for cell in cells]
+    spent = ("seeds", "judged attempts", "tokens a run", "measured s", "USD")
+    return Grid("By arm", (*columns, *spent), tuple(lines))
+
+
+def _format_arm(
+    study: Study, rows: Sequence[Row], names: Sequence[str], runs: Sequence[_ArmRun], series: str, arm: str
+) -> tuple[str, ...]:
+    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    values = [format_estimate(own[name].estimate) if name in own else "1" for name in names]
+    average = partial(study.average_number, series, arm)
+    tokens = average(lambda run: float(run.usage.input_tokens + run.usage.output_tokens))
+    measured, dollars = average(partial(_sum_measured, study)), average(lambda run: run.usage.cost_usd)
+    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
+    attempts = format_number(float(sum(run.observed.judged for run in runs)))
+    spent = (str(len(runs)), attempts, format_number(tokens), format_number(measured), cost)
+    return (shorten_model(series), arm, *values, *spent)
+
+
+def _sum_measured(study: Study, run: ObservedRun) -> float | None:
+    optimised = read_optimisation(study.store, run.result.run)
+    return None if optimised is None else optimised.measured_seconds
+
+
+def _tabulate_tasks(study: Study, cells: _Cells) -> Grid:
+    """The gain of every task in every arm, so that a mean hides nothing."""
+    lines = []
+    for task in study.tasks:
+        estimates = [average_tasks([{task.id: run.gains[task.id]} for run in runs], True) for runs in cells.values()]
+        lines.append((task.id, *(format_number(e.value, ".2f") if e else "-" for e in estimates)))
+    has_one_series = len(study.series_names) == 1
+    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in cells]
+    return Grid("Gain by task, geometric mean over seeds", ("task", *names), tuple(lines))
+
+
+def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
+    points = [
+        {
+            "arm": row.arm,
+            "model": shorten_model(row.model),
+            "y": row.estimate.value,
+            "low": row.estimate.low,
+            "high": row.estimate.high,
+        }
+        for row in rows
+        if row.measure == GAIN and row.estimate
+    ]
+    title, upward = study.experiment.title, "gain, geometric mean"
+    return interval_chart(
+        points, x="arm", y="y", series="model", low="low", high="high", title=title, y_title=upward, width=540
+    )
+
+
+def _write_headline(study: Study, rows: Sequence[Row]) -> str:
+    compared = [row for row in rows if row.measure == MORE and row.estimate]
+    gains = "; ".join(f"{row.arm} {row.estimate}" for row in rows if row.measure == GAIN)
+    if not compared:
+        return f"gain over the start program: {gains}"
+    words = ", ".join(f"{row.arm} {row.estimate}" for row in compared)
+    return f"gain by that of {study.experiment.relative_to}: {words} (gains: {gains})"
+
+
+def _write_notes(study: Study) -> list[str]:
+    notes = [
+        "gain: the start program's figure by that of the run's best program, in the full grade, at all timed sizes; it "
+        "is 1 where no difference was shown, or nothing could be measured",
+        "fast_p: the share of tasks whose gain is p or more",
+    ]
+    base = study.experiment.relative_to
+    return [*notes, f"gain over {base}: of the same task and seed, geometric mean"] if base else notes

@@ -1,0 +1,99 @@
+"""Which of a run's right programs go into a library: by an objective, from stored figures.
+
+Of a time only figures of the full grade count, and programs without one are passed over. Where another program is
+faster at some measured sizes, beyond the noise and so that it may be claimed, an operator has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from opsmith.learn.afterwards import list_right_programs
+from opsmith.measuring.claims import LEAST_GAIN, Claim
+from opsmith.measuring.objectives import TIME, list_figures, require_figures
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio
+from opsmith.records import Candidate, Task
+from opsmith.results.fronts import FrontPoint, TaskFront, is_beside_own, read_fronts
+from opsmith.store import Store
+from opsmith.store.measurements import StoredSpeed
+from opsmith.store.queries import KeptExperience
+
+
+@dataclass(frozen=True)
+class SizedChoice:
+    """One of several programs, and the shape sets at which it was the fastest, with their sizes."""
+
+    source: str
+    sizes: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class ProgramChoice:
+    """The program of a task by an objective, and the front that it was chosen from."""
+
+    objective: str
+    front: TaskFront
+    point: FrontPoint
+    source: str
+    round: int  # of its sample; -1: it was there when the run began
+    by_size: tuple[SizedChoice, ...]  # (): one program for all sizes
+
+    def apply(self, solution: KeptExperience) -> KeptExperience:
+        """The solution with this program."""
+        experience = replace(solution.experience, source=self.source, round=self.round)
+        return replace(solution, experience=experience, sample=self.point.sample)
+
+
+def choose_programs(store: Store, run: str, own: Sequence[Task], objective: str) -> dict[str, ProgramChoice]:
+    """By task id, of tasks with a right program that has the objective's figure. Raises UsageError for an objective
+    that the language does not say."""
+    require_figures(own[0], (objective,))
+    names = (TIME,) if objective == TIME else tuple(name for name in list_figures(own[0]) if name != TIME)
+    sources = {
+        (program.task.id, Candidate(program.source).id): program.source
+        for program in list_right_programs(store, run, own)
+    }
+    choices = {}
+    for front in read_fronts(store, [run], own, names, is_published=True):
+        point = front.find_least(objective)
+        if point is not None and (front.task, point.program) in sources:
+            programs = {program: source for (task, program), source in sources.items() if task == front.task}
+            speeds = store.read_speeds(run, front.task) if objective == TIME else ()
+            by_size = _choose_by_size(speeds, point.program, programs)
+            number = -1 if point.sample is None else store.find_sample(run, point.sample).row.round
+            source = programs[point.program]
+            choices[front.task] = ProgramChoice(objective, front, point, source, number, by_size)
+    return choices
+
+
+def _choose_by_size(speeds: Sequence[StoredSpeed], base: str, sources: Mapping[str, str]) -> tuple[SizedChoice, ...]:
+    """The programs that are fastest at some shape set each, the best overall first; (): it is at all of them."""
+    measured = _read_ratios(speed.report.measurement for speed in speeds)
+    sizes: dict[str, dict[str, Mapping[str, int]]] = {base: {}}
+    for measurement in measured.get(base, {}).values():
+        places = {program: rows.get(measurement.shape_set) for program, rows in measured.items() if program in sources}
+        fastest = _find_fastest(base, {program: row.ratio for program, row in places.items() if row is not None})
+        sizes.setdefault(fastest, {})[measurement.shape_set] = measurement.sizes
+    if not sizes[base] or len(sizes) == 1:
+        return ()
+    return tuple(SizedChoice(sources[program], places) for program, places in sizes.items())
+
+
+def _read_ratios(measurements: Iterable[SpeedMeasurement]) -> dict[str, dict[str, SpeedMeasurement]]:
+    """By program and shape set, the last one of the full grade whose ratio to the task's own program may be said."""
+    rows: dict[str, dict[str, SpeedMeasurement]] = {}
+    for measurement in measurements:
+        ratio, is_full = measurement.ratio, measurement.grade is MeasuringGrade.FULL
+        is_time = not measurement.unit.is_counted and is_beside_own(measurement)
+        if is_time and is_full and ratio is not None and ratio.claim not in (None, Claim.IN_PROCESS):
+            rows.setdefault(measurement.program, {})[measurement.shape_set] = measurement
+    return rows
+
+
+def _find_fastest(base: str, ratios: Mapping[str, SpeedRatio | None]) -> str:
+    """The program with the largest ratio of those whose interval lies above that of `base` by more than the noise."""
+    known_ratios = {program: ratio.precise for program, ratio in ratios.items() if ratio is not None}
+    bound = known_ratios[base].high * LEAST_GAIN
+    faster = [program for program, ratio in known_ratios.items() if ratio.low > bound]
+    return max(faster, key=lambda program: (known_ratios[program].value, program), default=base)
