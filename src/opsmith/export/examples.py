@@ -47,7 +47,7 @@ class Preference:
 
 
 @dataclass(frozen=True)
-class Improvement:
+class ChangeExample:
     """A right program of an optimisation round with the one that it set out from: better or worse."""
 
     task: Task
@@ -61,7 +61,7 @@ class Improvement:
 class Examples:
     right: tuple[Example, ...]
     pairs: tuple[Preference, ...]
-    improvements: tuple[Improvement, ...] = ()
+    improvements: tuple[ChangeExample, ...] = ()
 
 
 def examples_of(store: Store, run: str, every: bool) -> Examples:
@@ -87,7 +87,7 @@ def examples_of(store: Store, run: str, every: bool) -> Examples:
     return Examples(tuple(chosen), tuple(pairs), tuple(_list_improvements(store, run, tasks)))
 
 
-def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[Improvement]:
+def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[ChangeExample]:
     """All steps whose ratio is known, task by task in the order of the samples' keys."""
     objective = str(store.summarise_run(run).info.settings.get("objective", TIME))
     lineages = read_optimised(store, run)
@@ -96,7 +96,7 @@ def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterato
             if step.ratio is not None and step.row.source is not None:
                 change = remember_step(task, step)
                 remembered = "" if change is None else "loss" if change.is_reversed else "gain"
-                yield Improvement(task, step, objective, split_of(task.digest), remembered)
+                yield ChangeExample(task, step, objective, split_of(task.digest), remembered)
 
 
 def split_of(digest: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from opsmith.export.examples import Example, Examples, Improvement, Preference
+from opsmith.export.examples import ChangeExample, Example, Examples, Preference
 from opsmith.measuring.intervals import average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedReport, write_report
 from opsmith.records import Candidate, Suggestion, dumps
@@ -125,7 +125,7 @@ class ExampleRows:
             "ratio": step.ratio.value if step.ratio is not None and is_final else None,
         }
 
-    def _improvement_row(self, improvement: Improvement) -> Row:
+    def _improvement_row(self, improvement: ChangeExample) -> Row:
         task, step = improvement.task, improvement.step
         suggestion = step.row.suggestion or Suggestion("")
         return {
