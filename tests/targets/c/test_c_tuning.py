@@ -99,9 +99,30 @@ def test_the_tuner_has_a_digest() -> None:
 
 def test_a_tile_that_calls_functions_gets_their_vector_forms() -> None:
     rooted = SUMS.replace("x[m * N + n]", "x[n * M + m]").replace("y[m] = sum;", "y[m] = expf(sum);")
-    tiled = apply_named(rooted, "tile", rows=1, columns=64)
-    assert "float expf(float);" in apply_named(tiled, "vector-math")
-    assert "vector-math" not in list_names(apply_named(tiled, "vector-math"))
+    assert "float expf(float);" in apply_named(rooted, "tile", rows=1, columns=64)
+
+
+def test_rows_of_different_lengths_make_no_tile() -> None:
+    triangle = """
+    void kernel(const float *restrict x, float *restrict y, int64_t M)
+    {
+        for (int64_t i = 0; i < M; i++) {
+            for (int64_t j = 0; j < i; j++) {
+                float sum = 0.0f;
+                for (int64_t k = 0; k < M; k++) {
+                    sum += x[k * M + j];
+                }
+                y[i * M + j] = sum;
+            }
+        }
+    }
+    """
+    assert [move.line for move in list_moves(triangle) if move.name == "tile"] == [5, 5]
+
+
+def test_a_sum_that_is_also_asked_for_is_no_reduction() -> None:
+    watched = SUMS.replace("sum += x[m * N + n];", "sum += x[m * N + n]; if (sum > 3.0f) { y[0] = 1.0f; }")
+    assert "vectorise-reduction" not in list_names(watched)
 
 
 def test_borders_of_a_stencil_are_asked_for_once_for_a_tile() -> None:

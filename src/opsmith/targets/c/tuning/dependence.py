@@ -239,10 +239,14 @@ def find_reductions(tree: SyntaxTree, loop: CountedLoop, names: Collection[str])
     for name in sorted(names):
         statements = [node for node in walk_nodes(loop.body) if _is_simple(node) and name in list_names(node)]
         reduction = read_reduction(tree, name, statements[0]) if len(statements) == 1 else None
-        if reduction is None:
+        if reduction is None or _count_uses(loop.body, name) > _count_uses(reduction.statement, name):
             return None
         reductions.append(reduction)
     return reductions
+
+
+def _count_uses(node: Node, name: str) -> int:
+    return sum(child.type == "identifier" and read_text(child) == name for child in walk_nodes(node))
 
 
 def _is_simple(node: Node) -> bool:

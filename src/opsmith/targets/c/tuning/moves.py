@@ -19,13 +19,14 @@ from opsmith.targets.c.tuning.vectorising import (
     VectorLoop,
     declare_vector_functions,
     edit_vector_loop,
+    find_vector_calls,
     has_pragma,
     list_undeclared,
     list_vector_loops,
 )
 from opsmith.targets.programs import TuningMove
 
-TILES = ((1, 64), (4, 16), (4, 32), (4, 64), (6, 32), (8, 16), (8, 32))  # rows x columns
+TILES = ((1, 32), (1, 64), (4, 16), (4, 32), (4, 64), (6, 32), (8, 16), (8, 32))  # rows x columns
 INTERLEAVED = (4, 8)  # rows at once
 ACCUMULATORS = (32, 64, 128)
 
@@ -137,6 +138,7 @@ def _list_tiles(tree: SyntaxTree) -> Iterator[_Rewriting]:
         text = write_tile(tree, plan)
         if text is not None:
             edits[read_range(outer.node)] = text
+            declare_vector_functions(tree, sorted(find_vector_calls(outer.node)), edits)
             yield _Rewriting(_describe_tile(plan), partial(tree.replace_ranges, edits))
 
 

@@ -39,6 +39,7 @@ from opsmith.targets.c.tuning.syntax import (
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_UNSIGNED = re.compile(r"^(const )?(u?size_t|unsigned|uint)")
 _ELEMENTS = frozenset("float double int int32_t int64_t uint32_t uint64_t _Float16 uint16_t uint8_t int8_t".split())  # noqa: SIM905
 
 
@@ -136,6 +137,7 @@ class _TileWriter:
     def write_loops(self) -> str:
         chain, axes = self.plan.chain, {axis.loop.node.id: axis for axis in self.plan.axes}
         self._refuse_repeated_names()
+        self._refuse_dependent_bounds()
         large = " && ".join(
             f"{_bracket(axis.loop.upper)} - {_bracket(axis.loop.lower)} >= {axis.count}" for axis in self.plan.axes
         )
@@ -161,6 +163,16 @@ class _TileWriter:
         names = [each.name for each in list_all_declared(self.plan.chain[-1].body) if not _is_counter(each)]
         if len(names) != len(set(names)) or set(names) & {axis.loop.variable for axis in self.plan.axes}:
             raise _CannotSpreadError
+
+    def _refuse_dependent_bounds(self) -> None:
+        """The sizes of a tile's axes are compared before any loop, and its rows need loops of equal length."""
+        counters = {loop.variable for loop in self.plan.chain}
+        axes = {axis.loop.variable for axis in self.plan.axes}
+        tiled = {axis.loop.node.id for axis in self.plan.axes}
+        for loop in self.plan.chain:
+            bounds = list_names(loop.lower) | list_names(loop.upper)
+            if bounds & (counters if loop.node.id in tiled else axes):
+                raise _CannotSpreadError
 
     # -- statements
 
@@ -372,6 +384,8 @@ class _TileWriter:
         test, body = last.child_by_field_name("condition"), last.child_by_field_name("consequence")
         if test is None or body is None or any(node.type != DECLARATION for node in statements[:-1]):
             return None
+        if self._wraps_around:
+            return None
         corners, uniform, bounded = [], [], []
         for comparison in _list_conjuncts(test):
             texts = self._write_corners(comparison)
@@ -381,6 +395,14 @@ class _TileWriter:
             uniform += texts if len(texts) == 1 else []
             bounded += [(comparison, _read_difference(comparison))] if len(texts) > 1 else []
         return _TileGuard(" && ".join(corners), " && ".join(uniform), bounded, body)
+
+    @property
+    def _wraps_around(self) -> bool:
+        """Whether numbers without a sign are about, of which differences are not below 0."""
+        root = self.plan.chain[0].node
+        while root.parent is not None and root.type != "function_definition":
+            root = root.parent
+        return any(each.is_scalar and _UNSIGNED.search(each.type_text) for each in list_all_declared(root))
 
     def _write_corners(self, comparison: Node) -> list[str] | None:
         """A comparison where it is most likely to fail, along each axis; itself where it is equal everywhere."""
