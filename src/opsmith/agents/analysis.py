@@ -4,7 +4,7 @@
 the first from the texts alone, for analysts that are programs. Pure functions: the caller sends the messages.
 
 Two messages. `system` says what is asked and what the platform is, the same text for every task of a run. `user` is one
-YAML mapping: `task`, `rules`, `objective`, `attempts`, `profiles`, `program`, `answer`; what there is nothing of is left out.
+YAML mapping: `task`, `rules`, `objective`, `attempts`, `profiles`, `program`, `answer`; what is empty is left out.
 """
 
 from __future__ import annotations
