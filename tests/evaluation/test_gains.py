@@ -15,6 +15,7 @@ from opsmith.evaluation.catalogue import find_experiments
 from opsmith.evaluation.conduct import conduct_experiment
 from opsmith.evaluation.experiment import Arm, Experiment
 from opsmith.evaluation.plan import ExperimentOptions, list_start, load_run_tasks, plan_runs
+from opsmith.learn.references import find_reference
 from opsmith.settings import Settings
 from opsmith.store import Store
 
@@ -106,3 +107,12 @@ def test_an_ablation_leaves_a_page_with_gains_shares_and_the_control(tmp_path: P
         spent = {run["arm"]: store.sum_usage(run["run"]) for run in data["runs"] if run["seed"] == 0}
     totals = {arm: usage.input_tokens + usage.output_tokens for arm, usage in spent.items()}
     assert totals["swarm"] <= 1.25 * totals["one model"]
+
+
+def test_every_task_of_the_reference_ablation_has_one(tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter_c")
+    tasks = load_run_tasks(plan_runs(EXPERIMENTS["kforge-reference"], ExperimentOptions())[0].settings)
+    with Store.open(tmp_path / "runs") as store:
+        references = [find_reference(task, "step", store) for task in tasks]
+    assert {reference.target for reference in references if reference is not None} == {"step"}
+    assert None not in references
