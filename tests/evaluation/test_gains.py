@@ -20,21 +20,23 @@ from opsmith.settings import Settings
 from opsmith.store import Store
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments("kforge")}
+AT_EQUAL_ATTEMPTS = {"kforge-attempts"}  # the others: at equal tokens
 AS_LONG_AS_TOKENS_LAST = {"optimise", "plateau", "tokens_from"}
 
 
 def test_each_part_of_the_pass_has_an_experiment() -> None:
-    parts = ("analyst", "beam", "example", "memory", "profile", "reference", "refine", "swarm")
+    parts = ("analyst", "attempts", "beam", "example", "memory", "profile", "reference", "refine", "swarm")
     assert list(EXPERIMENTS) == [f"kforge-{part}" for part in parts]
     assert not EXPERIMENTS.keys() & {experiment.name for experiment in find_experiments("all")}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
-def test_arms_differ_in_one_thing_and_have_equal_tokens(experiment: Experiment) -> None:
+def test_arms_differ_in_one_thing_and_have_equal_tokens_or_attempts(experiment: Experiment) -> None:
     measure, *others = experiment.arms
     assert "tokens_from" not in measure.settings
     for arm in others:
-        assert arm.settings["tokens_from"] == measure.name
+        assert ("tokens_from" in arm.settings) is (experiment.name not in AT_EQUAL_ATTEMPTS)
+        assert arm.settings.get("tokens_from") in (measure.name, None)
         pairs = set(_list_settings(measure)) ^ set(_list_settings(arm))
         names = {name for name, _ in pairs} - AS_LONG_AS_TOKENS_LAST
         assert len(names - {"attempts"}) == 1, "attempts follow the beam"
