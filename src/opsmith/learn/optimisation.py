@@ -21,7 +21,6 @@ from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
-from opsmith.measuring.measure import choose_largest_set
 from opsmith.measuring.objectives import TIME, choose_figures
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Outcome, Task
@@ -144,6 +143,8 @@ class OptimisationPhase:
                 yield self._order_screen(task, row, _find_parent(info, lineage, row))
 
     def _order_screen(self, task: Task, row: StepRow, parent: OptimisedProgram) -> RightProgram:
+        from opsmith.measuring.measure import choose_largest_set  # noqa: PLC0415 - imports torch
+
         figures = choose_figures(task, self.session.settings.optimisation.objective)
         sets = (choose_largest_set(task),) if figures == (TIME,) else ()
         assert row.source is not None
