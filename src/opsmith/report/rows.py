@@ -27,6 +27,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
     """By run, round, task, temperature and number. None: there is no verdict, no program, or no known price."""
+    columns = choose_columns(store, runs)
     for run in runs:
         info, groups = store.read_info(run), {task.id: group_of(task) for task in store.read_tasks(run)}
         rounds = {info_of_round.number: info_of_round for info_of_round, _ in store.read_rounds(run)}
@@ -39,7 +40,7 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
                 "group": groups.get(row["task"], ""),
                 "level": info_of_round.level,
                 "demonstrations": len(info_of_round.demonstrations),
-                "phase": info_of_round.phase,
+                **({"phase": info_of_round.phase} if "phase" in columns else {}),
                 "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
                 **row,
             }
