@@ -1,5 +1,6 @@
 """What optimisation rounds brought stands in `show`, `runs` and the report: timelines, suggestions, profiles, changes."""
 
+import csv
 import io
 import shutil
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from rich.console import Console
 
 from opsmith.report.attempts import sample_view, task_view
 from opsmith.report.document import write_document
+from opsmith.report.markdown import write_markdown
 from opsmith.report.optimised import read_picture
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.optimised_tables import list_improvement, print_optimisation, summarise_gains
+from opsmith.report.rows import to_csv
 from opsmith.report.tables import runs_table
 from opsmith.report.views import run_view
 from opsmith.store import Store
@@ -115,6 +118,20 @@ def test_the_report_holds_timelines_gains_states_profiles_and_differences_as_tex
     assert "img-src data:" in html
     assert "Difference from the program that it set out from" in text
     assert "line 2: <i>not</i> vectorised" in text
+
+
+def test_markdown_has_gains_and_states_and_nothing_of_a_run_without(optimised, functional):
+    text = write_markdown(optimised[0], [optimised[1]])
+    assert "| sum\\_0 | 1.750 [1.716, 1.785] | faster | 2.000 | 1.250 | 1.250 | 2 | 8 | 3 | 0.365 |" in text
+    assert "| 3, optimisation | 0 | 2 | 2 | 0 | 2 | 2 |" in text
+    assert "Optimisation" not in write_markdown(functional[0], [functional[1]])
+
+
+def test_a_table_of_samples_tells_the_phases_apart_where_there_are_two(optimised, functional):
+    rows = list(csv.DictReader(io.StringIO(to_csv(optimised[0], [optimised[1]]))))
+    assert sum(row["phase"] == "optimisation" for row in rows) == 8 * len(OPTIMISED)
+    assert {row["phase"] for row in rows} == {"functional", "optimisation"}
+    assert "phase" not in to_csv(functional[0], [functional[1]])
 
 
 def test_the_figures_of_a_run_have_states_fast_p_gains_and_the_limit(optimised):

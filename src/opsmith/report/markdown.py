@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opsmith.records import printable
 from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
+from opsmith.report.optimised import GainLine
 from opsmith.report.pages import format_interval, format_moment, format_number, format_share
 from opsmith.report.speed_rows import SpeedRow, list_reasons
 from opsmith.report.tables import format_cost, format_duration
@@ -95,6 +96,7 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
         ("group", "solved", "pass@1", "pass@n", "n"), map(_group_cells, (*view.groups, view.overall))
     )
     yield from _write_speeds(view)
+    yield from _write_optimisation(view)
     yield from ("## Rounds", "")
     yield from markdown_table(_ROUND, map(_round_cells, view.rounds))
     yield from ("## pass@k", "")
@@ -119,6 +121,23 @@ def _write_speeds(view: RunView) -> Iterator[str]:
         yield from (f"Not said: {escape_markup(reason)}", "")
     for build in dict.fromkeys(row.build for row in view.speeds):
         yield from (escape_markup(build), "")
+
+
+def _write_optimisation(view: RunView) -> Iterator[str]:
+    optimised = view.optimised
+    if optimised is None:
+        return
+    yield from ("## Optimisation", "", *(f"- {escape_markup(line)}" for line in optimised.headlines), "")
+    partners = (escape_markup(f"over {name}") for name in optimised.partners)
+    names = ("task", "over the start program", "claim", *partners, "rounds", "attempts", "right", "spread")
+    yield from markdown_table(names, map(_gain_cells, optimised.gains))
+    rows = ((f"{row.round}, {row.phase}", *map(str, row.counts)) for row in optimised.states)
+    yield from markdown_table(("round", *optimised.state_names), rows)
+
+
+def _gain_cells(row: GainLine) -> tuple[str, ...]:
+    counts = map(str, (row.rounds, row.attempts, row.right))
+    return escape_markup(row.task), row.gain, row.claim, *row.to_partners, *counts, row.spread
 
 
 def _speed_cells(row: SpeedRow) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
     """By run, round, task, temperature and number. None: there is no verdict, no program, or no known price."""
+    columns = choose_columns(store, runs)
     for run in runs:
         info, groups = store.read_info(run), {task.id: group_of(task) for task in store.read_tasks(run)}
         rounds = {info_of_round.number: info_of_round for info_of_round, _ in store.read_rounds(run)}
@@ -39,9 +40,16 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
                 "group": groups.get(row["task"], ""),
                 "level": info_of_round.level,
                 "demonstrations": len(info_of_round.demonstrations),
+                **({"phase": info_of_round.phase} if "phase" in columns else {}),
                 "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
                 **row,
             }
+
+
+def choose_columns(store: Store, runs: Sequence[str]) -> dict[str, type]:
+    """With the phase of each sample where any of the runs has optimisation rounds."""
+    has_phases = any(store.find_optimisation(run) is not None for run in runs)
+    return {**COLUMNS, "phase": str} if has_phases else COLUMNS
 
 
 def to_csv(store: Store, runs: Sequence[str]) -> str:
@@ -53,7 +61,7 @@ def to_csv(store: Store, runs: Sequence[str]) -> str:
 
 def write_csv(store: Store, runs: Sequence[str], out: IO[str]) -> None:
     """Without the programs; texts that a spreadsheet would compute begin with an apostrophe."""
-    names = [name for name in COLUMNS if name != "program"]
+    names = [name for name in choose_columns(store, runs) if name != "program"]
     writer = csv.DictWriter(out, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _escape_formula(row[name]) for name in names} for row in sample_rows(store, runs))
@@ -68,7 +76,7 @@ def write_parquet(store: Store, runs: Sequence[str], path: Path) -> None:
         message = "--format parquet: needs pyarrow, which is not installed; try: pip install 'opsmith[data]'"
         raise UsageError(message) from error
     kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
-    schema = arrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in choose_columns(store, runs).items()])
     rows = sample_rows(store, runs)
     with parquet.ParquetWriter(path, schema) as out:
         while some := list(itertools.islice(rows, GROUP)):
