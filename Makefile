@@ -20,10 +20,10 @@ test: .venv/.installed
 
 # The optimisation pass on 12 kernels in C, or on all 24, by the embedded tuner and analyst: minutes, no model, no key.
 optimise: .venv/.installed
-	$(BIN)/opsmith bench optimise --markdown optimise.md --data optimise.json
+	$(BIN)/opsmith bench optimise --markdown runs/optimise.md --data runs/optimise.json
 
 optimise-all: .venv/.installed
-	$(BIN)/opsmith bench optimise kernels --markdown optimise-all.md --data optimise-all.json
+	$(BIN)/opsmith bench optimise kernels --markdown runs/optimise-all.md --data runs/optimise-all.json
 
 # What needs more than Python: every program of the suites compiled, run and judged, simulators, installed libraries.
 languages: .venv/.installed

@@ -52,7 +52,7 @@ class Method(_Group):
     agents: Literal["single", "agent"] = "agent"  # the proposer alone, or proposer and guardian
     guardian: Literal["static", "llm"] = "static"
     prompt: Literal["structural", "bare"] = "structural"  # bare: without structural IR, in the host language (Python)
-    selection: Literal["adaptive", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations at all
+    selection: Literal["adaptive", "gain", "all", "random", "similar", "none"] = "adaptive"  # none: no demonstrations
     repair: int = Field(default=0, ge=0)  # turns in which a refused candidate's errors go back to the proposer
     max_rounds: int | None = Field(default=None, ge=1)
     max_tokens: int = Field(default=1024, ge=1, lt=2**31)  # output tokens of one reply

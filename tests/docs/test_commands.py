@@ -32,6 +32,7 @@ CHAINS = {
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
     "kernels in C": ["c.md"],
+    "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
@@ -45,6 +46,7 @@ NOT_RUN = {
     "many-machines.md": 1,
     "flashinfer.md": 1,
     "c.md": 1,
+    "optimise.md": 1,
 }  # blocks that say so, and why
 
 
@@ -62,7 +64,7 @@ def server() -> Iterator[OpenAIServer]:
         yield running
 
 
-MARKS = {"kernels in C": [needs_compiler], "profiles": [needs_compiler]}
+MARKS = {"kernels in C": [needs_compiler], "faster kernels": [needs_compiler], "profiles": [needs_compiler]}
 
 
 @pytest.mark.parametrize("chain", [pytest.param(chain, marks=MARKS.get(chain, ())) for chain in CHAINS])

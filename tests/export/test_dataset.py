@@ -6,6 +6,7 @@ from importlib import util
 
 import pytest
 from export.stores import OLD, RUN, Said, info, write_run
+from optimised_store import OPTIMISED, SUGGESTION, add_optimisation, write_functional
 from pyarrow import parquet
 from tiny_target import Tiny, register, tiny_task
 
@@ -159,7 +160,7 @@ def measured(shape_set: str, ratio: float) -> SpeedReport:
 
 def test_no_task_is_in_two_splits_and_a_prompt_that_shows_a_test_task_is_not_in_train(store, tmp_path):
     export_dataset(store, RUN, tmp_path / "data", every=False)
-    for kind in COLUMNS:
+    for kind in ("sft", "preferences"):
         for row in lines(tmp_path / "data", kind):
             wanted = {SUM.id: TRAIN, SQUARE.id: TEST, DIFFERENCE.id: MIXED}[row["task"]]
             assert row["split"] == wanted
@@ -277,3 +278,24 @@ def test_replies_of_guardians_and_repairs_teach_too(tmp_path):
         assert held == row["program"]
     kept = {row["messages"][-1]["content"] for row in rows}
     assert not kept & {row["rejected"][0]["content"] for row in lines(tmp_path / "data", "preferences")} - {""}
+
+
+def test_changes_of_optimisation_rounds_are_there_with_their_ratios(tmp_path):
+    run = write_functional(tmp_path / "opsmith.sqlite")
+    with Store.open(tmp_path / "opsmith.sqlite") as optimised:
+        export_dataset(optimised, run, tmp_path / "before", every=False)
+        assert not (tmp_path / "before" / "improvements.jsonl").exists()
+        add_optimisation(optimised, run)
+        exported = export_dataset(optimised, run, tmp_path / "data", every=False)
+    rows = lines(tmp_path / "data", "improvements")
+    assert len(rows) == sum(exported.rows["improvements"].values())
+    assert {row["task"] for row in rows} == set(OPTIMISED)
+    assert {(round(row["ratio"], 3), row["remembered"]) for row in rows} == {
+        (1.5, "gain"),
+        (0.8, "loss"),
+        (1.2, "gain"),
+    }
+    assert all(row["before"] != row["after"] and row["what"] == SUGGESTION.what for row in rows)
+    for split in exported.rows["improvements"]:
+        table = parquet.read_table(tmp_path / "data" / "data" / "improvements" / f"{split}.parquet")
+        assert table.column_names == list(COLUMNS["improvements"])

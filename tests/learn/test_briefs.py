@@ -7,7 +7,9 @@ from opsmith.agents.generation import ReferenceProgram
 from opsmith.errors import UsageError
 from opsmith.learn.briefs import BriefSource, read_changes
 from opsmith.learn.references import find_reference
+from opsmith.learn.start import given_experiences
 from opsmith.records import Suggestion
+from opsmith.results.bests import list_best
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.suites import load_tasks
@@ -82,3 +84,14 @@ def test_the_rounds_of_a_stored_run_are_remembered(store):
     assert {change.pair.ratio > 1.04 for change in changes} == {True}
     assert {change.is_reversed for change in changes} == {True, False}
     assert len({change.task.id for change in changes}) == 2
+
+
+def test_what_was_optimised_is_taken_over_with_its_gain(store):
+    kept = {row.experience.task.id: row.experience for row in store[0].read_experiences(store[1])}
+    best = {experience.task.id: experience for experience in list_best(*store)}
+    gained = {name for name, experience in best.items() if experience.gain is not None}
+    assert len(gained) == 2
+    assert all(best[name].source != kept[name].source and best[name].gain > 1.5 for name in gained)
+    assert all(best[name] == kept[name] for name in kept.keys() - gained)
+    given = given_experiences(Settings(from_run=store[1]), store[0], ())
+    assert {experience.task.id: experience for experience in given} == best

@@ -10,6 +10,7 @@ from opsmith.learn.select import (
     hardest_first,
     select_adaptive,
     select_all,
+    select_gain,
     select_nothing,
     select_random,
     select_similar,
@@ -59,7 +60,7 @@ def test_the_control_never_shows_an_example() -> None:
 
 
 def test_an_unknown_strategy_lists_those_that_exist() -> None:
-    with pytest.raises(UsageError, match="known: adaptive, all, random, similar, none"):
+    with pytest.raises(UsageError, match="known: adaptive, gain, all, random, similar, none"):
         get_strategy("best")
 
 
@@ -125,3 +126,10 @@ def test_each_task_is_shown_what_is_most_like_it_first() -> None:
     last = select_similar(like, [Past(1, 0)], 2)
     assert last is not None
     assert [item.task.id for item in last.shown_to(tiny_task("new", "u v -", seed=9, trials=1))] == ["mul_0", "sum_0"]
+
+
+def test_selection_by_gain_shows_what_gained_most_first() -> None:
+    gained = [Experience(D.task, D.source, 0.9, 0, gain=2.0), A]
+    assert select_gain(gained, [], 2) == Selection(1, "H", (gained[0],))
+    assert select_adaptive(gained, [], 2) == Selection(1, "H", (A,))
+    assert select_gain([D, A], [], 2) == select_adaptive([D, A], [], 2)

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_target import tiny_task
 
-from opsmith.learn.stratify import stratify_experiences
+from opsmith.learn.stratify import rank_by_gain, stratify_experiences
 from opsmith.records import Experience
 
 TASKS = [tiny_task(f"t_{i:02}", "x y +") for i in range(12)]
@@ -44,3 +44,17 @@ def test_strata_are_what_the_definition_says(eighths: list[int], levels: int) ->
     expected = [[item.task.id for item in ordered if home[item.task.id] == i] for i in range(len(boundaries))]
     assert names(stratify_experiences(experiences, levels)) == [stratum for stratum in expected if stratum]
     assert stratify_experiences(experiences[::-1], levels) == stratify_experiences(experiences, levels)
+
+
+def test_by_gain_what_gained_most_comes_first_and_difficulty_decides_the_rest() -> None:
+    experiences = [
+        Experience(task, "x y +", rate, 0, gain=gain)
+        for task, rate, gain in zip(TASKS, (0.9, 0.5, 0.1, 0.2), (3.0, 1.5, None, None), strict=False)
+    ]
+    assert names(stratify_experiences(experiences, 2, rank_by_gain)) == [["t_00", "t_01"], ["t_02", "t_03"]]
+    assert names(stratify_experiences(experiences, 2)) == [["t_02", "t_03"], ["t_01", "t_00"]]
+
+
+def test_by_gain_without_any_gain_is_by_difficulty() -> None:
+    experiences = earned(0.7, 0.1, 0.5, 0.3)
+    assert stratify_experiences(experiences, 3, rank_by_gain) == stratify_experiences(experiences, 3)

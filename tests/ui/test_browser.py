@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from optimised_store import OPTIMISED, add_optimisation
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
+from opsmith.report.document import write_document
 from opsmith.store import Store
 from opsmith.store.rows import run_end_row
 
@@ -60,6 +62,23 @@ def run(finished: Path) -> str:
         return store.list_runs()[0].info.id
 
 
+@pytest.fixture(scope="module")
+def optimised(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The pages of a run with optimisation rounds, and its report: the list of runs first, a fixed sample last."""
+    folder = tmp_path_factory.mktemp("optimised")
+    shutil.copy(finished, folder / "opsmith.sqlite")
+    with Store.open(folder) as store:
+        run = store.list_runs()[0].info.id
+        add_optimisation(store, run)
+        samples = [row.id for row in store.list_samples(run, OPTIMISED[0])]
+        fixed = next(name for name in samples[::-1] if len(store.find_sample(run, name).candidates) == 2)
+        (folder / "report.html").write_text(write_document(store, [run]), encoding="utf-8")
+    with pages_of(folder) as address:
+        own = f"{address}/runs/{run}"
+        inside = [f"/tasks/{OPTIMISED[0]}", "/results?now=1", f"/samples/{fixed}"]
+        yield [f"{address}/", f"file://{folder}/report.html", *(own + path for path in inside)]
+
+
 @pytest.fixture
 def watched(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
     """`watched(viewport=PHONE)`: a page; at the end it must have had no message of an error and no request elsewhere."""
@@ -67,7 +86,7 @@ def watched(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
     contexts = []
 
     def check(request: Request) -> None:
-        if not re.match(r"http://127\.0\.0\.1:\d+/|data:", request.url):
+        if not re.match(r"http://127\.0\.0\.1:\d+/|data:|file:///.*/report\.html$", request.url):
             problems.append(f"asked {request.url}")
 
     def opened(**options: object) -> Page:
@@ -256,6 +275,44 @@ def test_all_can_be_reached_by_keyboard(watched: Callable[..., Page], site: str,
     tab_to(page, "#list tbody a")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("A sample of max_0")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_became_faster_is_accessible_and_fits_a_phone(
+    watched: Callable[..., Page], optimised: list[str], scheme: str
+) -> None:
+    page = watched(color_scheme=scheme, viewport={"width": 390, "height": 740})
+    for address in optimised:
+        page.goto(address)
+        opened = "document.querySelectorAll('details:not([aria-labelledby=prompts] details)')"
+        page.evaluate(f"{opened}.forEach(part => {{ part.open = true }})")
+        widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        assert widths[0] <= widths[1] == 390, address
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{address}: {found.generate_report()}"
+
+
+def test_from_the_list_of_runs_to_a_change_and_its_reason_by_keyboard(
+    watched: Callable[..., Page], optimised: list[str]
+) -> None:
+    page = watched()
+    page.goto(optimised[0])
+    expect(page.locator("thead")).to_contain_text("Gain")
+    expect(page.locator("tbody")).to_contain_text("1.750 of 2")
+    page.goto(optimised[2])
+    timeline = page.get_by_role("group", name=f"Timeline of {OPTIMISED[0]}")
+    expect(timeline.locator("tbody tr")).to_have_count(8)
+    tab_to(page, "table.steps tbody tr:nth-child(5) a")
+    page.keyboard.press("Enter")
+    main = page.locator("main")
+    expect(main).to_contain_text("Use <b>one</b> addition less.")
+    expect(main).to_contain_text("Difference from the program that it set out from")
+    expect(main).to_contain_text("line 2: <i>not</i> vectorised")
+    picture = page.get_by_alt_text("Picture of the profile roofline")
+    assert picture.evaluate("picture => picture.complete && picture.naturalWidth") == 1
+    tab_to(page, "dl + p a[href*='/samples/']")
+    page.keyboard.press("Enter")
+    expect(main).to_contain_text("It set out from the task’s start program")
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -36,7 +36,9 @@ from opsmith.cli.options import (
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 
 ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
-SelectionName = Annotated[str | None, typer.Option(metavar="S", help="adaptive|all|random|similar|none (the control).")]
+SelectionName = Annotated[
+    str | None, typer.Option(metavar="S", help="adaptive|gain|all|random|similar|none (the control).")
+]
 RequestDeadline = Annotated[
     float | None, typer.Option(metavar="S", help="Of a request, with all attempts and waits; default 900.")
 ]

@@ -110,7 +110,8 @@ def print_cost(
     if as_json:
         print(json.dumps(figures))
     else:
-        open_console().print(*figures_tables(figures, title=task_read.id))
+        brief = {name: figure for name, figure in figures.items() if name != "profile"}
+        open_console().print(*figures_tables(brief, title=task_read.id))
 
 
 def _task_and_program(name: str, target: str | None, option: list[str] | None, impl: Path | None) -> tuple[Task, str]:

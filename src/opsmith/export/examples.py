@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from opsmith.judging.verifier import canonical_source
+from opsmith.measuring.objectives import TIME
 from opsmith.records import Candidate, Outcome, Task, content_hash
+from opsmith.results.lineage import OptimisationStep, read_optimised
+from opsmith.results.memory import remember_step
 from opsmith.store import Store
 from opsmith.store.rows import RoundInfo
 from opsmith.store.verdicts import Answered, list_answered
@@ -44,9 +47,21 @@ class Preference:
 
 
 @dataclass(frozen=True)
+class ChangeExample:
+    """A right program of an optimisation round with the one that it set out from: better or worse."""
+
+    task: Task
+    step: OptimisationStep
+    objective: str
+    split: str
+    remembered: str  # gain, or loss: prompts may show it, a loss turned around; "": it changed too little
+
+
+@dataclass(frozen=True)
 class Examples:
     right: tuple[Example, ...]
     pairs: tuple[Preference, ...]
+    improvements: tuple[ChangeExample, ...] = ()
 
 
 def examples_of(store: Store, run: str, every: bool) -> Examples:
@@ -69,7 +84,19 @@ def examples_of(store: Store, run: str, every: bool) -> Examples:
         right = _first_of_each(round_)
         chosen += round_ if every else right
         pairs += _pair_answers(right, [answer for answer in answers if answer.outcome is Outcome.REFUSED], task)
-    return Examples(tuple(chosen), tuple(pairs))
+    return Examples(tuple(chosen), tuple(pairs), tuple(_list_improvements(store, run, tasks)))
+
+
+def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[ChangeExample]:
+    """All steps whose ratio is known, task by task in the order of the samples' keys."""
+    objective = str(store.summarise_run(run).info.settings.get("objective", TIME))
+    lineages = read_optimised(store, run)
+    for task in (task for task in tasks if task.id in lineages):
+        for step in lineages[task.id].steps:
+            if step.ratio is not None and step.row.source is not None:
+                change = remember_step(task, step)
+                remembered = "" if change is None else "loss" if change.is_reversed else "gain"
+                yield ChangeExample(task, step, objective, split_of(task.digest), remembered)
 
 
 def split_of(digest: str) -> str:

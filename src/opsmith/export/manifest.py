@@ -10,6 +10,7 @@ from typing import Any
 
 from opsmith.export.solved import SolvedOperator
 from opsmith.records import Candidate, Task, Verdict, to_json
+from opsmith.results.problems import digest_problems
 from opsmith.store.rows import RunInfo
 
 FILE = "manifest.json"
@@ -67,6 +68,7 @@ def _operator_record(operator: SolvedOperator) -> dict[str, Any]:
         "task": operator.task.id,
         "group": operator.task.group,
         "task_digest": operator.task.digest,
+        "problem": digest_problems([operator.task]).get(operator.task.id),
         "program": Candidate(operator.source).id,
         "source": operator.source,
         "origin": {

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from opsmith.export.examples import Example, Examples, Preference
+from opsmith.export.examples import ChangeExample, Example, Examples, Preference
 from opsmith.measuring.intervals import average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedReport, write_report
-from opsmith.records import Candidate, dumps
+from opsmith.records import Candidate, Suggestion, dumps
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
 from opsmith.store.rows import FUNCTIONAL, OPTIMISATION, RunInfo
@@ -40,6 +40,13 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
         "speed_ratio": "number", "speed_low": "number", "measurements": "texts", "verifier": "text",
         "run": "text", "model": "text", "is_language_model": "flag",
     },
+    "improvements": {
+        "task": "text", "group": "text", "task_digest": "text", "split": "text", "target": "text",
+        "interface": "text", "objective": "text", "before": "text", "after": "text", "ratio": "number",
+        "remembered": "text", "what": "text", "where": "text", "why": "text", "effect": "text", "sample": "text",
+        "parent_sample": "text", "round": "whole", "temperature": "number", "run": "text", "model": "text",
+        "is_language_model": "flag",
+    },
 }  # fmt: skip
 
 
@@ -57,12 +64,12 @@ class ExampleRows:
             self._reports.setdefault((speed.task, speed.report.measurement.program), []).append(speed.report)
 
     def list_rows(self, kind: str, split: str | None = None) -> Iterator[Row]:
-        """Those of `sft` or `preferences`, of one split or of all."""
-        rows = (
-            map(self._sft_row, self._examples.right)
-            if kind == "sft"
-            else map(self._preference_row, self._examples.pairs)
-        )
+        """Those of a kind of COLUMNS, of one split or of all."""
+        rows = {
+            "sft": map(self._sft_row, self._examples.right),
+            "preferences": map(self._preference_row, self._examples.pairs),
+            "improvements": map(self._improvement_row, self._examples.improvements),
+        }[kind]
         return (row for row in rows if split is None or row["split"] == split)
 
     def _prompt_messages(self, name: str) -> list[Row]:
@@ -116,6 +123,31 @@ class ExampleRows:
             "parent": self._store.read_text(step.parent),
             "parent_sample": step.parent_sample,
             "ratio": step.ratio.value if step.ratio is not None and is_final else None,
+        }
+
+    def _improvement_row(self, improvement: ChangeExample) -> Row:
+        task, step = improvement.task, improvement.step
+        suggestion = step.row.suggestion or Suggestion("")
+        return {
+            "task": task.id,
+            "group": task.group,
+            "task_digest": task.digest,
+            "split": improvement.split,
+            "target": task.target,
+            "interface": task.prompt_text,
+            "objective": improvement.objective,
+            "before": step.parent.source,
+            "after": step.row.source,
+            "ratio": step.ratio,
+            "remembered": improvement.remembered,
+            **{name: getattr(suggestion, name) or None for name in ("what", "where", "why", "effect")},
+            "sample": step.row.sample,
+            "parent_sample": step.parent.sample,
+            "round": step.row.round,
+            "temperature": step.row.temperature,
+            "run": self._info.id,
+            "model": self._info.model,
+            "is_language_model": self._info.is_language_model,
         }
 
     def _language_columns(self, example: Example) -> Row:

@@ -84,7 +84,8 @@ def start_commands(target: Commanded, task: Task, build: Build | None, limits: L
 
 
 def count_cycles(target: Commanded, worker: TaskWorker, limits: Limits) -> dict[str, Any]:
-    """The cycles of one run at the base sizes. Raises UsageError for a program that cannot be run there."""
+    """The cycles of one run at the base sizes, and what else it says of its time. Raises UsageError for a program that
+    cannot be run there, and where nothing is said."""
     examined = worker.ask_step("examine")
     _refuse_verdict(worker, examined)
     errors = [str(error["given"]) for error in examined["errors"]]
@@ -100,9 +101,10 @@ def count_cycles(target: Commanded, worker: TaskWorker, limits: Limits) -> dict[
     outputs = start_commands(target, worker.task, build, limits).run_first(name, answer["blobs"][0])
     if isinstance(outputs, Diagnostic):
         raise UsageError(f"cost of task {worker.task.id}: {outputs}")
-    if outputs.cycles is None:
+    if outputs.cycles is None and not outputs.profile:
         raise UsageError(f"target {worker.task.target!r} has no cost model, and its runs say no cycles")
-    return {"cycles": outputs.cycles, "at": name}
+    profile = {"profile": outputs.profile} if outputs.profile else {}
+    return {"cycles": outputs.cycles, "at": name, **profile}
 
 
 def _refuse_verdict(worker: TaskWorker, answer: Answer) -> None:

@@ -15,6 +15,7 @@ from opsmith.agents.generation import ReferenceProgram
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.outside import read_text
 from opsmith.records import Task
+from opsmith.results.bests import list_best
 from opsmith.results.problems import digest_problems, problem_keys
 from opsmith.store import Store
 from opsmith.suites import SUITES, read_task_file, task_files
@@ -109,10 +110,6 @@ def _search_run(task: Task, store: Store, run: str) -> ReferenceProgram | None:
     if digest is None or target == task.target:
         return None
     keys = problem_keys(store, run)
-    sources = (
-        solution.experience.source
-        for solution in store.read_experiences(run)
-        if keys.get(solution.experience.task.id) == digest
-    )
+    sources = (best.source for best in list_best(store, run) if keys.get(best.task.id) == digest)
     source = next(sources, None)
     return None if source is None else ReferenceProgram(target, source)

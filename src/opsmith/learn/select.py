@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from opsmith.errors import UsageError
 from opsmith.learn.similarity import most_similar_first
-from opsmith.learn.stratify import stratify_experiences
+from opsmith.learn.stratify import Rank, rank_by_difficulty, rank_by_gain, stratify_experiences
 from opsmith.records import Experience, Task, content_hash
 
 NONE = "none"  # the level of a round without demonstrations
@@ -59,10 +59,23 @@ def select_adaptive(
 
     As printed, the algorithm would never sample while D is empty; its first round has no demonstrations.
     """
+    return _select_by_rank(experiences, past, levels, rank_by_difficulty)
+
+
+def select_gain(
+    experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0
+) -> Selection | None:
+    """As `adaptive`, but what optimisation gained most with comes first; difficulty decides where that is not known."""
+    return _select_by_rank(experiences, past, levels, rank_by_gain)
+
+
+def _select_by_rank(
+    experiences: Sequence[Experience], past: Sequence[Past], levels: int, rank: Rank
+) -> Selection | None:
     if not past and not experiences:
         return Selection(0, NONE)
     cycle, position = _next_place(past)
-    strata = stratify_experiences(experiences, levels)
+    strata = stratify_experiences(experiences, levels, rank)
     if position >= len(strata):
         return None  # the demonstrations are used up
     demonstrations = tuple(experience for stratum in strata[: position + 1] for experience in stratum)
@@ -115,6 +128,7 @@ def select_nothing(
 
 STRATEGIES: dict[str, Strategy] = {
     "adaptive": select_adaptive,
+    "gain": select_gain,
     "all": select_all,
     "random": select_random,
     "similar": select_similar,

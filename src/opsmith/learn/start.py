@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
 from opsmith.learn.identity import describe_surroundings, plain_settings, read_commit
 from opsmith.learn.session import RunSession
 from opsmith.records import Experience, Task
-from opsmith.results.lineage import Lineage, read_optimised
+from opsmith.results.bests import list_best
 from opsmith.results.problems import digest_problems
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -24,22 +23,9 @@ from opsmith.targets.protocols import GUARDIAN
 
 def given_experiences(settings: Settings, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
     """Where D starts; of several solutions of a task, the first."""
-    earlier = _read_best(store, store.find_run(settings.method.from_run)) if settings.method.from_run else []
+    earlier = list_best(store, store.find_run(settings.method.from_run)) if settings.method.from_run else []
     every = [*earlier, *experiences]
     return list({experience.task.digest: experience for experience in reversed(every)}.values())[::-1]
-
-
-def _read_best(store: Store, run: str) -> list[Experience]:
-    """A run's solutions, each in the best form that the run gave it."""
-    lineages = read_optimised(store, run)
-    return [_take_best(solution.experience, lineages) for solution in store.read_experiences(run)]
-
-
-def _take_best(experience: Experience, lineages: Mapping[str, Lineage]) -> Experience:
-    if experience.task.id not in lineages:
-        return experience
-    best = lineages[experience.task.id].best
-    return replace(experience, source=best.source, gain=best.gain)
 
 
 def target_of(tasks: Sequence[Task], settings: Settings) -> Target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from opsmith.errors import UsageError
-from opsmith.profiling.cost import CostProfiler, CountFigures
+from opsmith.profiling.cost import CostProfiler, CountFigures, OutputProfiler
 from opsmith.profiling.mca import McaProfiler
 from opsmith.profiling.profiler import Profiler
 from opsmith.profiling.remarks import RemarksProfiler
@@ -19,7 +19,13 @@ Profilers = tuple[Profiler, ...]
 
 def make_profilers(count_figures: CountFigures, command: str | None) -> Mapping[str, Profiler]:
     """All that there are, by name; that of the user's own where he names a command."""
-    profilers: Profilers = (RemarksProfiler(), RooflineProfiler(), CostProfiler(count_figures), McaProfiler())
+    profilers: Profilers = (
+        RemarksProfiler(),
+        RooflineProfiler(),
+        CostProfiler(count_figures),
+        OutputProfiler(count_figures),
+        McaProfiler(),
+    )
     own: Profilers = (CommandProfiler(command),) if command else ()
     return {profiler.name: profiler for profiler in (*profilers, *own)}
 

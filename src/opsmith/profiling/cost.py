@@ -1,4 +1,4 @@
-"""What a cost model says of a program: its figures, its busiest nodes, its slowest chain."""
+"""What a cost model says of a program: its figures, its busiest nodes, its slowest chain; or a simulator, of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from opsmith.profiling.profiler import ProfileSubject, make_report
 from opsmith.records import ProfileReport, Task
 from opsmith.targets import get_target
-from opsmith.targets.protocols import Costed
+from opsmith.targets.protocols import Costed, SelfProfiled
 
 CountFigures = Callable[[Task, str], Mapping[str, Any]]  # of the cost model, by a process that may run authors' code
 
@@ -47,6 +47,31 @@ class CostProfiler:
         rows += _describe_nodes(figures.get("nodes", ()))
         rows += _describe_path(figures.get("critical_path", ()))
         yield make_report(self.name, "\n".join(rows) + "\n")
+
+
+class OutputProfiler:
+    """What a simulator prints of a run, as far as its language's file says. Fits `Profiler`."""
+
+    name = "output"
+
+    def __init__(self, count_figures: CountFigures) -> None:
+        self._count_figures = count_figures
+
+    def fits_task(self, task: Task) -> bool:
+        target = get_target(task.target)
+        return isinstance(target, SelfProfiled) and bool(target.profile_words)
+
+    def explain_lack(self, task: Task) -> str:
+        return ""
+
+    def profile_program(self, subject: ProfileSubject) -> Iterator[ProfileReport]:
+        """Nothing where the run says nothing."""
+        target = get_target(subject.task.target)
+        assert isinstance(target, SelfProfiled)
+        figures = self._count_figures(subject.task, subject.source)
+        if figures.get("profile"):
+            heading = f"What the simulator says of one run at {figures['at']}. {target.profile_words.strip()}"
+            yield make_report(self.name, f"{heading}\n\n{figures['profile']}\n")
 
 
 def _describe_nodes(nodes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

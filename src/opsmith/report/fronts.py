@@ -40,8 +40,8 @@ def tabulate_fronts(fronts: Sequence[TaskFront]) -> Table:
             front.task,
             str(len(front.programs)),
             str(len(front.front)),
-            *(_compare_least(front, name) for name in names),
-            _write_share(front.hypervolume if front.front else None),
+            *(compare_least(front, name) for name in names),
+            write_share(front.hypervolume if front.front else None),
         )
     return table
 
@@ -108,12 +108,14 @@ def _write_point(front: TaskFront, point: FrontPoint) -> dict[str, Any]:
     return {"program": point.program, "run": point.run, "sample": point.sample, "figures": figures}
 
 
-def _compare_least(front: TaskFront, name: str) -> str:
+def compare_least(front: TaskFront, name: str) -> str:
+    """The least of a figure in a front, and the own program's."""
     least, place = front.find_least(name), front.names.index(name)
     words = NOTHING if least is None else write_value(name, least.figures[place])
     own = NOTHING if front.own is None else write_value(name, front.own[place])
     return f"{words}, {own}"
 
 
-def _write_share(share: float | None) -> str:
+def write_share(share: float | None) -> str:
+    """A hypervolume as a table shows it."""
     return NOTHING if share is None else f"{share:.4f}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from opsmith.report.curves import Figure, figures_of, mark_samplers
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
+from opsmith.report.front_figures import draw_fronts
 from opsmith.report.optimised import StateLine, list_states, name_states
 from opsmith.report.views import RunView
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask
@@ -16,10 +17,13 @@ BEFORE, AFTER = "start program", "best program"
 
 
 def list_figures(runs: Sequence[RunView]) -> list[Figure]:
-    """All figures of a run, or of several in one; those of optimisation are one run's."""
+    """All figures of a run, or of several in one; those of optimisation and fronts are one run's."""
     figures = figures_of(runs)
     if len(runs) == 1 and runs[0].optimised is not None:
         figures += mark_samplers(_draw_optimisation(runs[0].optimised.result), runs)
+    if len(runs) == 1 and runs[0].fronts is not None:
+        drawn = draw_fronts(runs[0].fronts.fronts)
+        figures += mark_samplers([drawn] if drawn is not None else [], runs)
     return figures
 
 

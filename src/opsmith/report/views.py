@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from opsmith.records import Usage, printable
 from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
 from opsmith.report.optimised import OptimisedView, view_optimisation
+from opsmith.report.run_fronts import FrontView, view_fronts
 from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
 from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
@@ -120,6 +121,7 @@ class RunView:
     speeds: tuple[SpeedRow, ...]  # of the kept programs
     speed_summary: SpeedSummary | None  # None: nothing was measured of them
     optimised: OptimisedView | None  # None: it has no rounds that make right programs better
+    fronts: FrontView | None  # None: at most one figure of its programs is stored
 
     @property
     def name(self) -> str:
@@ -147,7 +149,8 @@ def run_view(store: Store, run: str) -> RunView:
     }
     counts, of_first = solving_counts(result, tallies), _best_counts(result, tallies, last=0)
     rows = _view_rounds(rounds, spent)
-    kept_speeds = choose_kept(store.read_speeds(run), store.read_experiences(run))
+    speeds = store.read_speeds(run)
+    kept_speeds = choose_kept(speeds, store.read_experiences(run))
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
     info = summary.info
     return RunView(
@@ -183,6 +186,7 @@ def run_view(store: Store, run: str) -> RunView:
         speeds=tuple(map(word_speed, kept_speeds)),
         speed_summary=summarise_speeds(kept_speeds) if kept_speeds else None,
         optimised=view_optimisation(read_optimisation(store, run)) if first is not None else None,
+        fronts=view_fronts(store, run, speeds),
     )
 
 

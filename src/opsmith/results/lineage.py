@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.objectives import TIME, choose_figures, name_figure
+from opsmith.measuring.objectives import FRONT, TIME, choose_figures, name_figure
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome
 from opsmith.store import Store
@@ -176,9 +176,10 @@ def read_lineages(store: Store, run: str, figures: Sequence[str], beam: int) -> 
 def read_optimised(store: Store, run: str) -> dict[str, Lineage]:
     """The lineages of a run by its own settings; empty for one that has no optimisation rounds."""
     settings, tasks = store.summarise_run(run).info.settings, store.read_tasks(run)
-    if not settings.get("optimise") or not tasks:
+    if store.find_optimisation(run) is None or not tasks:
         return {}
-    figures = choose_figures(tasks[0], settings.get("objective", TIME))
+    objective = settings.get("objective", TIME)
+    figures = choose_figures(tasks[0], FRONT) if objective == FRONT else (objective,)
     return read_lineages(store, run, figures, int(settings.get("beam", 1)))
 
 

@@ -338,6 +338,16 @@ class Assembled(Protocol):
         ...
 
 
+@runtime_checkable
+class SelfProfiled(Protocol):
+    """Its simulator says more of a run's time than cycles (`RunOutputs.profile`)."""
+
+    @property
+    def profile_words(self) -> str:
+        """What the figures mean; "": it says no more."""
+        ...
+
+
 # -- where programs come from
 
 

@@ -18,6 +18,7 @@ class RunOutputs:
 
     data: bytes  # the outputs, or their share of them
     cycles: int | None = None  # that a simulator counted; None: it did not say
+    profile: str = ""  # what else it says of the run's time
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from opsmith.judging.pool import Pool
+from opsmith.profiling.choice import choose_profilers
+from opsmith.profiling.profiler import ProfileSubject
 from opsmith.records import Outcome, Task, Verdict
 from opsmith.running import sandbox
 from opsmith.scaffold.project import COMMAND, write_project
@@ -85,6 +87,15 @@ def test_cycles_are_counted_and_fewer_instructions_are_fewer(pool: Pool, task: T
     slow = task.impl.replace("fadd  f0, f0, f1", "fadd  f0, f0, f1\n      fexp  f2, f1")
     columns, rows = 2, 6
     assert pool.cost(task, slow)["cycles"] == cycles + 8 * columns * rows
+
+
+def test_what_a_run_says_of_its_time_is_its_profile_with_words(pool: Pool, task: Task) -> None:
+    (profiler,), _ = choose_profilers(task, ("output",), pool.cost)
+    [report] = profiler.profile_program(ProfileSubject(task, task.impl or ""))
+    by_instruction = [int(cycles) for cycles in re.findall(r"^cycles of \w+: (\d+)$", report.body, re.MULTILINE)]
+    assert sum(by_instruction) == pool.cost(task, task.impl or "")["cycles"]
+    assert by_instruction == sorted(by_instruction, reverse=True)
+    assert "The cycles of all executions of an instruction" in report.body
 
 
 def test_bundled_problems_are_judged_beside_those_of_other_languages(project: Path) -> None:

@@ -165,16 +165,31 @@ class CommandTarget(NativeTasks, DrawnTrials):
         pieces = read_arrays(self.language, arrays, result)
         if isinstance(pieces, str):
             return _refuse_run(pieces, "write every output, whole")
-        return RunOutputs(b"".join(pieces), self._read_cycles(result))
+        words = self._read_words(result)
+        return RunOutputs(b"".join(pieces), self._read_cycles(words), self._read_profile(words))
 
-    def _read_cycles(self, result: CommandResult) -> int | None:
-        pattern, is_printed = self.language.tables.run.cycles, self.language.tables.run.arrays != "stdio"
+    def _read_words(self, result: CommandResult) -> str:
+        """What a run says: on its output, where that is not its arrays', and in its messages."""
+        is_printed = self.language.tables.run.arrays != "stdio"
         printed = result.printed.decode(errors="replace") if is_printed else ""
-        matches = list(re.finditer(pattern, cut_messages(f"{printed}\n{result.messages}"), re.MULTILINE))
+        return cut_messages(f"{printed}\n{result.messages}")
+
+    def _read_cycles(self, words: str) -> int | None:
+        pattern = self.language.tables.run.cycles
+        matches = list(re.finditer(pattern, words, re.MULTILINE))
         if not pattern or not matches or not matches[-1].re.groups:
             return None
         text = matches[-1]["cycles"] if "cycles" in matches[-1].re.groupindex else matches[-1][1]
         return int(text) if text and re.fullmatch(r"\d{1,18}", text) else None
+
+    def _read_profile(self, words: str) -> str:
+        table = self.language.tables.profile
+        return "\n".join(line for line in words.splitlines() if re.search(table.lines, line)) if table else ""
+
+    @property
+    def profile_words(self) -> str:
+        table = self.language.tables.profile
+        return table.words if table is not None else ""
 
     # -- data, in a task's worker
 

@@ -75,6 +75,13 @@ class RunTable(_Table):
     cycles: Pattern = ""  # its group `cycles`, or its first one, is a whole number on the output or the messages
 
 
+class ProfileTable(_Table):
+    """What of a run's output and messages says why a program takes as long as it does. It decides no verdict."""
+
+    lines: Pattern  # of those lines
+    words: Annotated[str, Field(min_length=1)]  # what the figures in them mean, for people and models
+
+
 class ToolchainTable(_Table):
     """What the commands need of this machine."""
 
@@ -111,6 +118,7 @@ class LanguageTables(_Table):
     programs: str = ""  # a folder of programs, which the embedded model varies; "": it cannot be asked
     compile: CompileTable | None = None
     run: RunTable
+    profile: ProfileTable | None = None
     toolchain: ToolchainTable = ToolchainTable()
     limits: LimitsTable = LimitsTable()
     improvement: ImprovementTable = ImprovementTable()
@@ -131,7 +139,7 @@ class Language:
 
     @property
     def digest(self) -> str:
-        """Of all that decides a verdict: everything in the file but what models are told."""
+        """Of all that decides a verdict: everything in the file but what models are told, and what profiles show."""
         return content_hash("language", json.dumps(self.tables.model_dump(exclude=UNJUDGED_KEYS), sort_keys=True))
 
     @property

@@ -1,0 +1,62 @@
+"""The fronts of one run for its pages: what is stored of its right programs by several figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from opsmith.measuring.objectives import FIGURES, name_figure
+from opsmith.records import Task
+from opsmith.report.fronts import compare_least, list_totals, word_figure, write_share
+from opsmith.results.fronts import TaskFront, read_fronts
+from opsmith.store import Store
+from opsmith.store.measurements import StoredSpeed
+from opsmith.suites import find_bundled
+
+_find_bundled = lru_cache(maxsize=256)(find_bundled)
+
+
+@dataclass(frozen=True)
+class FrontLine:
+    """A task's front in words."""
+
+    task: str
+    programs: int
+    points: int
+    figures: tuple[str, ...]  # the least, and the own program's
+    hypervolume: str
+
+
+@dataclass(frozen=True)
+class FrontView:
+    """The fronts of a run's tasks."""
+
+    fronts: tuple[TaskFront, ...]
+    headings: tuple[str, ...]  # of the figures
+    lines: tuple[FrontLine, ...]
+    totals: tuple[str, ...]
+
+
+def view_fronts(store: Store, run: str, speeds: Sequence[StoredSpeed]) -> FrontView | None:
+    """None where fewer than two figures are stored of its programs: there is nothing to weigh. `speeds`: the run's."""
+    measured = {name_figure(speed.report.measurement) for speed in speeds}
+    names = tuple(name for name in FIGURES if name in measured)
+    if len(names) < 2:
+        return None
+    tasks = sorted((_add_own(task) for task in store.read_tasks(run)), key=lambda task: task.id)
+    fronts = tuple(read_fronts(store, [run], tasks, names))
+    headings = tuple(f"{word_figure(name)}: least, own" for name in names)
+    return FrontView(fronts, headings, tuple(map(_word_front, fronts)), tuple(list_totals(fronts)))
+
+
+def _add_own(task: Task) -> Task:
+    """A stored task has no program; a bundled one's file does."""
+    bundled = _find_bundled(task)
+    return task if bundled is None else replace(task, impl=bundled.impl)
+
+
+def _word_front(front: TaskFront) -> FrontLine:
+    figures = tuple(compare_least(front, name) for name in front.names)
+    volume = write_share(front.hypervolume if front.front else None)
+    return FrontLine(front.task, len(front.programs), len(front.front), figures, volume)
