@@ -15,6 +15,7 @@ from opsmith.learn.loop import improve
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.record import MeasuringGrade, SpeedRatio, SpeedReport
 from opsmith.models import Message, Reply, Request
+from opsmith.models.pictures import Picture
 from opsmith.records import (
     Boundary,
     Candidate,
@@ -83,11 +84,12 @@ def _add_task(store: Store, run: str, solution: Experience, first: int) -> None:
 
 
 def _answer(store: Store, key: SampleKey, judged: list[Judged]) -> None:
-    messages = (Message("system", "Make it faster."), Message("user", f"task: {key.task}"))
-    prompt, texts = rows.prompt_rows(messages)
     reply = Reply(("text",), Usage(1, 100, 10, 0, 0.001), "tiny", ("stop",))
     agents = (ANALYST, PROPOSER, *(candidate.agent for candidate in judged if candidate.agent != PROPOSER))
     for agent in agents:
+        images = (Picture("image/png", PIXEL),) if agent == ANALYST else ()
+        messages = (Message("system", "Make it faster."), Message("user", f"task: {key.task}", images))
+        prompt, texts = rows.prompt_rows(messages)
         store.put([*texts, *rows.reply_rows(key, agent, prompt, Request(messages, 1.0, seed=7), reply, 0.1)])
     store.put(rows.suggestion_rows(key, SUGGESTION))
     for kind, media, body in (

@@ -82,12 +82,14 @@ def improve(
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
     from opsmith.learn.judge import import_experiences  # noqa: PLC0415  (as above)
+    from opsmith.models.table import choose_analyst  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415
 
     settings = settings or Settings()
     adapted = [task for source in tasks for task in _ask_for(source, settings)]
     if isinstance(model, str):
         settings = settings.replace(model=model)
+    settings = choose_analyst(settings)
     optimises = settings.optimisation.optimise > 0
     with get_executor(settings, adapted) as executor:
         models = executor.make_models(None if isinstance(model, str) else model)

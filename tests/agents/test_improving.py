@@ -62,11 +62,12 @@ def _plain(text: str) -> list[str]:
 def test_an_analyst_prompt_reads_back(source):
     attempts = (EarlierAttempt(SUGGESTION, "right", 1.25), EarlierAttempt(None, "refused at TYPE: no", None))
     profiles = (ProfileReport("remarks", "text/plain", source), ProfileReport("screenshot", "image/png", PICTURE.data))
-    messages = request_analysis(IMPROVED, AnalystBrief(TASK, "time", source, profiles, attempts))
+    messages = request_analysis(IMPROVED, AnalystBrief(TASK, "time", source, profiles, attempts, "no `goto`: ever"))
     prompt = read_analysis_prompt(messages)
     assert prompt is not None
     assert _is_same(prompt.source, source)
     assert prompt.attempts == attempts
+    assert prompt.rules.strip() == "no `goto`: ever"
     assert [profile.kind for profile in prompt.profiles] == ["remarks"]
     assert _is_same(prompt.profiles[0].body, source)
     assert yaml.safe_load(prompt.task) == yaml.safe_load(TASK.text)

@@ -15,25 +15,28 @@ from opsmith.evaluation.catalogue import find_experiments
 from opsmith.evaluation.conduct import conduct_experiment
 from opsmith.evaluation.experiment import Arm, Experiment
 from opsmith.evaluation.plan import ExperimentOptions, list_start, load_run_tasks, plan_runs
+from opsmith.learn.references import find_reference
 from opsmith.settings import Settings
 from opsmith.store import Store
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments("kforge")}
+AT_EQUAL_ATTEMPTS = {"kforge-attempts"}  # the others: at equal tokens
 AS_LONG_AS_TOKENS_LAST = {"optimise", "plateau", "tokens_from"}
 
 
 def test_each_part_of_the_pass_has_an_experiment() -> None:
-    parts = ("analyst", "beam", "example", "memory", "profile", "reference", "refine", "swarm")
+    parts = ("analyst", "attempts", "beam", "example", "memory", "profile", "reference", "refine", "swarm")
     assert list(EXPERIMENTS) == [f"kforge-{part}" for part in parts]
     assert not EXPERIMENTS.keys() & {experiment.name for experiment in find_experiments("all")}
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
-def test_arms_differ_in_one_thing_and_have_equal_tokens(experiment: Experiment) -> None:
+def test_arms_differ_in_one_thing_and_have_equal_tokens_or_attempts(experiment: Experiment) -> None:
     measure, *others = experiment.arms
     assert "tokens_from" not in measure.settings
     for arm in others:
-        assert arm.settings["tokens_from"] == measure.name
+        assert ("tokens_from" in arm.settings) is (experiment.name not in AT_EQUAL_ATTEMPTS)
+        assert arm.settings.get("tokens_from") in (measure.name, None)
         pairs = set(_list_settings(measure)) ^ set(_list_settings(arm))
         names = {name for name, _ in pairs} - AS_LONG_AS_TOKENS_LAST
         assert len(names - {"attempts"}) == 1, "attempts follow the beam"
@@ -106,3 +109,12 @@ def test_an_ablation_leaves_a_page_with_gains_shares_and_the_control(tmp_path: P
         spent = {run["arm"]: store.sum_usage(run["run"]) for run in data["runs"] if run["seed"] == 0}
     totals = {arm: usage.input_tokens + usage.output_tokens for arm, usage in spent.items()}
     assert totals["swarm"] <= 1.25 * totals["one model"]
+
+
+def test_every_task_of_the_reference_ablation_has_one(tmp_path: Path) -> None:
+    pytest.importorskip("tree_sitter_c")
+    tasks = load_run_tasks(plan_runs(EXPERIMENTS["kforge-reference"], ExperimentOptions())[0].settings)
+    with Store.open(tmp_path / "runs") as store:
+        references = [find_reference(task, "step", store) for task in tasks]
+    assert {reference.target for reference in references if reference is not None} == {"step"}
+    assert None not in references

@@ -6,7 +6,7 @@ from importlib import util
 
 import pytest
 from export.stores import OLD, RUN, Said, info, write_run
-from optimised_store import OPTIMISED, SUGGESTION, add_optimisation, write_functional
+from optimised_store import FASTER, OPTIMISED, SUGGESTION, add_optimisation, write_functional
 from pyarrow import parquet
 from tiny_target import Tiny, register, tiny_task
 
@@ -299,3 +299,21 @@ def test_changes_of_optimisation_rounds_are_there_with_their_ratios(tmp_path):
     for split in exported.rows["improvements"]:
         table = parquet.read_table(tmp_path / "data" / "data" / "improvements" / f"{split}.parquet")
         assert table.column_names == list(COLUMNS["improvements"])
+
+
+def test_a_reply_of_an_optimisation_round_says_what_it_set_out_from_and_what_it_gained(tmp_path):
+    run = write_functional(tmp_path / "opsmith.sqlite")
+    with Store.open(tmp_path / "opsmith.sqlite") as store:
+        add_optimisation(store, run)
+        export_dataset(store, run, tmp_path / "data", every=True)
+    rows = [row for row in lines(tmp_path / "data", "sft") if row["task"] == OPTIMISED[0]]
+    better = {row["program"]: row for row in rows if row["phase"] == "optimisation"}
+    best = next(row for program, row in better.items() if program.endswith("# best"))
+    assert best["parent"].endswith(FASTER)
+    assert best["parent_sample"] == better[best["parent"]]["sample"]
+    assert best["ratio"] == pytest.approx(1.2)
+    assert json.loads(best["suggestion"])["effect"] == "1.5 times as fast"
+    assert better[best["parent"]]["parent_sample"] is None
+    solving = [row for row in rows if row["phase"] == "functional"]
+    assert solving
+    assert all(row["parent"] is row["ratio"] is row["suggestion"] is None for row in solving)

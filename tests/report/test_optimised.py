@@ -145,6 +145,13 @@ def test_a_sample_of_solving_was_given_nothing(optimised):
     assert sample_view(store, run, next(store.list_samples(run)).id).improvement is None
 
 
+def test_the_pictures_of_a_prompt_stand_beside_it(optimised):
+    store, run = optimised
+    calls = {call.agent: call for call in sample_view(store, run, fixed_sample(store, run)).calls}
+    assert calls["analyst"].pictures == (f"data:image/png;base64,{PIXEL}",)
+    assert calls["proposer"].pictures == ()
+
+
 @pytest.mark.parametrize("body", ["no base64 <at all>", "R0lGODlhAQABAAAAACw=", "data:text/html,<script>"])
 def test_what_is_no_png_is_not_shown_as_one(body):
     assert read_picture("image/png", body) is None

@@ -4,7 +4,7 @@
 the first from the texts alone, for analysts that are programs. Pure functions: the caller sends the messages.
 
 Two messages. `system` says what is asked and what the platform is, the same text for every task of a run. `user` is one
-YAML mapping: `task`, `objective`, `attempts`, `profiles`, `program`, `answer`; what there is nothing of is left out.
+YAML mapping: `task`, `rules`, `objective`, `attempts`, `profiles`, `program`, `answer`; what is empty is left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ role: |
   change that should make it better by the objective. Another agent, which sees the program and your suggestion and
   nothing else of what you see, makes the change.
 
-  What you are given. `task`: what the program computes; its result must stay what it is. `objective`: which figure
+  What you are given. `task`: what the program computes; its result must stay what it is. `rules`: what no program's
+  text may hold, if the user says so. `objective`: which figure
   counts; lower is better. `attempts`: what was suggested for this task before, what came of it, and `ratio`: the
   figure of the program that all began with, by that of this attempt. Above 1 is better; without a ratio it was not
   right, or could not be measured. `profiles`: what tools say of this program, each figure explained beside it;
@@ -82,6 +83,7 @@ class AnalystBrief:
     source: str
     profiles: tuple[ProfileReport, ...] = ()
     attempts: tuple[EarlierAttempt, ...] = ()  # the earliest first
+    rules: str = ""  # what no program's text may hold, in words
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class AnalysisPrompt:
     source: str
     profiles: tuple[ProfileReport, ...] = ()  # those that are texts
     attempts: tuple[EarlierAttempt, ...] = ()
+    rules: str = ""
 
 
 def request_analysis(target: Target, brief: AnalystBrief) -> tuple[Message, ...]:
@@ -120,6 +123,7 @@ def _write_user(brief: AnalystBrief, profiles: Sequence[Picture | dict[str, str]
     texts = [row for row in profiles if not isinstance(row, Picture)]
     return (
         f"task:\n{indent_lines(brief.task.prompt_text, '  ')}"
+        + write_mapping({"rules": write_block(brief.rules) if brief.rules.strip() else ""})
         + write_mapping({"objective": write_scalar(brief.objective)})
         + nest_list("attempts", map(_write_attempt, brief.attempts[-MAX_ATTEMPTS:]))
         + nest_list("profiles", texts)
@@ -151,6 +155,7 @@ def _read_mapping(mapping: Mapping[Any, Any]) -> AnalysisPrompt:
         str(mapping["program"]),
         tuple(profiles),
         tuple(_read_attempt(entry) for entry in mapping.get("attempts") or ()),
+        str(mapping.get("rules", "")),
     )
 
 

@@ -71,7 +71,6 @@ if TYPE_CHECKING:
 ROUNDS = 3
 _NOT_SETTINGS = frozenset({"names", "program", "settings_file", "out", "url", "no_report", "as_json", "dry_run"})
 _LISTS = ("profiles", "memory_from", "source", "deny", "allow")  # options that may be given several times
-_OWN_MODEL = {"tuner": "analyst"}  # a generator that is a program -> the analyst that knows it
 
 
 def add_to(app: typer.Typer) -> None:
@@ -168,8 +167,6 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     for name in _LISTS:
         texts = options.pop(name)
         options["sources" if name == "source" else name] = tuple(texts) if texts else None
-    if options["analyst"] is None:
-        options["analyst"] = _OWN_MODEL.get(options["model"] or "")
     return options
 
 

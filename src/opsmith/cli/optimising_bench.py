@@ -63,6 +63,7 @@ class PassPlan:
             analyst=self.analyst,
             optimise=self.rounds,
             attempts=self.attempts,
+            plateau=1,  # a round that gains nothing is the last one of its task: rounds are long where all are measured
             seed=self.seed,
             temperatures=(0.7,),
             profiles=("remarks", "roofline"),

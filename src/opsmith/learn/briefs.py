@@ -36,6 +36,11 @@ class BriefSource:
             for change in read_changes(store, store.find_run(name), settings.optimisation.objective)
         ]
 
+    @property
+    def rules(self) -> str:
+        """What no program's text may hold, in words."""
+        return self._material.rules.describe()
+
     def refuse_program(self, source: str) -> Verdict | None:
         """Why the user's rules refuse a program; None: they do not."""
         return refuse_text(self._material.rules, self._target, source)
@@ -60,7 +65,7 @@ class BriefSource:
             self._material.find_instructions(number),
             self._material.sources,
             generation.example_pair,
-            self._material.rules.describe(),
+            self.rules,
         )
 
     def remember(self, lineages: Mapping[str, Lineage]) -> list[RememberedChange]:

@@ -66,7 +66,8 @@ class ImprovingPrompts:
         session, task, program = self._session, self._tasks[key.task], self._find_program(key)
         profiles = await self._profile_program(task, program)
         attempts = tuple(map(describe_step, self._lineages[key.task].steps))
-        brief = AnalystBrief(task, session.settings.optimisation.objective, program.source, profiles, attempts)
+        objective, rules = session.settings.optimisation.objective, self._briefs.rules
+        brief = AnalystBrief(task, objective, program.source, profiles, attempts, rules)
         messages = request_analysis(session.target, brief)
         name, rows = prompt_rows(messages)
         session.store.put(rows)

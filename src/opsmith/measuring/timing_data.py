@@ -109,9 +109,12 @@ class DataWorker:
         ]:
             data.recipes[recipe] = key
 
+    def draw_inputs(self, sizes: Mapping[str, int], seed: int = 0) -> bytes:
+        """Those of one draw, as a program's process is given them. Raises TimingError."""
+        return bytes(self._ask("draw_inputs", sizes=dict(sizes), seed=seed)["blobs"][0])
+
     def _ask_draw(self, sizes: Mapping[str, int], seed: int) -> tuple[SlotLayout, list[bytes]]:
-        answer = self._ask("draw_inputs", sizes=dict(sizes), seed=seed)
-        layout, (arrays,) = read_inputs(memoryview(bytes(answer["blobs"][0])))
+        layout, (arrays,) = read_inputs(memoryview(self.draw_inputs(sizes, seed)))
         return SlotLayout(layout.draws[0]), [bytes(array) for array in arrays]
 
     def _ask(self, what: str, blobs: Sequence[bytes] = (), **arguments: Any) -> dict[str, Any]:

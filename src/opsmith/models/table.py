@@ -57,6 +57,7 @@ class Family:
     batches: bool = False  # it has a batch API that `batch_apis` speaks
     spreads: bool = False  # it computes each reply from the request alone, so that many machines may share the work
     completions: bool = False  # one request may ask for several completions
+    analyst: str | None = None  # the model that suggests to it; None: itself, "none": it reads no suggestion
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,16 @@ def check_family(provider: Provider) -> tuple[str, Family]:
             f"try: leave it out"
         )
     return prefix, family
+
+
+def choose_analyst(settings: Settings) -> Settings:
+    """With the analyst that belongs to the run's model, where none is named. A model that reads no suggestion is not
+    sent its wrong programs back either: it would not read what is wrong. Raises UsageError."""
+    if not settings.optimisation.optimise or settings.optimisation.analyst is not None:
+        return settings
+    analyst = find_family(settings.provider.model)[1].analyst
+    changes = {"fixes": 0} if analyst == NO_MODEL else {}
+    return settings.replace(analyst=analyst, **changes)
 
 
 def find_family(name: str) -> tuple[str, Family]:
@@ -263,13 +274,24 @@ def _check_url(url: str) -> str:
 
 FAMILIES: dict[str, Family] = {
     "embedded": Family(
-        "", "the program sampler of the target language: offline, free, no language model", _make_embedded, spreads=True
+        "",
+        "the program sampler of the target language: offline, free, no language model",
+        _make_embedded,
+        spreads=True,
+        analyst=NO_MODEL,
     ),
     "search": Family(
-        "", "best-first search over the target's typed moves: offline, free, no language model", _make_search
+        "",
+        "best-first search over the target's typed moves: offline, free, no language model",
+        _make_search,
+        analyst=NO_MODEL,
     ),
     "tuner": Family(
-        "", "rewrites right programs to faster ones: offline, free, no language model", _make_tuning, spreads=True
+        "",
+        "rewrites right programs to faster ones: offline, free, no language model",
+        _make_tuning,
+        spreads=True,
+        analyst=ANALYST,
     ),
     "analyst": Family(
         "", "suggests rewritings to the tuner: offline, free, no language model", _make_tuning, spreads=True

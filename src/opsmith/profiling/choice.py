@@ -1,10 +1,11 @@
-"""Which profilers a program is shown to: all that have something to say of it here, or those that are named."""
+"""Which profilers a program is shown to: all quick ones that can say something of it here, or those that are named."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from opsmith.errors import UsageError
+from opsmith.profiling.cachegrind import CachegrindProfiler
 from opsmith.profiling.cost import CostProfiler, CountFigures, OutputProfiler
 from opsmith.profiling.mca import McaProfiler
 from opsmith.profiling.profiler import Profiler
@@ -25,6 +26,7 @@ def make_profilers(count_figures: CountFigures, command: str | None) -> Mapping[
         CostProfiler(count_figures),
         OutputProfiler(count_figures),
         McaProfiler(),
+        CachegrindProfiler(),
     )
     own: Profilers = (CommandProfiler(command),) if command else ()
     return {profiler.name: profiler for profiler in (*profilers, *own)}
@@ -45,7 +47,8 @@ def choose_profilers(
     if misplaced := [name for name in names if name in profilers and name not in fitting]:
         raise UsageError(f"profile {misplaced[0]!r}: not made for programs of target {task.target}")
     own = (CommandProfiler.name,) if command else ()
-    choice = () if NOBODY in names else [*fitting] if AUTO in names else names
-    named = dict.fromkeys((*choice, *own))
+    quick = [name for name, profiler in fitting.items() if profiler.is_quick]
+    chosen = () if NOBODY in names else [entry for name in names for entry in (quick if name == AUTO else [name])]
+    named = dict.fromkeys((*chosen, *own))
     lacks = {name: fitting[name].explain_lack(task) for name in named}
     return tuple(fitting[name] for name in named if not lacks[name]), tuple(filter(None, lacks.values()))

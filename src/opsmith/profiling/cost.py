@@ -26,6 +26,7 @@ class CostProfiler:
     """Fits `Profiler`."""
 
     name = "cost"
+    is_quick = True
 
     def __init__(self, count_figures: CountFigures) -> None:
         self._count_figures = count_figures
@@ -53,6 +54,7 @@ class OutputProfiler:
     """What a simulator prints of a run, as far as its language's file says. Fits `Profiler`."""
 
     name = "output"
+    is_quick = True
 
     def __init__(self, count_figures: CountFigures) -> None:
         self._count_figures = count_figures

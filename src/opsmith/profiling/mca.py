@@ -44,6 +44,7 @@ class McaProfiler:
     """Fits `Profiler`."""
 
     name = "mca"
+    is_quick = True
 
     def fits_task(self, task: Task) -> bool:
         return isinstance(get_target(task.target), Assembled)

@@ -30,6 +30,7 @@ class Profiler(Protocol):
     """It measures nothing and judges nothing: it says of a right program what makes it as fast as it is."""
 
     name: str  # also the kind of its reports
+    is_quick: bool  # at most some seconds: what is not must be named
 
     def fits_task(self, task: Task) -> bool:
         """Whether it is made for programs of the task's target."""

@@ -14,6 +14,7 @@ class RemarksProfiler:
     """Fits `Profiler`."""
 
     name = "remarks"
+    is_quick = True
 
     def fits_task(self, task: Task) -> bool:
         return isinstance(get_target(task.target), Remarked)

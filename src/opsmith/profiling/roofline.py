@@ -28,6 +28,7 @@ class RooflineProfiler:
     """Fits `Profiler`."""
 
     name = "roofline"
+    is_quick = True
 
     def fits_task(self, task: Task) -> bool:
         target = get_target(task.target)

@@ -38,6 +38,7 @@ class CommandProfiler:
     """Fits `Profiler`. Raises UsageError for a command that names no program, or a place that there is not."""
 
     name = "command"
+    is_quick = True
 
     def __init__(self, command: str, deadline: float = DEADLINE_S) -> None:
         self._words = _split_command(command)

@@ -14,7 +14,7 @@ from opsmith.records import Candidate, Outcome, Stage, Suggestion, Task, Usage, 
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
-from opsmith.report.optimised import ProfileView, StepLine, list_steps, view_profiles
+from opsmith.report.optimised import ProfileView, StepLine, list_steps, read_picture, view_profiles
 from opsmith.report.optimised_figures import draw_steps
 from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
@@ -61,6 +61,7 @@ class CallView:
     usage: Usage
     seed: int | None
     max_tokens: int
+    pictures: tuple[str, ...]  # of the prompt, as `data:` addresses
 
 
 @dataclass(frozen=True)
@@ -394,7 +395,9 @@ def _view_calls(detail: SampleDetail) -> Iterable[CallView]:
         name = content_hash(*(text for message in messages for text in message))
         finish = (*call.reply.finish, *[""] * len(call.reply.texts))
         replies = tuple(zip(call.reply.texts, finish, strict=False))
-        facts = (call.reply.model, call.reply.usage, call.seed, call.max_tokens)
+        images = [image for message in call.messages for image in message.images]
+        pictures = tuple(filter(None, (read_picture(image.media, image.data) for image in images)))
+        facts = (call.reply.model, call.reply.usage, call.seed, call.max_tokens, pictures)
         yield CallView(call.agent, name, messages, replies, *facts)
 
 

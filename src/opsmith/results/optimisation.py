@@ -262,7 +262,9 @@ class _Family:
     def __init__(self, lineage: Lineage, ratios: _Ratios) -> None:
         self._start = lineage.start.name
         self._ratios = ratios
-        self._samples = {program.name: program.sample for program in lineage.list_programs()}
+        self._samples: dict[str, str | None] = {}  # of equal programs the first
+        for program in lineage.list_programs():
+            self._samples.setdefault(program.name, program.sample)
         self._parents: dict[str, str] = {}  # of programs that were read
 
     def read_step(self, row: StepRow, parent: str, beams: Set[str]) -> ImprovingStep:

@@ -24,6 +24,16 @@ class Build:
             raise ValueError("Build: expected artefacts, or errors, or a failure")
 
 
+@dataclass(frozen=True)
+class StandaloneProgram:
+    """An executable that calls a program once on given data, and ends."""
+
+    executable: bytes
+    stdin: bytes  # the data
+    isa: str  # the instruction set that it is built for
+    source_name: str  # what its debugging information calls the program's text
+
+
 NodeKind = Literal["input", "operation", "output", "unused"]
 
 

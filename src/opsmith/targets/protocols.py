@@ -19,7 +19,7 @@ from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.programs import Advice, Build, Dataflow, Solved, TorchModule, Traits, TuningMove
+from opsmith.targets.programs import Advice, Build, Dataflow, Solved, StandaloneProgram, TorchModule, Traits, TuningMove
 from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
@@ -335,6 +335,16 @@ class Assembled(Protocol):
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
         """In our own process: the assembly of a program that compiles, with `.loc` of its lines, and the name of the
         instruction set. The compiler is confined. Raises OpsmithError where there is none."""
+        ...
+
+
+@runtime_checkable
+class StandingAlone(Protocol):
+    """Programs can be built as an executable that calls them once on given data."""
+
+    def build_standalone(self, task: Task, source: str, inputs: bytes | memoryview) -> StandaloneProgram:
+        """In our own process, by a compiler that is confined. `inputs`: of the task's data worker. Raises OpsmithError
+        where it cannot be built, ValueError or the like for inputs that are none."""
         ...
 
 

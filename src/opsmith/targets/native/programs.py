@@ -26,17 +26,18 @@ from opsmith.targets.native.flags import BuildFlags, find_isa
 from opsmith.targets.native.remarks import write_assembly
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
+from opsmith.targets.native.standalone import build_standalone
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.native.variants import BARE, Variant, choose_variants
-from opsmith.targets.programs import Build
+from opsmith.targets.programs import Build, StandaloneProgram
 from opsmith.targets.trial import Checked, Trial, TrialResult
 
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
 class NativePrograms(DrawnTrials, ABC):
-    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`, `Assembled`; most of
-    `Target`."""
+    """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`, `Assembled`,
+    `StandingAlone`; most of `Target`."""
 
     name: str
     verifier: str
@@ -92,6 +93,9 @@ class NativePrograms(DrawnTrials, ABC):
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
         request = self._make_request(task, source, read_native_task(task.text)[1])
         return write_assembly(request), request.flags.isa.name
+
+    def build_standalone(self, task: Task, source: str, inputs: bytes | memoryview) -> StandaloneProgram:
+        return build_standalone(self._make_request(task, source, read_native_task(task.text)[1]), inputs)
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are
