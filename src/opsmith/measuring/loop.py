@@ -17,6 +17,7 @@ from types import TracebackType
 
 from opsmith.devices.lease import WAIT_S, lease_device
 from opsmith.judging.executed import TaskWorker
+from opsmith.measuring.claims import compare_turns
 from opsmith.measuring.schedule import LEAST_CHECKS, PairProtocol, Side, Turn, choose_slot_count, plan_turns
 from opsmith.measuring.slots import InputMixer, Recipe
 from opsmith.measuring.timing import TIMED, TimedArtefacts, TimedProcess, TimingError
@@ -38,6 +39,7 @@ _ANSWER_S = 120.0
 _LEAST_NS = 1e6  # a turn that is shorter says little of a call
 _SLOWER = 5  # by how much the slower side's turn may pass the time that a turn should take
 _FILLED = 2.0  # bytes a nanosecond that are written before a turn, or more
+_EMPTY_TURNS = 5  # that say what a turn costs without a call
 _TURN_COST_NS = 5e5  # of a pair, beside calls and inputs
 
 
@@ -53,6 +55,7 @@ class PairTimes:
 @dataclass
 class _Readings:
     times: dict[Side, list[float]] = field(default_factory=lambda: {side: [] for side in Side})
+    outside: dict[Side, list[float]] = field(default_factory=lambda: {side: [] for side in Side})  # ns of each turn
     outputs: list[tuple[Recipe, list[bytes]]] = field(default_factory=list)
 
 
@@ -181,7 +184,31 @@ def measure_pairs(room: TimingRoom, case: TimedCase, plan: PairPlan, seed: int) 
                 recipes = case.mixer.fill_slots(process.memory, turn, recipes)
                 elapsed = process.time_turn(turn.side, turn.slots)
                 _read_turn(readings, case, process, turn, recipes, elapsed)
+                if plan.protocol.is_watched:
+                    _watch_turn(readings, process, turn)
+            if plan.protocol.is_watched:
+                _compare_clocks(
+                    readings, plan.slots, min(_measure_overhead(process, case, turn) for _ in range(_EMPTY_TURNS))
+                )
         yield _check_readings(readings, case, plan.protocol, seed)
+
+
+def _watch_turn(readings: _Readings, process: TimedProcess, turn: Turn) -> None:
+    counted = process.count_time()  # asked after a warm-up too: it counts from when we last asked
+    if not turn.is_warm_up:
+        readings.outside[turn.side].append(counted)
+
+
+def _compare_clocks(readings: _Readings, slots: int, overhead: float) -> None:
+    """Raises TimingError where the clocks contradict each other."""
+    own = {side: slots * statistics.median(times) for side, times in readings.times.items()}
+    ours = {side: statistics.median(counts) - overhead for side, counts in readings.outside.items()}
+    problem = compare_turns(
+        (own[Side.PROGRAM], own[Side.PARTNER]),
+        (ours[Side.PROGRAM], ours[Side.PARTNER]),
+    )
+    if problem:
+        raise TimingError(problem)
 
 
 def measure_apart(room: TimingRoom, case: TimedCase, plan: PairPlan, seed: int) -> Iterator[PairTimes]:
