@@ -37,6 +37,7 @@ from opsmith.cli.optimising_options import (
     StartProgram,
 )
 from opsmith.cli.options import (
+    AnalystUrl,
     AsJson,
     BaseUrl,
     CandidateSeconds,
@@ -84,6 +85,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     model: Generator = None,
     analyst: Analyst = None,
     base_url: BaseUrl = None,
+    analyst_url: AnalystUrl = None,
     optimise: Rounds = ROUNDS,
     objective: ObjectiveName = None,
     beam: BeamSize = None,
