@@ -27,10 +27,8 @@ def draw_fronts(fronts: Sequence[TaskFront]) -> Figure | None:
 
 def _draw_fields(fronts: Sequence[TaskFront], axes: tuple[str, str]) -> Spec:
     rows = [row for front in fronts for row in _list_points(front)]
-    titles = [f"{name}, own = 1" for name in axes]
-    return grid_chart(
-        rows, field="task", x="x", y="y", series="series", title="Fronts", x_title=titles[0], y_title=titles[1]
-    )
+    title = "Fronts; the task's own program is at 1 on both axes"
+    return grid_chart(rows, field="task", x="x", y="y", series="series", title=title, x_title=axes[0], y_title=axes[1])
 
 
 def _list_points(front: TaskFront) -> Iterator[dict[str, Any]]:
