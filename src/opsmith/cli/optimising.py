@@ -13,6 +13,7 @@ import typer
 from opsmith.cli.optimising_options import (
     Allowed,
     Analyst,
+    AnalystUrl,
     Attempts,
     BeamSize,
     Denied,
@@ -83,6 +84,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     settings_file: SettingsFile = None,
     model: Generator = None,
     analyst: Analyst = None,
+    analyst_url: AnalystUrl = None,
     base_url: BaseUrl = None,
     optimise: Rounds = ROUNDS,
     objective: ObjectiveName = None,
