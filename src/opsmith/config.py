@@ -28,6 +28,8 @@ OPTIONS = {  # where it is not the field's name with dashes
 NOT_IN_FILES = {  # a file may come from somebody else
     "trust_tasks": "the option --trust-tasks: a file may come from where the tasks do",
     "base_url": "the option --base-url: your key is sent there, so that a file cannot say where",
+    "analyst_url": "the option --analyst-url: your key is sent there, so that a file cannot say where",
+    "profile_command": "the option --profile-command: it is executed, with your rights",
 }
 
 

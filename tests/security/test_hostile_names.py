@@ -80,6 +80,17 @@ def test_a_file_cannot_say_where_a_key_is_sent(tmp_path: Path) -> None:
         read_experiment(tmp_path / "y.toml")
 
 
+@pytest.mark.parametrize("name", ["profile_command", "analyst_url"])
+def test_a_file_names_no_command_that_is_executed_and_no_second_place_for_a_key(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.toml").write_text(f'model = "openai/m"\n{name} = "x"\n')
+    with pytest.raises(TaskError, match=rf"x\.toml:2: {name}: given in a file; expected the option --"):
+        read_config(tmp_path / "x.toml")
+    experiment = f'[settings]\n{name} = "x"\n[[model]]\nname = "openai/m"\n[[arm]]\nname = "a"\n'
+    (tmp_path / "y.toml").write_text(f'title = "t"\nshows = "s"\nanalysis = "methods"\n{experiment}')
+    with pytest.raises(TaskError, match=f"{name}: expected the option --"):
+        read_experiment(tmp_path / "y.toml")
+
+
 @pytest.mark.parametrize(
     "url", ["http://h/v1?api-key=canary-secret", "http://h/v1#canary-secret", "http://me:canary-secret@h/v1"]
 )

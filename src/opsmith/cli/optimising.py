@@ -38,6 +38,7 @@ from opsmith.cli.optimising_options import (
     StartProgram,
 )
 from opsmith.cli.options import (
+    AnalystUrl,
     AsJson,
     BaseUrl,
     CandidateSeconds,
@@ -86,6 +87,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     analyst: Analyst = None,
     analyst_url: AnalystUrl = None,
     base_url: BaseUrl = None,
+    analyst_url: AnalystUrl = None,
     optimise: Rounds = ROUNDS,
     objective: ObjectiveName = None,
     beam: BeamSize = None,

@@ -50,6 +50,7 @@ Workers = Annotated[
     int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
 ]
 BaseUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")]
+AnalystUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of the analyst's own.")]
 Temperatures = Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")]
 TokensFrom = Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")]
 MaxCost = Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")]

@@ -24,6 +24,8 @@ NOT_HERE = {
     "tasks": "tasks = [...] at the top",
     "trust_tasks": "the option --trust-tasks",
     "base_url": "the option --base-url: your key is sent there",
+    "analyst_url": "the option --analyst-url of opsmith optimise: your key is sent there",
+    "profile_command": "the option --profile-command of opsmith optimise: it is executed, with your rights",
     "max_cost": "the option --max-cost",
     "from_run": "opsmith run --from: an experiment starts from nothing",
     "concurrency": "opsmith run --concurrency: it has no say in a result",

@@ -13,7 +13,6 @@ from opsmith.problems.problem import Problem
 from opsmith.profiling.profiler import ProfileSubject, make_report
 from opsmith.records import ProfileReport, Task
 from opsmith.targets import get_target
-from opsmith.targets.native.task import read_native_task
 from opsmith.targets.protocols import Configured, Stating, Timed
 
 _HEADING = """\
@@ -43,7 +42,7 @@ class RooflineProfiler:
         target = get_target(subject.task.target)
         if not timed or not isinstance(target, Stating):
             return
-        threads = read_native_task(subject.task.text)[1].threads if isinstance(target, Configured) else 1
+        threads = _read_threads(subject.task)
         first = timed[0].measurement
         device = first.device_name or f"device {first.device[:8]}"
         rows = [_HEADING.format(threads="one thread" if threads == 1 else f"{threads} threads", device=device)]
@@ -51,6 +50,13 @@ class RooflineProfiler:
         for report in timed:
             rows += _describe_report(report, problem, peaks, threads)
         yield make_report(self.name, "\n".join(rows) + "\n")
+
+
+def _read_threads(task: Task) -> int:
+    """That programs of the task have."""
+    from opsmith.targets.native.task import read_native_task  # noqa: PLC0415 - languages that are asked for only
+
+    return read_native_task(task.text)[1].threads if isinstance(get_target(task.target), Configured) else 1
 
 
 def _is_time(measurement: SpeedMeasurement) -> bool:
