@@ -95,3 +95,8 @@ def test_what_was_optimised_is_taken_over_with_its_gain(store):
     assert all(best[name] == kept[name] for name in kept.keys() - gained)
     given = given_experiences(Settings(from_run=store[1]), store[0], ())
     assert {experience.task.id: experience for experience in given} == best
+
+
+def test_a_language_without_such_prompts_is_refused_before_anything_is_asked(store):
+    with pytest.raises(UsageError, match="no prompt for making right programs better"):
+        BriefSource(Settings(), get_target("tiny"), store[0], store[0].read_tasks(store[1]))

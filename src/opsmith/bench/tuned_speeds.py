@@ -17,7 +17,15 @@ from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import SpeedRequest, TimedProgram, Verify, choose_timed_sets, measure_program
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
-from opsmith.measuring.torch_partners import COMPILE, EAGER, PARTNERS, TorchComparison, TorchRequest, measure_torch
+from opsmith.measuring.torch_partners import (
+    COMPILE,
+    EAGER,
+    PARTNERS,
+    TorchComparison,
+    TorchFigure,
+    TorchRequest,
+    measure_torch,
+)
 from opsmith.records import Task
 
 SHAPE = "large"  # the shape set of the bundled kernels that is largest
@@ -90,6 +98,7 @@ class TunedSpeeds:
 
 
 _SAME = Interval(1.0, 1.0, 1.0)
+_NOT_ASKED = "torch was not asked for"
 
 
 def _choose_lower(first: Interval, second: Interval) -> Interval:
@@ -103,6 +112,7 @@ class TunedTable:
     room: TimingRoom
     verify: Verify
     shape: str = SHAPE
+    with_torch: bool = True
     device: Device = field(default_factory=describe_device)
 
     def measure_tasks(
@@ -121,11 +131,17 @@ class TunedTable:
             shape_sets = choose_timed_sets(task, [self._choose_shape(task)])
             row = replace(row, shape_set=next(iter(shape_sets)), sizes=next(iter(shape_sets.values())))
             flags = choose_best_flags(measure_flags(self.room, self.verify, task, row.shape_set))
-            (torch,) = measure_torch(TorchRequest(task, shape_sets, PARTNERS, MeasuringGrade.SCREEN)).values()
+            torch = self._time_torch(task, shape_sets)
             report = self._time_program(task, program, shape_sets) if program is not None else None
         except Exception as error:
             return replace(row, reasons=[describe_failure(error)])
         return compose_row(replace(row, flags=flags, plain=torch.plain), report, torch)
+
+    def _time_torch(self, task: Task, shape_sets: Mapping[str, Mapping[str, int]]) -> TorchComparison:
+        if not self.with_torch:
+            return TorchComparison(None, {partner: TorchFigure(reason=_NOT_ASKED) for partner in PARTNERS})
+        (comparison,) = measure_torch(TorchRequest(task, shape_sets, PARTNERS, MeasuringGrade.SCREEN)).values()
+        return comparison
 
     def _choose_shape(self, task: Task) -> str:
         """The one that is asked for, or else the last one that is timed."""
@@ -152,9 +168,11 @@ def compose_row(row: TunedSpeed, report: SpeedReport | None, torch: TorchCompari
     if report is not None:
         reasons = [report.measurement.reason, report.share.reason if report.share is not None else "", *reasons]
     over_torch = {name: _compare_torch(precise, report, torch, name) for name in PARTNERS}
+    time = report.measurement.time if report is not None else None
     return replace(
         row,
-        time=report.measurement.time if report is not None else None,
+        plain=row.plain or (chain_ratios(time, precise) if time is not None and precise is not None else None),
+        time=time,
         ratio=precise,
         claim=ratio.claim if ratio is not None else None,
         share=report.share.share if report is not None and report.share is not None else None,

@@ -12,6 +12,7 @@ from opsmith.measuring.intervals import Interval
 from opsmith.report.speed_rows import NOTHING, write_sizes, write_time
 from opsmith.report.tables import make_table
 
+NOT_MEASURED = "not measured"
 _COLUMNS = (
     "problem",
     "sizes",
@@ -73,16 +74,19 @@ def list_means(speeds: TunedSpeeds) -> list[str]:
         f"geometric mean of best over plain with the same flags: {speeds.mean} "
         f"({len(speeds.rows)} problems, {gains} with a gain that is claimed; the others count as 1)",
         f"above {LARGE_GAIN:g}, interval and all: {speeds.large_gains} of {len(speeds.rows)}",
-        f"geometric mean of best over plain with the best flags: {speeds.mean_over_flags}",
-        f"geometric mean of best over the faster of eager and compile: {speeds.mean_over_torch}",
+        f"geometric mean of best over plain with the best flags: {speeds.mean_over_flags or NOT_MEASURED}",
+        f"geometric mean of best over the faster of eager and compile: {speeds.mean_over_torch or NOT_MEASURED}",
     ]
 
 
 def list_missing(speeds: TunedSpeeds) -> Iterator[str]:
-    """Why figures are missing."""
+    """Why figures are missing: each reason once, with the problems that it is of."""
+    places: dict[str, list[str]] = {}
     for row in speeds.rows:
         for reason in row.reasons:
-            yield f"- {row.task}: {reason.replace('|', '/')}"
+            places.setdefault(reason, []).append(row.task)
+    for reason, names in places.items():
+        yield f"- {', '.join(names)}: {reason.replace('|', '/')}"
 
 
 def _name_flags() -> str:

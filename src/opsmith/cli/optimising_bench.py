@@ -94,6 +94,12 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     drawn: Annotated[
         int | None, typer.Option(metavar="S", help="Six problems drawn by this seed, instead of named ones.")
     ] = None,
+    of_run: Annotated[
+        str | None, typer.Option("--of", metavar="RUN", help="Make the table of a run that is there.")
+    ] = None,
+    with_torch: Annotated[
+        bool, typer.Option("--torch/--no-torch", help="Measure torch eager and torch.compile too.")
+    ] = True,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the table.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all figures.")] = None,
     out: Out = Path("runs"),
@@ -113,10 +119,10 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     plan, begin = PassPlan(rounds, attempts, analyst, seed, rename, drawn), time.monotonic()
     chosen = plan.load_tasks(tasks or (), out)
     with make_store(out, url) as store:
-        run = perform_pass(plan, chosen, store)
+        run = perform_pass(plan, chosen, store) if of_run is None else store.find_run(of_run)
         programs = dict(read_programs(store, run))
     searched = time.monotonic() - begin
-    speeds = _measure_programs(chosen, programs)
+    speeds = _measure_programs(chosen, programs, with_torch)
     facts = _list_facts(plan, run, searched, time.monotonic() - begin - searched)
     if markdown is not None:
         markdown.write_text(write_markdown(speeds, facts), encoding="utf-8")
@@ -181,7 +187,7 @@ def _list_changes(task: OptimisedTask) -> list[str]:
     return changes
 
 
-def _measure_programs(tasks: Sequence[Task], programs: dict[str, TunedProgram]) -> TunedSpeeds:
+def _measure_programs(tasks: Sequence[Task], programs: dict[str, TunedProgram], with_torch: bool) -> TunedSpeeds:
     from opsmith.bench.tuned_speeds import TunedTable
     from opsmith.measuring.loop import TimingRoom
 
@@ -190,7 +196,7 @@ def _measure_programs(tasks: Sequence[Task], programs: dict[str, TunedProgram]) 
         make_pool(1, False, None, None) as pool,
         TimingRoom() as room,
     ):
-        return TunedTable(room, pool.verify).measure_tasks(tasks, programs, tell)
+        return TunedTable(room, pool.verify, with_torch=with_torch).measure_tasks(tasks, programs, tell)
 
 
 def _list_facts(plan: PassPlan, run: str, searched: float, measured: float) -> dict[str, Any]:

@@ -19,12 +19,16 @@ from opsmith.results.memory import RememberedChange, choose_pairs, list_changes
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.targets import Target
+from opsmith.targets.protocols import Improvable
 
 
 class BriefSource:
-    """Makes the generator's briefs of a run. Raises UsageError and TaskError for files and places that are none."""
+    """Makes the generator's briefs of a run. Raises UsageError and TaskError for files and places that are none, and
+    for a language that cannot be asked to make a program better."""
 
     def __init__(self, settings: Settings, target: Target, store: Store, tasks: Sequence[Task]) -> None:
+        if not isinstance(target, Improvable):
+            raise UsageError(f"optimise: target {target.name!r} has no prompt for making right programs better")
         self._settings = settings
         self._target = target
         self._material = read_material(settings.generation)
