@@ -13,7 +13,6 @@ import typer
 from opsmith.cli.optimising_options import (
     Allowed,
     Analyst,
-    AnalystUrl,
     Attempts,
     BeamSize,
     Denied,
@@ -85,7 +84,6 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     settings_file: SettingsFile = None,
     model: Generator = None,
     analyst: Analyst = None,
-    analyst_url: AnalystUrl = None,
     base_url: BaseUrl = None,
     analyst_url: AnalystUrl = None,
     optimise: Rounds = ROUNDS,

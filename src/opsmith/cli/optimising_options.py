@@ -13,9 +13,6 @@ Generator = Annotated[str | None, typer.Option(metavar="M", help="The generator;
 Analyst = Annotated[
     str | None, typer.Option(metavar="M|none", help="Who suggests what to change; default: the same model.")
 ]
-AnalystUrl = Annotated[
-    str | None, typer.Option(metavar="U", help="Its server; default: that of --base-url, or its provider's.")
-]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="At most.")]
 ObjectiveName = Annotated[
     str | None, typer.Option(metavar="O", help="time, cycles, on_chip_bytes, off_chip_bytes or front.")
