@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import itertools
+import random
+import time
+from collections import Counter, defaultdict
 from pathlib import Path
 
+from chaos.books import Contents
+from chaos.processes import Commands, wait_until
 from targets.native.programs import needs_compiler
 
 from languages.c.test_cheats import CHEATS
@@ -12,11 +17,13 @@ from opsmith.agents.generation import read_generation_prompt
 from opsmith.executors.local import LocalExecutor
 from opsmith.learn.loop import improve
 from opsmith.measuring.objectives import TIME
+from opsmith.measuring.orders import name_measurement
 from opsmith.models import Reply, Request
 from opsmith.records import Experience, Outcome, Usage
 from opsmith.results.lineage import trace_lineages
 from opsmith.settings import Settings
 from opsmith.store import Store
+from opsmith.store.rows import OPTIMISATION, PROPOSER
 
 pytestmark = needs_compiler
 RUNNABLE = [cheat for cheat in CHEATS if cheat.runs_here]
@@ -73,3 +80,42 @@ def test_no_cheat_ever_becomes_the_best_program(tmp_path: Path) -> None:
     assert {step.outcome for step in tried.values()} <= {Outcome.REFUSED, Outcome.PASSED}
     assert all(gain <= 1.0 for gain in gained.values()), gained
     assert all(lineage.best.source == starts[task] for task, lineage in lineages.items())
+
+
+def test_a_run_killed_ten_times_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:
+    options = ("--target", "c", "--model", "tuner", "--analyst", "analyst", "--rounds", 2, "--attempts", 3,
+               "--measure", "screen", "--workers", 1, "--json", "--no-report", "--out", "runs")  # fmt: skip
+    rng, stages = random.Random(5), []
+    with Commands(tmp_path) as commands:
+        alive = 0
+        for _ in range(10):
+            command = commands.start("optimise", "row_sum", *options)
+            wait_until(lambda: "round" in command.said or not command.alive)  # noqa: B023  (asked in this turn)
+            time.sleep(rng.uniform(0.0, 2.0))
+            alive += command.kill()
+            stages.append(read_rows(tmp_path / "runs"))
+        run = commands.start("optimise", "row_sum", *options).result()["run"]
+    final = read_rows(tmp_path / "runs")
+    with Store.open(tmp_path / "runs") as store:
+        assert store.end_reason(run) is not None
+        assert [row.info.id for row in store.list_runs()] == [run]
+        keys = [name_measurement(speed.task, speed.report.measurement) for speed in store.read_speeds(run)]
+        details = [store.find_sample(run, row.id) for row in store.list_samples(run)]
+        planned = sum(info.planned for info, _ in store.read_rounds(run) if info.phase == OPTIMISATION)
+    print(f"{alive} of 10 alive when killed; {len(keys)} measurements, {len(details)} samples")
+    assert alive >= 3
+    assert all(before <= after for before, after in itertools.pairwise([*stages, final])), "what is stored stays"
+    assert set(Counter(keys).values()) == {1}
+    assert len(details) == planned
+    for detail in details:
+        assert Counter(call.agent for call in detail.calls)[PROPOSER] == 1
+        assert detail.row.outcome is not None
+
+
+def read_rows(folder: Path) -> Contents:
+    """What the store holds of its one run; nothing before there is one."""
+    if not folder.exists():
+        return frozenset()
+    with Store.open(folder) as store:
+        runs = store.list_runs()
+        return store.read_contents(runs[0].info.id) if runs else frozenset()
