@@ -45,6 +45,12 @@ def test_without_a_better_program_the_plain_one_stands_in_every_column() -> None
     assert row.over_eager == TORCH.figures["eager"].to_plain
 
 
+def test_a_ratio_that_cannot_be_said_is_missing_in_every_column() -> None:
+    lost = replace(REPORT, measurement=withhold_ratio(REPORT.measurement, "plain", "the clocks disagree"))
+    row = compose_row(replace(EMPTY, flags=FAST_MATH), lost, TORCH)
+    assert (row.ratio, row.over_flags, row.over_eager, row.over_compile) == (None, None, None, None)
+
+
 @pytest.mark.parametrize("claim", [Claim.NO_DIFFERENCE, Claim.IN_PROCESS])
 def test_what_is_not_claimed_as_faster_counts_as_1_in_the_mean(claim: Claim) -> None:
     ratio = SpeedRatio("plain", Interval(8.0, 7.9, 8.1), Interval(8.0, 0.9, 8.5), claim)

@@ -167,7 +167,7 @@ def compose_row(row: TunedSpeed, report: SpeedReport | None, torch: TorchCompari
     reasons = [figure.reason for figure in torch.figures.values()]
     if report is not None:
         reasons = [report.measurement.reason, report.share.reason if report.share is not None else "", *reasons]
-    over_torch = {name: _compare_torch(precise, report, torch, name) for name in PARTNERS}
+    over_torch = {name: _compare_torch(report, torch, name) for name in PARTNERS}
     time = report.measurement.time if report is not None else None
     return replace(
         row,
@@ -176,7 +176,7 @@ def compose_row(row: TunedSpeed, report: SpeedReport | None, torch: TorchCompari
         ratio=precise,
         claim=ratio.claim if ratio is not None else None,
         share=report.share.share if report is not None and report.share is not None else None,
-        over_flags=_compare_flags(precise or _SAME, row.flags),
+        over_flags=_compare_flags(_SAME if report is None else precise, row.flags),
         over_eager=over_torch[EAGER],
         over_compile=over_torch[COMPILE],
         build=report.measurement.flags if report is not None else "",
@@ -184,16 +184,18 @@ def compose_row(row: TunedSpeed, report: SpeedReport | None, torch: TorchCompari
     )
 
 
-def _compare_flags(precise: Interval, flags: FlagSpeed | None) -> Interval:
-    """To the plain program with the best flags."""
-    return precise if flags is None or flags.ratio is None else chain_ratios(precise, flags.ratio.invert())
+def _compare_flags(precise: Interval | None, flags: FlagSpeed | None) -> Interval | None:
+    """To the plain program with the best flags; None where the ratio to plain is not known."""
+    return (
+        precise
+        if precise is None or flags is None or flags.ratio is None
+        else chain_ratios(precise, flags.ratio.invert())
+    )
 
 
-def _compare_torch(
-    precise: Interval | None, report: SpeedReport | None, torch: TorchComparison, name: str
-) -> Interval | None:
+def _compare_torch(report: SpeedReport | None, torch: TorchComparison, name: str) -> Interval | None:
     """To torch; of the plain program where there is no other one."""
-    if report is None or precise is None:
+    if report is None:
         return torch.figures[name].to_plain
     chained = chain_report(report, name, torch.figures[name]).measurement.ratio
     return chained.precise if chained is not None else None

@@ -123,7 +123,7 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
         programs = dict(read_programs(store, run))
     searched = time.monotonic() - begin
     speeds = _measure_programs(chosen, programs, with_torch)
-    facts = _list_facts(plan, run, searched, time.monotonic() - begin - searched)
+    facts = _list_facts(plan, run, searched, time.monotonic() - begin - searched, is_old=of_run is not None)
     if markdown is not None:
         markdown.write_text(write_markdown(speeds, facts), encoding="utf-8")
     figures = {"facts": facts, **to_json(speeds), "mean": to_json(speeds.mean), "large_gains": speeds.large_gains}
@@ -199,17 +199,22 @@ def _measure_programs(tasks: Sequence[Task], programs: dict[str, TunedProgram], 
         return TunedTable(room, pool.verify, with_torch=with_torch).measure_tasks(tasks, programs, tell)
 
 
-def _list_facts(plan: PassPlan, run: str, searched: float, measured: float) -> dict[str, Any]:
-    """What the pass was made with."""
+def _list_facts(plan: PassPlan, run: str, searched: float, measured: float, *, is_old: bool) -> dict[str, Any]:
+    """What the pass was made with; of a run that was there before, its store says that."""
     from opsmith.targets import get_target
     from opsmith.targets.protocols import Tuned
 
     target = get_target(_LANGUAGE)
     names = {"rename": "names of variables drawn by seed", "drawn": "problems drawn by seed"}
-    return {
+    table = {
         "command": f"`{shlex.join(['opsmith', *sys.argv[1:]])}`",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "run": run,
+    }
+    if is_old:
+        return {**table, "seconds": f"{measured:.0f} for the table"}
+    return {
+        **table,
         "seed": str(plan.seed),
         "search": f"{plan.rounds} rounds of {plan.attempts} attempts for each problem at most, analyst: {plan.analyst}",
         **{words: str(value) for name, words in names.items() if (value := getattr(plan, name)) is not None},
