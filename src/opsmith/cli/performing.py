@@ -55,7 +55,8 @@ def run_and_report(
     if output.as_json:
         print(json.dumps(result.as_json() | {"report": report}))
     else:
-        open_console().print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
+        table = [closing.closing_table(result)] if result.overall.tasks else []
+        open_console().print(*table, *closing.closing_lines(result), sep="\n")
         if report is not None:
             print(f"report  {report}")
     if not result.finished:

@@ -88,11 +88,7 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
 ) -> Spec:
     """Bars side by side, in the order of the rows; `low` and `high` draw an interval on each. None: no bar."""
     points = _rename_columns(rows, {"x": x, "y": y, "series": series, "low": low, "high": high})
-    order = _list_names(points, "x")
-    longest = max((len(str(name)) for name in order), default=0) * len(order)
-    angle = {"labelAngle": 0 if longest * 7 < width else -40}
-    across = {"field": "x", "type": "nominal", "title": x_title or x, "sort": order, "axis": angle}
-    place: dict[str, Any] = {"x": across}
+    place: dict[str, Any] = {"x": _name_axis(points, x_title or x, width)}
     if series is not None:
         place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
     bars = {**place, "y": _vertical_axis(y_title or y, y_domain), **_colour_channel(points, series)}
@@ -123,8 +119,7 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     """
     columns = {"x": x, "y": y, "series": series, "low": low, "high": high}
     points = _rename_columns(rows, columns, lambda row: row["y"] > 0)
-    across = {"field": "x", "type": "nominal", "title": x_title or x, "sort": _list_names(points, "x")}
-    place = {"x": {**across, "axis": {"labelAngle": 0}}}
+    place: dict[str, Any] = {"x": _name_axis(points, x_title or x, width)}
     place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
     ends = [end for row in points for end in (row["low"], row["high"])]
     domain = [min(ends, default=1) / 1.6, max(ends, default=1) * 1.6]
@@ -135,6 +130,14 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     dots["shape"] = _series_channel(points, _SHAPES)
     layers = [_make_layer("rule", spans, strokeWidth=2), _make_layer("point", dots, size=64, opacity=1, filled=True)]
     return _make_spec(points, layers, title, width, height)
+
+
+def _name_axis(points: Sequence[dict[str, Any]], title: str, width: int) -> dict[str, Any]:
+    """Names across, in the order of the points; slanted where they would lie over each other."""
+    order = _list_names(points, "x")
+    longest = max((len(str(name)) for name in order), default=0) * len(order)
+    angle = {"labelAngle": 0 if longest * 7 < width else -40}
+    return {"field": "x", "type": "nominal", "title": title, "sort": order, "axis": angle}
 
 
 def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
