@@ -49,7 +49,6 @@ class OptimisationPhase:
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
         self.attendant = attendant
-        self.figures: Mapping[str, tuple[str, ...]] = {}  # by task
         self._briefs = BriefSource(session.settings, session.target, session.store, tuple(self.tasks.values()))
 
     async def run(self) -> str:
