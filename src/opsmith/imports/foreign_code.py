@@ -56,8 +56,8 @@ def check_foreign_tree(tree: ast.Module, may_compute: bool = False) -> None:
     try:
         for statement in tree.body:
             _check_statement(statement, may_compute)
-        for node in ast.walk(tree):
-            _check_node(node)
+            for node in ast.walk(statement):
+                _check_node(node)
     except (RecursionError, MemoryError):
         raise CodeRefusalError("its expressions are nested too deeply") from None
 
