@@ -1,4 +1,4 @@
-"""The chat model `join`: a program that joins the programs of a plan's nodes. It costs nothing and is no language model.
+"""The chat model `join`: a program that joins those of a plan's nodes. It costs nothing and is no language model.
 
 All that it knows of a request are its messages; what it does is the target's (`Planned.join_programs`).
 """

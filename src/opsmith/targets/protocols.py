@@ -116,6 +116,13 @@ class Contracted(Protocol):
     def describe_contracts(self) -> str:
         """For the planner: how the language writes types of values that pass between programs, what a node's code may
         say, which nodes are refused, and one example of a task with a good split."""
+
+
+class Documented(Protocol):
+    """More is written on the language than its base prompt holds: what the tool `language` looks up beside that."""
+
+    def describe_constructs(self) -> Mapping[str, str]:
+        """By the construct's name: its exact rule, in words."""
         ...
 
 
