@@ -229,7 +229,7 @@ def _make_command(order: Order) -> ChatModel:
     provider = order.settings.provider
     _refuse_base_url(provider)
     limits = RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
-    return CommandModel(provider.model, limits, _make_retry(order), order.settings.team.pass_env)
+    return CommandModel(provider.model, limits, _make_retry(order), order.settings.teamwork.team.pass_env)
 
 
 def _refuse_base_url(provider: Provider) -> None:
