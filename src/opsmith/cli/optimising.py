@@ -133,8 +133,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     options = _as_settings({name: value for name, value in locals().items() if name not in _NOT_SETTINGS})
     from opsmith.config import resolve_settings
 
-    begin = _choose_start(names, program, (out, url))
-    settings = resolve_settings(settings_file, options | begin)
+    settings = resolve_settings(settings_file, options | _choose_start(names, program, (out, url)))
     tasks, solutions = _list_work(settings, program, (out, url))
     if dry_run:
         raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
