@@ -15,7 +15,6 @@ from opsmith.models import ChatModel
 ANALYST = "analyst"  # the role that suggests what to change in a right program
 GUARDIAN = "guardian"  # ... that rewrites a candidate
 PLANNER = "planner"  # ... that splits a task
-JOIN = "join"  # what names the samples of joined programs, which no proposer wrote
 NO_MODEL = "none"  # instead of a model's name: nobody has the role
 
 

@@ -17,7 +17,7 @@ from opsmith.models.batch import BatchModel
 from opsmith.models.keys import read_key, redact_secrets
 from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
-from opsmith.models.roles import ANALYST, GUARDIAN, JOIN, NO_MODEL, PLANNER, RoleModels
+from opsmith.models.roles import ANALYST, GUARDIAN, NO_MODEL, PLANNER, RoleModels
 from opsmith.models.sdk import Endpoint
 from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
@@ -100,13 +100,13 @@ def choose_proposers(settings: Settings) -> dict[str, Settings]:
     servers = read_servers(settings)
     return {
         name: settings.replace(model=name, base_url=servers.get(name), models=(), servers=())
-        for name in settings.team.models
+        for name in settings.teamwork.team.models
     }
 
 
 def check_team(settings: Settings) -> None:
     """Raises UsageError for several models that one run cannot have."""
-    models, optimisation = settings.team.models, settings.optimisation
+    models, optimisation = settings.teamwork.team.models, settings.optimisation
     if models and settings.provider.base_url is not None:
         example = f"--server {models[0]}=URL"
         raise UsageError(f"--base-url: given with {len(models)} models; expected one; try: {example}")
@@ -115,18 +115,16 @@ def check_team(settings: Settings) -> None:
             f"--optimise: given with {len(models)} models; expected one; try: --model {PREFIX}{','.join(models)}, whose "
             f"members take turns"
         )
-    if not models and settings.team.policy != "each":
-        raise UsageError(f"--policy: given {settings.team.policy!r} with one model; expected --model several times")
-    for name, chosen in choose_proposers(settings).items():
-        if name == JOIN:
-            raise UsageError(f"model {name!r}: a name of our own; known models: opsmith models")
+    if not models and settings.teamwork.team.policy != "each":
+        raise UsageError(f"--policy: given {settings.teamwork.team.policy!r} with one model; expected --model several times")
+    for chosen in choose_proposers(settings).values():
         check_family(chosen.provider)
 
 
 def read_servers(settings: Settings) -> dict[str, str]:
     """By model's name, the server of the user's own that `--server NAME=URL` gives it. Raises UsageError."""
     names, servers = _list_named(settings), dict[str, str]()
-    for text in settings.team.servers:
+    for text in settings.teamwork.team.servers:
         name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
         if name is None:
             known = ", ".join(names)
@@ -136,7 +134,7 @@ def read_servers(settings: Settings) -> dict[str, str]:
         if find_family(name)[1].server is None:
             raise UsageError(f"--server: given for {name!r}, which asks no server; try: leave it out")
         servers[name] = _check_url(text.removeprefix(f"{name}="), "--server")
-    if settings.provider.model in servers and not settings.team.models:
+    if settings.provider.model in servers and not settings.teamwork.team.models:
         raise UsageError(f"--server: given for the run's only model {settings.provider.model!r}; expected --base-url URL")
     if settings.optimisation.analyst in servers and settings.optimisation.analyst_url is not None:
         raise UsageError("--analyst-url: given beside a --server of the analyst; expected one of them")
@@ -145,8 +143,8 @@ def read_servers(settings: Settings) -> dict[str, str]:
 
 def _list_named(settings: Settings) -> tuple[str, ...]:
     """Every model that the settings name, once."""
-    roles = (settings.team.guardian_model, settings.planning.planner, settings.optimisation.analyst)
-    proposers = settings.team.models or (settings.provider.model,)
+    roles = (settings.teamwork.team.guardian_model, settings.teamwork.planning.planner, settings.optimisation.analyst)
+    proposers = settings.teamwork.team.models or (settings.provider.model,)
     return tuple(dict.fromkeys([*proposers, *(name for name in roles if name not in (None, NO_MODEL))]))
 
 
@@ -158,8 +156,8 @@ def choose_settings(settings: Settings) -> dict[str, Settings]:
         raise UsageError(f"--analyst-url: {problem}")
     chosen = {
         ANALYST: _choose_role(settings, optimisation.analyst, optimisation.analyst_url),
-        GUARDIAN: _choose_role(settings, settings.team.guardian_model),
-        PLANNER: _choose_role(settings, settings.planning.planner),
+        GUARDIAN: _choose_role(settings, settings.teamwork.team.guardian_model),
+        PLANNER: _choose_role(settings, settings.teamwork.planning.planner),
     }
     return {role: of_role for role, of_role in chosen.items() if of_role is not None}
 
@@ -175,7 +173,7 @@ def _choose_role(settings: Settings, name: str | None, url: str | None = None) -
     url = url or read_servers(settings).get(name)
     if url is None and prefix == find_family(provider.model)[0]:
         url = provider.base_url  # a server of the user's own, which is trusted with the prompts
-    if (name, url) == (provider.model, provider.base_url) and not settings.team.models:
+    if (name, url) == (provider.model, provider.base_url) and not settings.teamwork.team.models:
         return None
     batch = provider.batch and family.batches
     changes = {"completions": 1, "batch": batch, "models": (), "servers": (), "policy": "each"}

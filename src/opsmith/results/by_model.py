@@ -14,10 +14,8 @@ from opsmith.records import Usage
 from opsmith.results.intervals import Estimate, estimate_pass_at_k
 from opsmith.store.proposers import ModelCount, RightSample, count_samples, list_right_samples, sum_bills
 from opsmith.store.queries import Reader
-from opsmith.store.rows import RunInfo
+from opsmith.store.rows import PROPOSER, RunInfo
 
-JOIN = "join"  # instead of a model's name: the program was joined from others, and no model was asked
-PROPOSER = "proposer"
 _ROLES = {"guardian": "guardian_model", "analyst": "analyst", "planner": "planner"}  # by role, the setting that names it
 
 

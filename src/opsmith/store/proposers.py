@@ -40,7 +40,7 @@ class RightSample:
 
 def sum_bills(reader: Reader, run: str) -> dict[tuple[str, str], Usage]:
     """Billed tokens and money by (model, agent), of all rounds."""
-    model = func.coalesce(request.c.model, "").label("asked_model")
+    model = func.coalesce(request.c.asked, "").label("asked_model")
     query = select(model, request.c.agent, *sums_of_bills()).join(reply, reply_of).where(request.c.run == run)
     rows = reader.fetch_rows(query.group_by(model, request.c.agent).order_by(model, request.c.agent))
     return {(row.asked_model, row.agent): read_sum(row) for row in rows}
@@ -48,7 +48,7 @@ def sum_bills(reader: Reader, run: str) -> dict[tuple[str, str], Usage]:
 
 def count_samples(reader: Reader, run: str) -> list[ModelCount]:
     """By model, then task."""
-    model = func.coalesce(request.c.model, "").label("asked_model")
+    model = func.coalesce(request.c.asked, "").label("asked_model")
     judged = func.count(verdict.c.sample).label("judged")
     right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
     joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
@@ -60,7 +60,7 @@ def count_samples(reader: Reader, run: str) -> list[ModelCount]:
 
 def list_right_samples(reader: Reader, run: str) -> list[RightSample]:
     """In no order that means anything: `results.by_model` knows which comes first."""
-    model = func.coalesce(request.c.model, "").label("asked_model")
+    model = func.coalesce(request.c.asked, "").label("asked_model")
     place = (request.c.task, request.c.round, request.c.number, request.c.temperature)
     query = select(model, *place).join(verdict, verdict.c.sample == request.c.id)
     query = query.where(is_proposed(run), reader.is_functional(run), verdict.c.final)
