@@ -111,12 +111,12 @@ def check_team(settings: Settings) -> None:
         example = f"--server {models[0]}=URL"
         raise UsageError(f"--base-url: given with {len(models)} models; expected one; try: {example}")
     if models and optimisation.optimise:
-        raise UsageError(
-            f"--optimise: given with {len(models)} models; expected one; try: --model {PREFIX}{','.join(models)}, whose "
-            f"members take turns"
-        )
+        swarm = PREFIX + ",".join(models)
+        raise UsageError(f"--optimise: given with {len(models)} models; expected one; try: --model {swarm}")
     if not models and settings.teamwork.team.policy != "each":
-        raise UsageError(f"--policy: given {settings.teamwork.team.policy!r} with one model; expected --model several times")
+        raise UsageError(
+            f"--policy: given {settings.teamwork.team.policy!r} with one model; expected --model several times"
+        )
     for chosen in choose_proposers(settings).values():
         check_family(chosen.provider)
 
@@ -135,7 +135,9 @@ def read_servers(settings: Settings) -> dict[str, str]:
             raise UsageError(f"--server: given for {name!r}, which asks no server; try: leave it out")
         servers[name] = _check_url(text.removeprefix(f"{name}="), "--server")
     if settings.provider.model in servers and not settings.teamwork.team.models:
-        raise UsageError(f"--server: given for the run's only model {settings.provider.model!r}; expected --base-url URL")
+        raise UsageError(
+            f"--server: given for the run's only model {settings.provider.model!r}; expected --base-url URL"
+        )
     if settings.optimisation.analyst in servers and settings.optimisation.analyst_url is not None:
         raise UsageError("--analyst-url: given beside a --server of the analyst; expected one of them")
     return servers

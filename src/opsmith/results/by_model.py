@@ -16,7 +16,7 @@ from opsmith.store.proposers import ModelCount, RightSample, count_samples, list
 from opsmith.store.queries import Reader
 from opsmith.store.rows import PROPOSER, RunInfo
 
-_ROLES = {"guardian": "guardian_model", "analyst": "analyst", "planner": "planner"}  # by role, the setting that names it
+_ROLES = {"guardian": "guardian_model", "analyst": "analyst", "planner": "planner"}  # the setting that names each
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def make_figures(
     """`tasks`: those of the run itself, without what it split them into."""
     paid = share_bills(info, bills)
     proposers = list_proposers(info.settings) or (info.model,)
-    names = dict.fromkeys([*proposers, *_roles_of(info.settings), *paid, *(count.model or info.model for count in counts)])
+    tried = [count.model or info.model for count in counts]
+    names = dict.fromkeys([*proposers, *_roles_of(info.settings), *paid, *tried])
     own = [sample for sample in right if sample.task in tasks]
     solvers = find_solvers(own, proposers)
     return tuple(
