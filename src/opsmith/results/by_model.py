@@ -27,7 +27,7 @@ class ModelFigures:
     roles: tuple[str, ...]  # proposer, guardian, analyst, planner; (): what it says of itself
     usage: Usage
     samples: int  # that it answered as a proposer
-    judged: int
+    verdicts: int  # samples that were judged
     right: int
     solved: int  # tasks of the run that a sample of its is right for
     first: int  # ... and that were solved by it before any other model: `find_solvers`
@@ -71,17 +71,17 @@ def _make_row(
     solvers: Mapping[str, str],
     paid: Mapping[str, Usage],
 ) -> ModelFigures:
-    judged = [(count.judged, count.right) for count in counts if count.judged]
+    pairs = [(count.verdicts, count.right) for count in counts if count.verdicts]
     return ModelFigures(
         model=name,
         roles=_list_roles(name, info),
         usage=paid.get(name, Usage()),
         samples=sum(count.answered for count in counts),
-        judged=sum(samples for samples, _ in judged),
-        right=sum(passed for _, passed in judged),
+        verdicts=sum(samples for samples, _ in pairs),
+        right=sum(passed for _, passed in pairs),
         solved=len({sample.task for sample in right if (sample.model or info.model) == name}),
         first=sum((solver or info.model) == name for solver in solvers.values()),
-        rate=estimate_pass_at_k(judged, 1),
+        rate=estimate_pass_at_k(pairs, 1),
     )
 
 
@@ -111,8 +111,8 @@ def share_bills(info: RunInfo, bills: Mapping[tuple[str, str], Usage]) -> dict[s
     paid: dict[str, Usage] = {}
     analyst = info.settings.get("analyst")
     for (model, agent), usage in bills.items():
-        other = analyst if agent.partition("-")[0] == "analyst" and analyst is not None else info.model
-        name = model or other
+        unnamed = analyst if agent.partition("-")[0] == "analyst" and analyst is not None else info.model
+        name = model or unnamed
         paid[name] = paid.get(name, Usage()) + usage
     return paid
 

@@ -23,7 +23,7 @@ class ModelCount:
     model: str
     task: str
     answered: int
-    judged: int
+    verdicts: int
     right: int
 
 
@@ -49,13 +49,13 @@ def sum_bills(reader: Reader, run: str) -> dict[tuple[str, str], Usage]:
 def count_samples(reader: Reader, run: str) -> list[ModelCount]:
     """By model, then task."""
     model = func.coalesce(request.c.asked, "").label("asked_model")
-    judged = func.count(verdict.c.sample).label("judged")
+    verdicts = func.count(verdict.c.sample).label("verdicts")
     right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
     joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
-    query = select(model, request.c.task, func.count().label("answered"), judged, right).select_from(joined)
+    query = select(model, request.c.task, func.count().label("answered"), verdicts, right).select_from(joined)
     query = query.where(is_proposed(run), reader.is_functional(run)).group_by(model, request.c.task)
     rows = reader.fetch_rows(query.order_by(model, request.c.task))
-    return [ModelCount(row.asked_model, row.task, row.answered, row.judged, row.right) for row in rows]
+    return [ModelCount(row.asked_model, row.task, row.answered, row.verdicts, row.right) for row in rows]
 
 
 def list_right_samples(reader: Reader, run: str) -> list[RightSample]:
@@ -70,10 +70,10 @@ def list_right_samples(reader: Reader, run: str) -> list[RightSample]:
 
 def read_tried(reader: Reader, run: str, number: int) -> Mapping[str, bool]:
     """The samples of a round that left a row, a reply or a failure, by id: whether they are right."""
-    asked = select(request.c.sample).where(request.c.run == run, request.c.round == number).distinct()
+    replied = select(request.c.sample).where(request.c.run == run, request.c.round == number).distinct()
     failed = select(failure.c.sample).where(failure.c.run == run, failure.c.round == number).distinct()
     passed = select(request.c.id).join(verdict, verdict.c.sample == request.c.id)
     passed = passed.where(is_proposed(run, number), verdict.c.final, verdict.c.outcome == Outcome.PASSED.value)
     right = {row.id for row in reader.fetch_rows(passed)}
-    names = [row.sample for query in (asked, failed) for row in reader.fetch_rows(query)]
+    names = [row.sample for query in (replied, failed) for row in reader.fetch_rows(query)]
     return {name: name in right for name in names}
