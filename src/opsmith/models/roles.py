@@ -18,18 +18,21 @@ class RoleModels:
 
     own: ChatModel
     by_role: Mapping[str, ChatModel] = field(default_factory=dict)  # of the roles that do not ask the run's own
+    by_name: Mapping[str, ChatModel] = field(default_factory=dict)  # the proposers of a run that has several
 
     @property
     def is_language_model(self) -> bool:
         return any(model.is_language_model for model in self.list_models())
 
-    def model_for(self, agent: str) -> ChatModel:
-        """The model of an agent as the store names it: `repair-2` has the role `repair`."""
-        return self.by_role.get(agent.partition("-")[0], self.own)
+    def model_for(self, agent: str, name: str = "") -> ChatModel:
+        """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of the model
+        `name`."""
+        return self.by_role.get(agent.partition("-")[0]) or self.by_name.get(name, self.own)
 
     def list_models(self) -> tuple[ChatModel, ...]:
         """Each model once, the run's own first."""
-        return tuple({id(model): model for model in (self.own, *self.by_role.values())}.values())
+        every = (self.own, *self.by_name.values(), *self.by_role.values())
+        return tuple({id(model): model for model in every}.values())
 
     async def close(self) -> None:
         """Close all of them, also where one fails to."""

@@ -80,6 +80,15 @@ class Improvable(Protocol):
         ...
 
 
+@runtime_checkable
+class Documented(Protocol):
+    """More is written on the language than its base prompt holds: what the tool `language` looks up beside that."""
+
+    def describe_constructs(self) -> Mapping[str, str]:
+        """By the construct's name: its exact rule, in words."""
+        ...
+
+
 # -- how candidates are judged
 
 
