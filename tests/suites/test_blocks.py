@@ -1,5 +1,6 @@
 """The 14 blocks: every reference is the formula, every program is long, and no task is another one with other names."""
 
+import hashlib
 import re
 from collections import Counter
 
@@ -16,6 +17,10 @@ from opsmith.targets.step.ir import read_spec_with_warnings
 
 FILES = {path.stem: path for path in task_files("blocks")}
 SHAPES = [(5, 7, 9, 16), (3, 19, 4, 10)]  # M, N, K, D
+
+# On 2026-11-23, before the first run with a plan. Plans are measured on these files: whoever changes one of them has to
+# measure again, and to say in experiments/LOG.md what was changed and why.
+FROZEN = "70aea13eea87b61d0cf378128fe88ad88101c096a47050a55bc2e3a57bbb4df4"
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +62,11 @@ def test_the_reference_is_the_formula_on_draws_and_on_hand_made_inputs(task):
     sets = choose_shape_sets(spec.problem)
     for at, case in enumerate(spec.cases):
         assert_formula(task, spec, draw_case(spec.problem, sets.get(case.shape, {}), at)[1])
+
+
+def test_the_files_are_those_that_were_frozen_before_the_first_planned_run():
+    texts = [path.name.encode() + b"\0" + path.read_bytes() + b"\0" for path in sorted(FILES.values())]
+    assert hashlib.sha256(b"".join(texts)).hexdigest() == FROZEN
 
 
 def test_every_program_is_a_block_of_8_to_30_primitives():
