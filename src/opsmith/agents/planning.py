@@ -209,14 +209,14 @@ def _read_border(mapping: Any, node: str) -> Border:
 def _read_type(value: Any, name: str) -> str:
     """As the language writes it; a list of fields as YAML has it."""
     if isinstance(value, list):
-        value = "[" + ", ".join(_read_text(part, f"{name}: dtype", MAX_NAME) for part in value[:MAX_BORDERS]) + "]"
+        value = "[" + ", ".join(_read_text(entry, f"{name}: dtype", MAX_NAME) for entry in value[:MAX_BORDERS]) + "]"
     return _read_text(value, f"{name}: dtype", MAX_TYPE)
 
 
-def _read_list(value: Any, where: str, most: int, least: int = 1) -> list[Any]:
-    if not isinstance(value, list) or not least <= len(value) <= most:
+def _read_list(value: Any, where: str, limit: int, least: int = 1) -> list[Any]:
+    if not isinstance(value, list) or not least <= len(value) <= limit:
         count = f"{len(value)} entries" if isinstance(value, list) else "no list"
-        raise _PlanError(f"{where}: {count}; expected a list of {least} to {most}")
+        raise _PlanError(f"{where}: {count}; expected a list of {least} to {limit}")
     return value
 
 
@@ -227,16 +227,16 @@ def _read_name(value: Any, where: str) -> str:
     return text
 
 
-def _read_text(value: Any, where: str, most: int) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > most:
-        raise _PlanError(f"{where}: expected a text of at most {most} characters")
+def _read_text(value: Any, where: str, limit: int) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > limit:
+        raise _PlanError(f"{where}: expected a text of at most {limit} characters")
     return value.strip("\n") + "\n" if "\n" in value else value.strip()
 
 
 def _refuse_others(mapping: Mapping[str, Any], keys: frozenset[str], where: str) -> None:
-    others = sorted(mapping.keys() - keys)
-    if others:
-        raise _PlanError(f"{where}: unknown key {others[0][:MAX_NAME]!r}; expected {', '.join(sorted(keys))}")
+    unknown = sorted(mapping.keys() - keys)
+    if unknown:
+        raise _PlanError(f"{where}: unknown key {unknown[0][:MAX_NAME]!r}; expected {', '.join(sorted(keys))}")
 
 
 def _refuse_twins(names: Sequence[str], what: str) -> None:

@@ -154,8 +154,8 @@ class FunctionalPhase:
         sampled = () if step.level == JOIN else state.forest.frontier
         budget = self._samples_left(state)
         keys = plan_joins(session.run, state.number, state.forest.joins, session.settings)[:budget]
-        left = None if budget is None else budget - len(keys)
-        keys += plan_samples(session.run, state.number, [task.id for task in sampled], session.settings, left)
+        remaining = None if budget is None else budget - len(keys)
+        keys += plan_samples(session.run, state.number, [task.id for task in sampled], session.settings, remaining)
         demonstrations = tuple(
             (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(sampled)
         )

@@ -33,7 +33,7 @@ class Splitting(Protocol):
     Raises UsageError, VerifierError, TargetError.
     """
 
-    async def list_splits(self, task: Task, most: int) -> Sequence[SplitOffer]:
+    async def list_splits(self, task: Task, limit: int) -> Sequence[SplitOffer]:
         """What the target offers, the best first."""
         ...
 

@@ -70,16 +70,16 @@ class PlanMaker:
     async def make_plan(self, step: PlanStep, number: int) -> None:
         """Make the plan of a step, for round `number`. Where the session halts it is not made. Raises ProviderError."""
         try:
-            made = await self._find_split(step, number)
+            offer = await self._find_split(step, number)
         except HaltedError:
             return
         planner = CONTRACT if step.changed else self._session.settings.teamwork.planning.plan
         plan = StoredPlan(step.task.id, step.number, planner, step.reason, number, None, "", step.changed)
-        if isinstance(made, str):
-            plan = replace(plan, problem=made)
+        if isinstance(offer, str):
+            plan = replace(plan, problem=offer)
         else:
-            children = tuple(self._name_children(step, made))
-            plan = replace(plan, split=made.split, children=children)
+            children = tuple(self._name_children(step, offer))
+            plan = replace(plan, split=offer.split, children=children)
         self._session.store.put(plan_rows(self._session.run, plan)).result()
         self._session.on_event(PlanMade(plan))
 
@@ -101,10 +101,10 @@ class PlanMaker:
         except OpsmithError as error:  # of the task's code, of the target, or a worker that was lost
             return f"it could not be split: {error}"
 
-    def _name_children(self, step: PlanStep, made: SplitOffer) -> Iterator[Task]:
+    def _name_children(self, step: PlanStep, offer: SplitOffer) -> Iterator[Task]:
         """The children under ids that no other plan of the run gives."""
         prefix = f"{step.task.id}.{step.number}." if step.number else f"{step.task.id}."
-        for node, child in zip(made.split.nodes, made.children, strict=True):
+        for node, child in zip(offer.split.nodes, offer.children, strict=True):
             name = prefix + node.name
             while name in self._own:
                 name += "_"
@@ -126,11 +126,11 @@ class PlanMaker:
             except UnansweredError as error:
                 return f"the planner gave no answer: {error}"
             answer = read_plan(text)
-            made = answer if isinstance(answer, str) else await _check_split(step, answer, judge)
-            if isinstance(made, SplitOffer):
-                return made
-            problem = made if isinstance(made, str) else "; ".join(map(str, made))
-            messages = request_better_plan(messages, text, problem, () if isinstance(made, str) else made)
+            offer = answer if isinstance(answer, str) else await _check_split(step, answer, judge)
+            if isinstance(offer, SplitOffer):
+                return offer
+            problem = offer if isinstance(offer, str) else "; ".join(map(str, offer))
+            messages = request_better_plan(messages, text, problem, () if isinstance(offer, str) else offer)
         return f"the planner's answer was no split that can be used: {problem}"
 
     async def _ask_model(self, asking: Asking, key: SampleKey, agent: str, messages: tuple[Message, ...]) -> str:
@@ -167,9 +167,9 @@ class PlanMaker:
         nearest = sorted((row for row in attempts if row.program), key=lambda row: -row.stage.rank)[:SHOWN_REFUSALS]
         details = store.read_details([row.sample for row in nearest])
         for row in nearest:
-            judged = [candidate for candidate in details[row.sample].candidates if candidate.final]
-            if judged and judged[0].source is not None:
-                yield RefusedProgram(node or "(the whole task)", judged[0].source, judged[0].verdict.message)
+            finals = [candidate for candidate in details[row.sample].candidates if candidate.final]
+            if finals and finals[0].source is not None:
+                yield RefusedProgram(node or "(the whole task)", finals[0].source, finals[0].verdict.message)
 
 
 async def _choose_split(step: PlanStep, judge: Splitting) -> SplitOffer | str:
