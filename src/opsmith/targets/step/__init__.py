@@ -65,7 +65,7 @@ class StepTarget:
         for warning in warnings:
             logging.getLogger("opsmith.tasks").warning("%s: %s", path or task_id, warning)
         bare = replace(spec, impl=None, test_name="")
-        visible = write_spec(replace(bare, shapes={}, margins=(), cases=()))
+        visible = write_spec(replace(bare, shapes={}, margins=(), cases=(), drawn_from=None))
         return Task(task_id, self.name, write_spec(bare), spec.impl, strip_number(task_id), path, visible)
 
     def problem_digest(self, task: Task) -> str:
