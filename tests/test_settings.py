@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from opsmith.learn.identity import plain_settings
-from opsmith.settings import GROUP_OF, NAMES, Settings
+from opsmith.settings import NAMES, PATH_OF, Settings
 
 
 def test_flat_names_and_groups_are_the_same_settings() -> None:
@@ -13,8 +13,16 @@ def test_flat_names_and_groups_are_the_same_settings() -> None:
     assert Settings(**flat.as_flat()) == flat == Settings(**flat.as_flat("json")) == Settings(**flat.model_dump())
 
 
+def test_a_group_within_a_group_has_flat_names_too() -> None:
+    settings = Settings(plan="static", teamwork={"tooling": {"tools": "check"}})
+    assert (settings.teamwork.planning.plan, settings.as_flat()["tools"]) == ("static", "check")
+    assert settings.replace(seed=1).teamwork == settings.teamwork
+    with pytest.raises(ValidationError, match="tool_calls"):
+        Settings(tool_calls=0)
+
+
 def test_every_name_is_in_one_group() -> None:
-    assert len(set(NAMES)) == len(NAMES) == len(GROUP_OF) + 4
+    assert len(set(NAMES)) == len(NAMES) == len(PATH_OF)
     assert set(Settings().as_flat()) == set(NAMES)
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from opsmith.errors import TaskError, UsageError
 from opsmith.outside import read_toml
-from opsmith.settings import GROUPS, NAMES, Settings
+from opsmith.settings import NAMES, Settings
 
 OPTIONS = {  # where it is not the field's name with dashes
     "temperatures": "--temperature",
@@ -82,7 +82,7 @@ def _read_first_error(error: ValidationError) -> tuple[str, str, str]:
     """(field, the value given, what pydantic wanted) of the first error."""
     first = error.errors(include_url=False, include_context=False)[0]
     problem = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    name = next((key for key in first["loc"] if key not in GROUPS), first["loc"][0])
+    name = next((key for key in first["loc"] if key in NAMES), first["loc"][0])
     return str(name), repr(first["input"]), problem
 
 

@@ -219,6 +219,7 @@ class Usage:
     output_tokens: int = 0
     cached_tokens: int = 0  # part of input_tokens that a provider's prompt cache served
     cost_usd: float | None = 0.0
+    reasoning_tokens: int = field(default=0, metadata={"left_out": 0})  # part of output_tokens, where a provider tells
 
     def __add__(self, other: Usage) -> Usage:
         is_priced = self.cost_usd is not None and other.cost_usd is not None
@@ -228,6 +229,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
             (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if is_priced else None,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @classmethod
@@ -268,6 +270,44 @@ class ProfileReport:
     kind: str  # the profiler's name
     media: Literal["text/plain", "image/png"]
     body: str  # the text, or the picture in base64
+
+
+@dataclass(frozen=True)
+class Border:
+    """A value that passes from one part of a split to others: the contract of who makes it with who takes it."""
+
+    name: str
+    dtype: str  # as the language writes it: an element type, a tensor's type
+    dims: tuple[str, ...]  # in symbols, as the language orders them
+
+
+@dataclass(frozen=True)
+class PlanNode:
+    """One part of a split: a smaller operator with a reference and contracts of its own."""
+
+    name: str  # an identifier
+    takes: tuple[str, ...]  # inputs of the task, and borders of earlier nodes
+    gives: tuple[Border, ...]
+    code: str  # PyTorch statements that read `input_data['X']` of what it takes and assign the names that it gives
+    fns: tuple[str, ...] = ()  # that are offered; (): all of the task's
+
+
+@dataclass(frozen=True)
+class Split:
+    """A task as a graph of smaller ones, in the order in which data flows."""
+
+    nodes: tuple[PlanNode, ...]
+    outputs: tuple[str, ...]  # the borders that are the task's outputs, in order
+
+
+def split_from_json(data: Mapping[str, Any]) -> Split:
+    """The inverse of `to_json` for splits."""
+    return Split(tuple(map(_read_node, data["nodes"])), tuple(data["outputs"]))
+
+
+def _read_node(data: Mapping[str, Any]) -> PlanNode:
+    gives = tuple(Border(border["name"], border["dtype"], tuple(border["dims"])) for border in data["gives"])
+    return PlanNode(data["name"], tuple(data["takes"]), gives, data["code"], tuple(data["fns"]))
 
 
 def to_json(record: Any) -> Any:

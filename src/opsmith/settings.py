@@ -6,8 +6,10 @@ store's JSON. Inside it has a group, so that a function can take the group that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from math import inf
+from operator import getitem
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -106,17 +108,58 @@ class Generation(_Group):
     allow: tuple[str, ...] = ()  # regular expressions within whose matches it may
 
 
+class Planning(_Group):
+    """How a task that stays unsolved is split into smaller ones. All of it has a say in the result."""
+
+    plan: Literal["none", "static", "llm"] = "none"
+    planner: str | None = None  # the model that plans, with plan = llm; None: that of `model`
+    plan_after: int = Field(default=2, ge=0)  # rounds that a task stays unsolved before it is split
+    splits: int = Field(default=2, ge=1)  # different ones of a task, or of a part, that are tried
+    depth: int = Field(default=3, ge=1)  # of the tree
+    contract_rounds: int = Field(default=1, ge=1)  # that a part stays unsolved before its contract is changed
+
+
+class Tooling(_Group):
+    """Which tools the proposer may call within a sample, and how much of them. All of it has a say in the result."""
+
+    tools: Literal["none", "check", "all"] = "none"
+    tool_calls: int = Field(default=8, ge=1)  # of a sample
+    tool_tokens: int = Field(default=16_384, ge=1, lt=2**31)  # output tokens of a sample, all turns together
+    tool_seconds: float = Field(default=120.0, gt=0, allow_inf_nan=False)  # of a sample's tools at work
+
+
+class Thinking(_Group):
+    """How much a model thinks before it answers. It has a say in the result."""
+
+    reasoning: Literal["low", "medium", "high"] | None = None  # as the provider spells it; None: nothing is asked for
+    think: bool = False  # ask for a plan in the reply, before the program
+
+
+class Team(_Group):
+    """Several models in one run. All of it but `pass_env` has a say in the result."""
+
+    models: tuple[str, ...] = ()  # the proposers; (): `model` alone
+    policy: Literal["each", "cheapest-first", "bandit"] = "each"  # who makes which sample
+    servers: tuple[str, ...] = ()  # NAME=URL: a server of the user's own for one of the models
+    guardian_model: str | None = None  # None: that of `model`
+    pass_env: tuple[str, ...] = ()  # variables that agents of the command line see, beside the usual ones
+
+
+class Teamwork(_Group):
+    """How agents plan, use tools, think and work together."""
+
+    planning: Planning = Planning()
+    tooling: Tooling = Tooling()
+    thinking: Thinking = Thinking()
+    team: Team = Team()
+
+
 class Place(_Group):
-    """Where the work is done."""
+    """Where the work is done, what of others may run there, and for how long."""
 
     workers: int = Field(default=2, ge=1)  # verifier processes, and as many of the embedded model, on each machine
     executor: Literal["local", "ray"] = "local"  # where the embedded model samples and candidates are judged
     ray_address: str | None = None  # of the cluster's head, or auto; None: a Ray on this machine, for the run
-
-
-class Trust(_Group):
-    """What of others may run, and for how long."""
-
     trust_tasks: bool = False  # run tasks that are not bundled even where nothing isolates them
     candidate_seconds: Seconds = 60.0  # of one candidate, over all its trials
     trial_seconds: Seconds = 10.0  # of each of its trials, where candidates are executed
@@ -138,8 +181,8 @@ class Settings(_Group):
     measuring: Measuring = Measuring()
     optimisation: Optimisation = Optimisation()
     generation: Generation = Generation()
+    teamwork: Teamwork = Teamwork()
     place: Place = Place()
-    trust: Trust = Trust()
 
     def __init__(self, **values: Any) -> None:  # so that type checkers take flat names too
         super().__init__(**values)
@@ -152,32 +195,42 @@ class Settings(_Group):
     @classmethod
     def _gather_groups(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Put each flat name into its group. A name that no group has stays where it is, to be refused."""
-        grouped = {name: value for name, value in values.items() if name not in GROUP_OF}
-        for name in GROUPS:
-            flat = {key: value for key, value in values.items() if GROUP_OF.get(key) == name}
-            if flat:
-                grouped[name] = {**dict(grouped.get(name, {})), **flat}
+        grouped = {name: value for name, value in values.items() if not PATH_OF.get(name)}
+        for name in values.keys() - grouped.keys():
+            _put_value(grouped, (*PATH_OF[name], name), values[name])
         return grouped
 
     def as_flat(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
         """Every setting by its flat name; mode json: as plain JSON data."""
-        data = self.model_dump(mode=mode)
-        return {name: data[GROUP_OF[name]][name] if name in GROUP_OF else data[name] for name in NAMES}
+        dumped = self.model_dump(mode=mode)
+        return {name: _get_value(dumped, (*PATH_OF.get(name, ()), name)) for name in NAMES}
 
     def replace(self, **values: Any) -> Settings:
         """The same settings but for these flat names."""
         return Settings(**{**self.as_flat(), **values})
 
 
-GROUPS: Mapping[str, type[_Group]] = {
-    "provider": Provider,
-    "method": Method,
-    "spending": Spending,
-    "measuring": Measuring,
-    "optimisation": Optimisation,
-    "generation": Generation,
-    "place": Place,
-    "trust": Trust,
-}
-GROUP_OF: Mapping[str, str] = {name: group for group, kind in GROUPS.items() for name in kind.model_fields}
-NAMES = (*GROUP_OF, *(name for name in Settings.model_fields if name not in GROUPS))  # of all settings, flat
+def _put_value(nested: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for name in path[:-1]:
+        inner = nested.get(name, {})
+        nested[name] = dict(inner)  # a copy: of a mapping or of a group
+        nested = nested[name]
+    nested[path[-1]] = value
+
+
+def _get_value(nested: Mapping[str, Any], path: Sequence[str]) -> Any:
+    return reduce(getitem, path, nested)
+
+
+def _list_settings(kind: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each setting of a group and of the groups in it, with the groups' names from the outermost on."""
+    for name, member in kind.model_fields.items():
+        inner = member.annotation
+        if isinstance(inner, type) and issubclass(inner, _Group):
+            yield from _list_settings(inner, (*path, name))
+        else:
+            yield name, path
+
+
+PATH_OF: Mapping[str, tuple[str, ...]] = dict(_list_settings(Settings))  # the groups that a flat name lies in
+NAMES = tuple(sorted(PATH_OF, key=lambda name: not PATH_OF[name]))  # of all settings, flat

@@ -16,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from killed_run import run_until_done  # noqa: E402
 from tiny_run import SETTINGS, TASKS, InProcess, TinyModel  # noqa: E402
 
 from opsmith.learn.events import Event, ProgramMeasured  # noqa: E402
@@ -91,17 +92,9 @@ def run_session(path: str) -> None:
 
 
 def main() -> None:
-    killed = 0
-    while True:
-        child = os.fork()
-        if not child:
-            run_session(sys.argv[1])
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        if not os.WIFSIGNALED(status):
-            print(killed)
-            sys.exit(os.waitstatus_to_exitcode(status))
-        killed += 1
+    killed, code = run_until_done(lambda: run_session(sys.argv[1]))
+    print(killed)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

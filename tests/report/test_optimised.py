@@ -102,7 +102,7 @@ def test_a_run_without_optimisation_is_shown_as_ever(functional):
 
 def test_the_list_of_runs_says_what_was_gained(optimised):
     store, run = optimised
-    assert summarise_gains(store) == {run: "1.750 of 2"}
+    assert summarise_gains(store) == {run: "1.750 over 2 tasks"}
     assert runs_table(store.list_runs(), {}, summarise_gains(store)).columns[-1].header == "gain"
 
 
@@ -173,3 +173,13 @@ def test_the_pictures_of_a_prompt_stand_beside_it(optimised):
 def test_what_is_no_png_is_not_shown_as_one(body):
     assert read_picture("image/png", body) is None
     assert read_picture("text/html", PIXEL) is None
+
+
+def test_a_step_whose_reply_held_no_program_says_what_it_set_out_from(optimised):
+    store, run = optimised
+    rounds = store.find_optimisation(run), store.find_optimisation(run) + 1
+    of_task = [row for row in store.list_samples(run, "sum_0") if row.round in rounds]
+    first, second = ([row for row in of_task if row.round == number] for number in rounds)
+    unjudged = next(row for row in second if row.outcome is None)
+    assert sample_view(store, run, unjudged.id).improvement.origin == first[0].id
+    assert sample_view(store, run, first[3].id).improvement.origin is None

@@ -1,11 +1,17 @@
 """The live pages of a run whose programs were measured say how fast they are."""
 
+from dataclasses import replace
+
 import pytest
 from fastapi.testclient import TestClient
-from speed_store import write_run
+from optimised_store import add_optimisation, write_functional
+from speed_store import spread, write_run
 
+from opsmith.measuring.record import MeasuringGrade
 from opsmith.store import Store
+from opsmith.store.measurements import speed_rows
 from opsmith.ui.app import make_app
+from opsmith.ui.site import Site
 
 
 @pytest.fixture
@@ -33,3 +39,18 @@ def test_a_page_shows_times_ratios_and_reasons(pages, page):
     assert "&lt;b&gt;y&lt;/b&gt;" in text
     assert "Speed of" in text
     assert "<svg" in text or page != "tasks"
+
+
+def test_the_gain_of_a_finished_run_is_that_of_what_was_measured_since(tmp_path, access):
+    run = write_functional(tmp_path / "opsmith.sqlite")
+    with Store.open(tmp_path / "opsmith.sqlite") as store:
+        add_optimisation(store, run)
+        site = Site(store, access)
+        [before] = [line.gain for line in site.list_lines()]
+        again = next(speed for speed in store.read_speeds(run) if speed.report.measurement.grade is MeasuringGrade.FULL)
+        ratio = replace(again.report.measurement.ratio, precise=spread(3.5))
+        report = replace(again.report, measurement=replace(again.report.measurement, ratio=ratio))
+        store.put(speed_rows(run, replace(again, report=report))).result()
+        [after] = [line.gain for line in Site(store, access).list_lines()]
+        assert (before, after) == ("1.750 over 2 tasks", "2.475 over 2 tasks")
+        assert [line.gain for line in site._make_lines("")] == [after]

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from opsmith.bench.kernel_speeds import KernelSpeed, KernelSpeeds
-from opsmith.measuring.intervals import Interval
-from opsmith.report.speed_rows import NOTHING, write_sizes, write_time
-from opsmith.report.tables import make_table
+from opsmith.bench.tables import group_reasons, name_sizes, tabulate_cells, write_cells
+from opsmith.report.speed_rows import NOTHING, write_interval, write_percent, write_time
 
 _COLUMNS = (
     "problem",
@@ -30,17 +29,12 @@ _TEXTS = ("problem", "shape set", "claim")
 
 def tabulate_kernels(speeds: KernelSpeeds) -> Table:
     """For a terminal."""
-    grid = make_table(*_COLUMNS, right=[name for name in _COLUMNS if name not in _TEXTS])
-    for row in speeds.rows:
-        grid.add_row(*_write_cells(row))
-    return grid
+    return tabulate_cells(_COLUMNS, _TEXTS, map(_write_row, speeds.rows))
 
 
 def write_markdown(speeds: KernelSpeeds, command: str) -> str:
     """A page with the command that made it, what it was measured with, the table, the mean, and what is missing."""
-    rules = ["---" if name in _TEXTS else "---:" for name in _COLUMNS]
-    rows = [_COLUMNS, rules, *map(_write_cells, speeds.rows)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    table = write_cells(_COLUMNS, _TEXTS, map(_write_row, speeds.rows))
     notes = "\n".join(f"- {note}" for note in list_missing(speeds))
     sections = [
         "# Speeds of kernels",
@@ -77,28 +71,21 @@ def describe_mean(speeds: KernelSpeeds) -> str:
 
 def list_missing(speeds: KernelSpeeds) -> Iterator[str]:
     """Why figures are missing: each reason once, with the rows that it is of."""
-    places: dict[str, list[str]] = {}
-    for row in speeds.rows:
-        for reason in row.reasons:
-            places.setdefault(reason, []).append(f"{row.task} {row.shape_set}")
-    for reason, names in places.items():
+    reasons = ((f"{row.task} {row.shape_set}", reason) for row in speeds.rows for reason in row.reasons)
+    for reason, names in group_reasons(reasons).items():
         where = ", ".join(names) if len(names) < len(speeds.rows) else "all rows"
-        yield f"{where}: {reason.replace('|', '/')}"
+        yield f"{where}: {reason}"
 
 
-def _write_cells(row: KernelSpeed) -> list[str]:
+def _write_row(row: KernelSpeed) -> list[str]:
     times = (row.plain, row.program, row.eager, row.compile)
     ratios = (row.program_ratio, row.eager_ratio, row.compile_ratio)
     return [
         row.task,
-        f"{row.shape_set} ({write_sizes(row.sizes)})" if row.sizes else row.shape_set,
+        name_sizes(row.shape_set, row.sizes),
         *(NOTHING if time is None else write_time(time) for time in times),
-        *map(_write_ratio, ratios),
-        _write_ratio(row.over_torch) + (f" to {row.faster}" if row.over_torch is not None else ""),
+        *map(write_interval, ratios),
+        write_interval(row.over_torch) + (f" to {row.faster}" if row.over_torch is not None else ""),
         row.claim or NOTHING,
-        NOTHING if row.share is None else f"{100 * row.share.value:.0f} %",
+        write_percent(row.share),
     ]
-
-
-def _write_ratio(ratio: Interval | None) -> str:
-    return NOTHING if ratio is None else str(ratio)

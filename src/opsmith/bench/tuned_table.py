@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from rich.table import Table
 
 from opsmith.bench.flag_speeds import FLAG_SETS
+from opsmith.bench.tables import group_reasons, name_sizes, tabulate_cells, write_cells
 from opsmith.bench.tuned_speeds import LARGE_GAIN, TunedSpeed, TunedSpeeds
-from opsmith.measuring.intervals import Interval
-from opsmith.report.speed_rows import NOTHING, write_sizes, write_time
-from opsmith.report.tables import make_table
+from opsmith.report.speed_rows import NOTHING, write_interval, write_percent, write_time
 
 NOT_MEASURED = "not measured"
 _COLUMNS = (
@@ -32,16 +31,12 @@ _TEXTS = ("problem", "sizes", "claim")
 
 def tabulate_tuned(speeds: TunedSpeeds) -> Table:
     """For a terminal."""
-    grid = make_table(*_COLUMNS, right=[name for name in _COLUMNS if name not in _TEXTS])
-    for row in speeds.rows:
-        grid.add_row(*_write_cells(row))
-    return grid
+    return tabulate_cells(_COLUMNS, _TEXTS, map(_write_row, speeds.rows))
 
 
 def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
     """A page. `facts`: what the pass was made with, such as its command, by what they are."""
-    rules = ["---" if name in _TEXTS else "---:" for name in _COLUMNS]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in [_COLUMNS, rules, *map(_write_cells, speeds.rows)])
+    table = write_cells(_COLUMNS, _TEXTS, map(_write_row, speeds.rows))
     sections = [
         "# The optimisation pass on kernels in C",
         "\n".join(f"- {name}: {fact}" for name, fact in {**facts, **describe_setting(speeds)}.items()),
@@ -81,12 +76,8 @@ def list_means(speeds: TunedSpeeds) -> list[str]:
 
 def list_missing(speeds: TunedSpeeds) -> Iterator[str]:
     """Why figures are missing: each reason once, with the problems that it is of."""
-    places: dict[str, list[str]] = {}
-    for row in speeds.rows:
-        for reason in row.reasons:
-            places.setdefault(reason, []).append(row.task)
-    for reason, names in places.items():
-        yield f"- {', '.join(names)}: {reason.replace('|', '/')}"
+    for reason, names in group_reasons((row.task, reason) for row in speeds.rows for reason in row.reasons).items():
+        yield f"- {', '.join(names)}: {reason}"
 
 
 def _name_flags() -> str:
@@ -99,22 +90,18 @@ def _list_changes(speeds: TunedSpeeds) -> Iterator[str]:
         yield f"- {row.task}: {'; '.join(changes) or 'nothing'}"
 
 
-def _write_cells(row: TunedSpeed) -> list[str]:
+def _write_row(row: TunedSpeed) -> list[str]:
     program, flags = row.program, row.flags
     return [
         row.task,
-        f"{row.shape_set} ({write_sizes(row.sizes)})" if row.sizes else row.shape_set,
+        name_sizes(row.shape_set, row.sizes),
         *(NOTHING if time is None else write_time(time) for time in (row.plain, row.time)),
-        _write_ratio(row.ratio),
+        write_interval(row.ratio),
         NOTHING if row.claim is None else row.claim.value,
-        "its own" if flags is None else f"{flags.flags}: {_write_ratio(flags.ratio)}",
-        _write_ratio(row.over_flags),
-        NOTHING if row.share is None else f"{100 * row.share.value:.0f} %",
-        _write_ratio(row.over_eager),
-        _write_ratio(row.over_compile),
+        "its own" if flags is None else f"{flags.flags}: {write_interval(flags.ratio)}",
+        write_interval(row.over_flags),
+        write_percent(row.share),
+        write_interval(row.over_eager),
+        write_interval(row.over_compile),
         NOTHING if program is None else f"{program.right} of {program.attempts}",
     ]
-
-
-def _write_ratio(ratio: Interval | None) -> str:
-    return NOTHING if ratio is None else str(ratio)

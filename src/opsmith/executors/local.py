@@ -25,14 +25,14 @@ class LocalExecutor:
     def __init__(self, settings: Settings, tasks: Sequence[Task]) -> None:
         self._settings = settings
         self._tasks = tasks
-        trust = settings.trust
+        place = settings.place
         self._measurer: LocalMeasurer | None = None
         self._profiler: LocalProfiler | None = None
         self._pool = Pool(
-            settings.place.workers,
-            trust.candidate_seconds,
-            trial_deadline=trust.trial_seconds,
-            trust_tasks=trust.trust_tasks,
+            place.workers,
+            place.candidate_seconds,
+            trial_deadline=place.trial_seconds,
+            trust_tasks=place.trust_tasks,
         )
 
     @property

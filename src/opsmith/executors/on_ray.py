@@ -62,8 +62,8 @@ class RayExecutor:
         from opsmith.judging.pool import Pool  # noqa: PLC0415
 
         if self._profiler is None:
-            chosen, trust = self._settings.optimisation, self._settings.trust
-            pool = Pool(1, trust.candidate_seconds, trial_deadline=trust.trial_seconds, trust_tasks=trust.trust_tasks)
+            chosen, place = self._settings.optimisation, self._settings.place
+            pool = Pool(1, place.candidate_seconds, trial_deadline=place.trial_seconds, trust_tasks=place.trust_tasks)
             self._open.callback(pool.close)
             self._profiler = LocalProfiler(pool.cost, chosen.profiles, chosen.profile_command, self.measurer)
         return self._profiler

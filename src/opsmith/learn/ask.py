@@ -72,7 +72,7 @@ class Asking:
         elif reply is None:
             [reply] = await self._send_request((key,), agent, messages, prompt)
         if missing := describe_missing_answer(reply):
-            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model_for(agent).name}: {missing}")
+            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
         return reply.texts[0]
 
     async def _share_request(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:
@@ -102,7 +102,7 @@ class Asking:
         task = group[0].task
         if task in self._ahead:
             await _wait_for_answer(self._ahead[task])
-        elif keeps_prompt(self._session.model_for(PROPOSER), messages):
+        elif keeps_prompt(self._session.model_for(PROPOSER, group[0].model), messages):
             very_first = next(iter(self._ahead.values()), None)
             self._ahead[task] = asyncio.Event()
             try:
@@ -115,7 +115,7 @@ class Asking:
 
     async def _send_request(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
-        settings, first, model = self._session.settings, group[0], self._session.model_for(agent)
+        settings, first, model = self._session.settings, group[0], self._session.model_for(agent, group[0].model)
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
         request = Request(messages, len(group), first.temperature, settings.method.max_tokens, seed, attempt)
         async with self._slots:
@@ -188,10 +188,10 @@ def group_samples(keys: Sequence[SampleKey], size: int) -> dict[SampleKey, Group
     The blocks are the same in a run that was resumed, and so is each request. Who makes a right program better is asked
     alone: it has a prompt of its own.
     """
-    blocks: dict[tuple[str, float, int], list[SampleKey]] = {}
+    blocks: dict[tuple[str, float, int, str], list[SampleKey]] = {}
     for key in keys:
         block = key.number // (size if key.phase == FUNCTIONAL else 1)
-        blocks.setdefault((key.task, key.temperature, block), []).append(key)
+        blocks.setdefault((key.task, key.temperature, block, key.model), []).append(key)
     return {key: tuple(block) for block in blocks.values() for key in block}
 
 

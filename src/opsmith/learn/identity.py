@@ -23,7 +23,7 @@ from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST
 from opsmith.models.roles import RoleModels
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
-from opsmith.settings import Generation, Optimisation, Settings
+from opsmith.settings import Generation, Optimisation, Planning, Settings, Team, Thinking, Tooling
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
@@ -31,10 +31,15 @@ from opsmith.targets.protocols import GUARDIAN
 
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
-    *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured"),
+    *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured", "pass_env"),
 }
 _UNOPTIMISED = {
     name: default for group in (Optimisation(), Generation()) for name, default in group.model_dump(mode="json").items()
+}
+_ALONE = {  # one model that neither plans nor calls tools: stored as ever
+    name: default
+    for group in (Planning(), Tooling(), Thinking(), Team())
+    for name, default in group.model_dump(mode="json").items()
 }
 # settings that came later: as they are here, runs keep the names that they had without
 _SINCE: Mapping[str, Any] = {
@@ -44,6 +49,7 @@ _SINCE: Mapping[str, Any] = {
     "target": None,
     "target_options": {},
     **_UNOPTIMISED,
+    **_ALONE,
 }
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
@@ -111,6 +117,9 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
         del data["max_measured"]
     for name, default in _UNOPTIMISED.items():
         if data[name] == default or not settings.optimisation.optimise:
+            del data[name]
+    for name, default in _ALONE.items():
+        if data[name] == default:
             del data[name]
     for name in ("base_url", "analyst_url"):
         if data.get(name) is not None:

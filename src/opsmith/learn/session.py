@@ -58,9 +58,9 @@ class RunSession:
         """The run's own."""
         return self.models.own
 
-    def model_for(self, agent: str) -> ChatModel:
-        """The model that an agent asks."""
-        return self.models.model_for(agent)
+    def model_for(self, agent: str, name: str = "") -> ChatModel:
+        """The model that an agent asks in a sample of the model `name` (`SampleKey.model`)."""
+        return self.models.model_for(agent, name)
 
     @property
     def has_analyst(self) -> bool:

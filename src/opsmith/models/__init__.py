@@ -14,12 +14,35 @@ MOST_TOKENS = 10**8  # that one reply can state: a larger number is no count
 
 
 @dataclass(frozen=True)
-class Message:
-    """One turn. Only a user's may hold pictures; without any it is the same record, and has the same hash, as ever."""
+class ToolCall:
+    """A tool that a model wants to have run."""
 
-    role: Literal["system", "user", "assistant"]
+    id: str  # by which its result is sent back
+    name: str
+    arguments: str  # as received: JSON, if all is well
+
+
+@dataclass(frozen=True)
+class ToolOffer:
+    """A tool that a model may call."""
+
+    name: str
+    description: str
+    schema: str  # of its arguments: the text of a JSON schema
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn. Only a user's may hold pictures, only an assistant's calls of tools; role `tool` is the result of one.
+    What is left at its default has no part in its hash.
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
     images: tuple[Picture, ...] = field(default=(), metadata={"left_out": ()})
+    calls: tuple[ToolCall, ...] = field(default=(), metadata={"left_out": ()})
+    call: str = field(default="", metadata={"left_out": ""})  # of role tool: the id of the call that it answers
+    raw: str = field(default="", metadata={"left_out": ""})  # of an assistant: `Reply.raw`
 
     def __post_init__(self) -> None:
         if self.images and self.role != "user":
@@ -36,6 +59,8 @@ class Request:
     max_tokens: int = 1024
     seed: int | None = None  # None: the provider chooses
     attempt: int = 0  # how many first requests of this task came before in the run; for models that do not sample
+    tools: tuple[ToolOffer, ...] = field(default=(), metadata={"left_out": ()})
+    reasoning: Literal["low", "medium", "high"] | None = field(default=None, metadata={"left_out": None})
 
 
 @dataclass(frozen=True)
@@ -51,6 +76,10 @@ class Reply:
     blind: bool = field(
         default=False, metadata={"left_out": False}
     )  # it takes no pictures: the request's were left out
+    calls: tuple[tuple[ToolCall, ...], ...] = field(default=(), metadata={"left_out": ()})  # of each completion
+    raw: tuple[str, ...] = field(
+        default=(), metadata={"left_out": ()}
+    )  # of each: what the provider wants back as it came in the next turn, as JSON
 
 
 class ExhaustedError(ProviderError):

@@ -19,7 +19,7 @@ from opsmith.report.optimised_figures import draw_steps
 from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.views import TaskRow
-from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_parent
+from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_origin, find_parent
 from opsmith.store import Store
 from opsmith.store import attempts as stored
 from opsmith.store.measurements import StoredSpeed
@@ -69,7 +69,7 @@ class Improvement:
     """What a sample of an optimisation round was given."""
 
     suggestion: Suggestion | None
-    origin: str | None  # the sample that holds the program it set out from; None: the run had it before
+    origin: str | None  # the sample that holds the program it set out from; None: the start program
     profiles: tuple[ProfileView, ...]  # of that program
 
 
@@ -224,7 +224,8 @@ def _view_step(
     parent = find_parent(store, run, detail.row)
     if parent is None:
         return _view_sample(task, detail, references, speeds)
-    origin = next((row.parent_sample for row in detail.candidates if row.parent_sample is not None), None)
+    stated = next((row.parent_sample for row in detail.candidates if row.parent_sample is not None), None)
+    origin = stated or find_origin(store, run, task.id, parent)  # a reply without a program states none
     profiles = view_profiles(store.read_profiles(run, task.id, [parent]))
     improvement = Improvement(store.read_suggestion(detail.row.id), origin, profiles)
     viewed = _view_sample(task, detail, references, speeds, parents=store.read_texts([parent]))

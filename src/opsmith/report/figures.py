@@ -88,9 +88,7 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
 ) -> Spec:
     """Bars side by side, in the order of the rows; `low` and `high` draw an interval on each. None: no bar."""
     points = _rename_columns(rows, {"x": x, "y": y, "series": series, "low": low, "high": high})
-    place: dict[str, Any] = {"x": _name_axis(points, x_title or x, width)}
-    if series is not None:
-        place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
+    place = _place_names(points, x_title or x, width, has_series=series is not None)
     bars = {**place, "y": _vertical_axis(y_title or y, y_domain), **_colour_channel(points, series)}
     layers = [_make_layer("bar", bars)]
     if low is not None and high is not None:
@@ -119,8 +117,7 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     """
     columns = {"x": x, "y": y, "series": series, "low": low, "high": high}
     points = _rename_columns(rows, columns, lambda row: row["y"] > 0)
-    place: dict[str, Any] = {"x": _name_axis(points, x_title or x, width)}
-    place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
+    place = _place_names(points, x_title or x, width, has_series=True)
     ends = [end for row in points for end in (row["low"], row["high"])]
     domain = [min(ends, default=1) / 1.6, max(ends, default=1) * 1.6]
     scale = {"type": "log", "domain": domain, "nice": False}
@@ -130,6 +127,14 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     dots["shape"] = _series_channel(points, _SHAPES)
     layers = [_make_layer("rule", spans, strokeWidth=2), _make_layer("point", dots, size=64, opacity=1, filled=True)]
     return _make_spec(points, layers, title, width, height)
+
+
+def _place_names(points: Sequence[Spec], title: str, width: int, *, has_series: bool) -> Spec:
+    """Names across; the series of a name stand side by side."""
+    place: Spec = {"x": _name_axis(points, title, width)}
+    if has_series:
+        place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
+    return place
 
 
 def _name_axis(points: Sequence[dict[str, Any]], title: str, width: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from opsmith.measuring.intervals import Interval
 from opsmith.records import Suggestion
-from opsmith.report.speed_rows import NOTHING
+from opsmith.report.speed_rows import NOTHING, write_interval
 from opsmith.results.intervals import Estimate
 from opsmith.results.optimisation import ImprovingStep, OptimisedRun, OptimisedTask, PartnerMetrics
 from opsmith.results.states import AttemptState
@@ -142,7 +142,7 @@ def describe_gain(run: OptimisedRun) -> Iterator[str]:
 
 def summarise_gain(run: OptimisedRun) -> str:
     """A few words for a list of runs."""
-    return NOTHING if run.gain is None else f"{run.gain.value:.3f} of {run.gain.tasks}"
+    return NOTHING if run.gain is None else f"{run.gain.value:.3f} over {_count_tasks(run.gain)}"
 
 
 def view_profiles(profiles: Iterable[Profile]) -> tuple[ProfileView, ...]:
@@ -183,8 +183,8 @@ def _word_step(step: ImprovingStep) -> StepLine:
         state=UNJUDGED if step.state is None else step.state.value,
         is_right=step.state is AttemptState.CORRECT,
         suggestion=row.suggestion,
-        ratio=_write_ratio(step.ratio),
-        to_start=_write_ratio(step.to_start),
+        ratio=write_interval(step.ratio),
+        to_start=write_interval(step.to_start),
         reason=step.reason,
         is_kept=step.is_kept,
         origin=step.parent_sample,
@@ -198,7 +198,7 @@ def _word_gain(task: OptimisedTask, partners: Sequence[str]) -> GainLine:
         rounds=len({step.row.round for step in task.steps}),
         attempts=len(task.steps),
         right=sum(step.state is AttemptState.CORRECT for step in task.steps),
-        gain=_write_ratio(task.gain or _screened_gain(task)),
+        gain=write_interval(task.gain or _screened_gain(task)),
         claim=_word_claim(task),
         to_partners=tuple(NOTHING if ratio is None else f"{ratio:.3f}" for ratio in ratios),
         spread=NOTHING if task.spread is None else f"{task.spread:.3f}",
@@ -227,7 +227,3 @@ def _describe_metrics(metrics: PartnerMetrics) -> str:
 
 def _count_tasks(estimate: Estimate) -> str:
     return f"{estimate.tasks} task{'' if estimate.tasks == 1 else 's'}"
-
-
-def _write_ratio(ratio: Interval | None) -> str:
-    return NOTHING if ratio is None else str(ratio)

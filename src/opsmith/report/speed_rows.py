@@ -142,7 +142,7 @@ def word_report(report: SpeedReport, task: str = "", sample: str | None = None) 
         time=NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit),
         gbytes=NOTHING if share is None else write_figure(share.gbytes),
         gflops=NOTHING if share is None else write_figure(share.gflops),
-        share=NOTHING if share is None or share.share is None else f"{100 * share.share.value:.0f} %",
+        share=write_percent(None if share is None else share.share),
         ratio=_write_ratio(measurement),
         claim=_write_claim(measurement),
         reason=explain_missing(report),
@@ -193,6 +193,15 @@ def write_time(time: Interval, unit: TimeUnit = TimeUnit.NS) -> str:
 
 def write_figure(figure: Interval | None) -> str:
     return NOTHING if figure is None else f"{figure.value:.2f}"
+
+
+def write_interval(figure: Interval | None) -> str:
+    """A figure with its interval."""
+    return NOTHING if figure is None else str(figure)
+
+
+def write_percent(share: Interval | None) -> str:
+    return NOTHING if share is None else f"{100 * share.value:.0f} %"
 
 
 def _describe_build(measurement: SpeedMeasurement) -> str:

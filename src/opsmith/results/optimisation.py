@@ -15,7 +15,7 @@ from opsmith.measuring.claims import LEAST_GAIN, Claim
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedRatio, SpeedReport
-from opsmith.records import Usage
+from opsmith.records import Candidate, Outcome, Usage
 from opsmith.results.intervals import Estimate
 from opsmith.results.lineage import Lineage, read_lineages
 from opsmith.results.metrics import mean_of
@@ -204,6 +204,15 @@ def find_parent(store: Store, run: str, row: SampleRow) -> str | None:
     of_round = next((info for info, _ in store.read_rounds(run) if info.number == row.round), None)
     names = _list_parents(of_round, row.task) if of_round is not None and of_round.phase == OPTIMISATION else []
     return names[row.number % len(names)] if names else None
+
+
+def find_origin(store: Store, run: str, task: str, program: str) -> str | None:
+    """The first sample that holds a right program (Candidate.id) of a task; None: the task's rounds began with it."""
+    solutions = (earned.experience for earned in store.read_experiences(run))
+    if any(solution.task.id == task and Candidate(solution.source).id == program for solution in solutions):
+        return None
+    rows = (row for row in store.read_steps(run) if row.task == task and row.candidate == program)
+    return next((row.sample for row in rows if row.outcome is Outcome.PASSED), None)
 
 
 def _count_states(store: Store, run: str) -> dict[int, dict[AttemptState | None, int]]:

@@ -64,6 +64,10 @@ class SpeedQueries(Reading):
             query = query.where(table.c.task == task)
         return [self._read_speed(*tuple(row)) for row in self.fetch_rows(query.order_by(table.c.at, table.c.id))]
 
+    def count_speeds(self, run: str) -> int:
+        """How many measurements a run has."""
+        return self.count_rows(schema.measurement, run)
+
     def list_measured_runs(self) -> list[str]:
         """The runs that have any measurement."""
         return [row[0] for row in self.fetch_rows(select(schema.measurement.c.run).distinct())]

@@ -12,10 +12,10 @@ from opsmith.models import Reply
 from opsmith.records import Usage
 from opsmith.store import schema
 from opsmith.store.reading import Reading
-from opsmith.store.rows import PROPOSER
+from opsmith.store.rows import PROPOSER, read_calls
 from opsmith.store.schema import reply, reply_of, request, verdict
 
-_TOKENS = ("requests", "input_tokens", "output_tokens", "cached_tokens")
+_TOKENS = ("requests", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 
 class RequestQueries(Reading):
@@ -118,8 +118,11 @@ def read_sum(row: Row[Any]) -> Usage:
 def read_reply(row: Row[Any]) -> Reply:
     """A row of `reply` as what the model said."""
     usage = _read_usage(row, row.cost_usd)
-    return Reply(tuple(json.loads(row.texts)), usage, row.model, tuple(json.loads(row.finish)))
+    calls, raw = read_calls(row.calls)
+    return Reply(tuple(json.loads(row.texts)), usage, row.model, tuple(json.loads(row.finish)), calls=calls, raw=raw)
 
 
 def _read_usage(row: Row[Any], cost_usd: float | None) -> Usage:
-    return Usage(row.requests, row.input_tokens, row.output_tokens, row.cached_tokens, cost_usd)
+    return Usage(
+        row.requests, row.input_tokens, row.output_tokens, row.cached_tokens, cost_usd, row.reasoning_tokens or 0
+    )

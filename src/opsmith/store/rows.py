@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from opsmith.models import Message, Reply, Request
+from opsmith.models import Message, Reply, Request, ToolCall
 from opsmith.models.pictures import Picture
 from opsmith.records import (
     Boundary,
@@ -33,6 +33,8 @@ Phase = Literal["functional", "optimisation"]
 FUNCTIONAL: Phase = "functional"  # until a candidate is right
 OPTIMISATION: Phase = "optimisation"  # from a right one
 ANALYST = "analyst"
+PLANNER = "planner"
+JOIN = "join"  # the model of samples whose program is joined from those of a plan's parts
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class SampleKey:
     number: int
     target: str = ""  # the language, where the run chose one (`Settings.target`)
     phase: Phase = FUNCTIONAL
+    model: str = ""  # that it asks, where the run has several; `JOIN`: the parts of a plan are joined
 
     @cached_property
     def id(self) -> str:
@@ -68,7 +71,8 @@ class SampleKey:
         """Where it stands in a run."""
         target = [f"target={self.target}"] if self.target else []
         phase = [f"phase={self.phase}"] if self.phase != FUNCTIONAL else []
-        return str(self.round), self.task, repr(float(self.temperature)), str(self.number), *target, *phase
+        model = [f"model={self.model}"] if self.model else []
+        return str(self.round), self.task, repr(float(self.temperature)), str(self.number), *target, *phase, *model
 
 
 @dataclass(frozen=True)
@@ -223,12 +227,26 @@ def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply:
     place = {"run": key.run, "round": key.round, "task": key.task, "temperature": key.temperature}
     limits = {"number": key.number, "seed": request.seed, "max_tokens": request.max_tokens}
     phase = None if key.phase == FUNCTIONAL else key.phase
-    lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish)}
-    received = {"request": name, "run": key.run, "model": reply.model, **lists, **to_json(reply.usage)}
+    lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish), "calls": _dump_calls(reply)}
+    bill = {**to_json(reply.usage), "reasoning_tokens": reply.usage.reasoning_tokens or None}
+    received = {"request": name, "run": key.run, "model": reply.model, **lists, **bill}
     return [
-        (schema.request, {**names, **place, **limits, "phase": phase}),
+        (schema.request, {**names, **place, **limits, "phase": phase, "asked": key.model or None}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
+
+
+def _dump_calls(reply: Reply) -> str | None:
+    """What `read_calls` reads; None: the reply called no tool, and nothing of it must go back as it came."""
+    return dumps({"calls": reply.calls, "raw": reply.raw}) if any(reply.calls) or any(reply.raw) else None
+
+
+def read_calls(text: str | None) -> tuple[tuple[tuple[ToolCall, ...], ...], tuple[str, ...]]:
+    """`Reply.calls` and `Reply.raw` from the column of a reply."""
+    if text is None:
+        return (), ()
+    stored = json.loads(text)
+    return tuple(tuple(ToolCall(**call) for call in calls) for calls in stored["calls"]), tuple(stored["raw"])
 
 
 def suggestion_rows(key: SampleKey, suggestion: Suggestion) -> list[Row]:
@@ -241,7 +259,8 @@ def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Ro
     """Why a sample is left unjudged; `charged_to` None: nobody is at fault."""
     place = {"run": key.run, "sample": key.id, "round": key.round, "task": key.task}
     charged = NOBODY if charged_to is None else charged_to.value
-    return schema.failure, {**place, "charged_to": charged, "message": message, "at": time.time()}
+    charge = {"charged_to": charged, "message": message, "asked": key.model or None}
+    return schema.failure, {**place, **charge, "at": time.time()}
 
 
 def judged_rows(key: SampleKey, candidates: Sequence[Judged]) -> list[Row]:

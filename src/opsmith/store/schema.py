@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 5  # what each brought: `migrations/versions`
+VERSION = 6  # what each brought: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -126,6 +126,7 @@ request = _make_table(
     Column("seed", BigInteger, nullable=True),
     _integer_column("max_tokens"),
     _text_column("phase", null=True),  # null: functional
+    _text_column("asked", null=True),  # the model that the sample asks, where a run has several; null: the run's own
 )
 reply = _make_table(
     "reply",
@@ -141,6 +142,21 @@ reply = _make_table(
     Column("cost_usd", Float, nullable=True),  # null: not known
     _seconds_column("seconds"),
     _seconds_column("at"),
+    _text_column("calls", null=True),  # JSON: of tools, by completion, and what the provider wants back; null: none
+    Column("reasoning_tokens", Integer, nullable=True),  # part of the output; null: none, or not told
+)
+tool_call = _make_table(
+    "tool_call",  # a tool that a model called within a sample, with its result
+    _key_column("sample"),
+    _integer_column("number", key=True),  # within the sample, from 0
+    _text_column("run"),
+    _text_column("turn"),  # the agent whose reply called: proposer, tools-1 ...
+    _text_column("name"),
+    _text_column("arguments"),  # hash
+    _text_column("result"),  # hash
+    _text_column("outcome"),  # ok, error, refused, limit
+    _seconds_column("seconds"),
+    _seconds_column("at"),
 )
 failure = _make_table(
     "failure",  # what left a sample unjudged: no reply, or no verdict
@@ -152,6 +168,7 @@ failure = _make_table(
     _text_column("charged_to"),
     _text_column("message"),
     _seconds_column("at"),
+    _text_column("asked", null=True),  # as of a request
     clustered=False,
 )
 candidate = _make_table(
@@ -262,9 +279,38 @@ profile = _make_table(
     _seconds_column("at"),
     _text_column("task", null=True),
 )
+plan = _make_table(
+    "plan",  # how a task, or a part of one, was split
+    _key_column("run"),
+    _key_column("id"),  # hash of run, task and number
+    _text_column("task"),
+    _integer_column("number"),  # of the attempts at splitting it, from 0
+    _text_column("planner"),  # static, llm
+    _text_column("reason"),  # why it was made
+    _integer_column("round"),  # the first one that may use it
+    _text_column("body"),  # hash of the JSON of the split, or of why there is none
+    _seconds_column("at"),
+)
+plan_node = _make_table(
+    "plan_node",  # a part of a split: a task of its own
+    _key_column("run"),
+    _key_column("id"),  # of the task
+    _key_column("plan"),
+    _integer_column("place"),  # in the split
+    _text_column("digest"),  # of the task
+    _text_column("body"),  # hash of the task's JSON
+    _seconds_column("at"),
+)
 
 PLACE = (request.c.round, request.c.task, request.c.temperature, request.c.number)  # the order of a run's samples
-_bill = (reply.c.requests, reply.c.input_tokens, reply.c.output_tokens, reply.c.cached_tokens, reply.c.cost_usd)
+_bill = (
+    reply.c.requests,
+    reply.c.input_tokens,
+    reply.c.output_tokens,
+    reply.c.cached_tokens,
+    reply.c.cost_usd,
+    reply.c.reasoning_tokens,
+)
 Index("request_by_place", request.c.run, *PLACE, request.c.agent)
 Index("reply_by_request", reply.c.run, reply.c.request, *_bill)  # so that sums over replies read nothing else
 reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  # a join by that index
@@ -272,4 +318,5 @@ Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)
 Index("suggestion_by_run", suggestion.c.run)
+Index("tool_call_by_run", tool_call.c.run)
 Index("failure_by_run", failure.c.run, failure.c.round)

@@ -50,7 +50,7 @@ class Site:
         self.store = store
         self.access = access
         self.reader = SnapshotReader(store)
-        self._gains: dict[str, str] = {}  # of finished runs
+        self._gains: dict[str, tuple[int, str]] = {}  # of finished runs, with the measurements that they had
         self._snapshots = ValueCache(self.reader.read_snapshot, self._read_version)
         self._lines = ValueCache(self._make_lines, lambda _: (self.store.version(), self._list_held()))
         self._results = ValueCache(self._make_results, self._read_version)
@@ -107,13 +107,14 @@ class Site:
         ]
 
     def _read_gain(self, run: str) -> str:
-        """That of a finished run is read once."""
-        if run in self._gains:
-            return self._gains[run]
+        """That of a finished run is read again only when more was measured of it."""
+        measured = self.store.count_speeds(run)
+        if run in self._gains and self._gains[run][0] == measured:
+            return self._gains[run][1]
         result = read_optimisation(self.store, run)
         gain = summarise_gain(result) if result is not None else ""
         if self.reader.read_summary(run).finished:
-            self._gains[run] = gain
+            self._gains[run] = measured, gain
         return gain
 
     def _make_results(self, run: str) -> Results:

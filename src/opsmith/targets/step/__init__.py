@@ -77,6 +77,11 @@ class StepTarget:
     def base_prompt(self, role: str) -> str | None:
         return _read_prompt(f"{role}.yaml") if role in ROLES else None
 
+    def describe_constructs(self) -> dict[str, str]:
+        from opsmith.targets.step.documentation import describe_constructs  # noqa: PLC0415 - only tools ask
+
+        return describe_constructs()
+
     def describe_platform(self) -> str:
         return describe_platform()
 
