@@ -26,7 +26,9 @@ def derive_data(problem: Problem, origin: Bindings) -> Bindings:
     with default_dtype(default_of(False)), torch.no_grad():
         run_statements(problem.drawn_from.code, LABEL, names, lambda: None)
     inputs = {entry.name: _take_tensor(entry, names.get(entry.name), origin) for entry in problem.inputs}
-    parameters = {entry.name: _take_tensor(entry, origin.input_data.get(entry.name), origin) for entry in problem.parameters}
+    parameters = {
+        entry.name: _take_tensor(entry, origin.input_data.get(entry.name), origin) for entry in problem.parameters
+    }
     return bind_tensors(origin.sizes, {**inputs, **parameters}, dict(origin.namespace), False, origin.random_global)
 
 

@@ -23,7 +23,9 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
     Shapes   of tensors: outermost axis first, the axes of an element last
     Units    `sizes`: entries of an axis in the base shape, for the symbols of those shapes
     """
-    symbols = {symbol for type_ in (*problem.types, *problem.origin_types) for dim in type_.shape for symbol in dim.symbols}
+    symbols = {
+        symbol for type_ in (*problem.types, *problem.origin_types) for dim in type_.shape for symbol in dim.symbols
+    }
     symbols |= set(problem.sizes) if problem.reference else set()
     return _drop_blanks(
         {

@@ -17,7 +17,15 @@ from opsmith.problems.dtypes import FLOATS
 from opsmith.records import Border, PlanNode, Split
 from opsmith.targets.step.ir.records import multihot_of
 from opsmith.targets.step.language.spec import FnSpec, OriginSpec, OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.language.types import DType, StepTypeError, Tuple, fields_of, parse_dims, parse_type, scalar_of
+from opsmith.targets.step.language.types import (
+    DType,
+    StepTypeError,
+    Tuple,
+    fields_of,
+    parse_dims,
+    parse_type,
+    scalar_of,
+)
 
 _MENTIONED = re.compile(r"""input_data\[\s*(['"])(\w+)\1\s*\]""")
 VALUES = "_values"  # in `drawn_from`: the task's tensors, and the borders so far
@@ -31,7 +39,7 @@ def list_child_specs(spec: TaskSpec, split: Split) -> tuple[TaskSpec, ...]:
 def make_child_spec(spec: TaskSpec, split: Split, node: PlanNode) -> TaskSpec:
     """The task of one part. Raises TaskError."""
     fns = tuple(fn for fn in spec.fns if not node.fns or fn.func_name in node.fns)
-    borders = {border.name: border for other in split.nodes for border in other.gives}
+    borders = {border.name: border for neighbour in split.nodes for border in neighbour.gives}
     own = {tensor.name: tensor for tensor in spec.inputs}
     inputs = tuple(own[name] if name in own else read_border(borders[name]) for name in node.takes)
     return TaskSpec(
@@ -106,7 +114,7 @@ def _write_path(spec: TaskSpec, split: Split, node: PlanNode) -> str:
         pairs = ", ".join(f"{name!r}: {name}" for name in own)
         rows = [spec.drawn_from.code.rstrip("\n"), f"{VALUES} = {{**input_data, {pairs}}}"]
     needed = _list_ancestors(split, node)
-    rows += [_write_part(other) for other in split.nodes if other.name in needed]
+    rows += [_write_part(neighbour) for neighbour in split.nodes if neighbour.name in needed]
     rows += [f"{name} = {VALUES}[{name!r}]" for name in node.takes]
     return "\n".join(rows) + "\n"
 
@@ -126,12 +134,12 @@ def _write_part(node: PlanNode) -> str:
 
 def _list_ancestors(split: Split, node: PlanNode) -> set[str]:
     """The parts that what `node` takes depends on."""
-    makers = {border.name: other for other in split.nodes for border in other.gives}
+    makers = {border.name: neighbour for neighbour in split.nodes for border in neighbour.gives}
     names: set[str] = set()
     pending = [makers[name] for name in node.takes if name in makers]
     while pending:
-        other = pending.pop()
-        if other.name not in names:
-            names.add(other.name)
-            pending += [makers[name] for name in other.takes if name in makers]
+        neighbour = pending.pop()
+        if neighbour.name not in names:
+            names.add(neighbour.name)
+            pending += [makers[name] for name in neighbour.takes if name in makers]
     return names

@@ -35,8 +35,8 @@ def join_parts(spec: TaskSpec, split: Split, programs: Sequence[PartProgram]) ->
     Shapes  every border has the type and dims that its part's task declares, in all parts
     """
     joiner = _Joiner(spec, split)
-    for part in programs:
-        joiner.add_part(part)
+    for program in programs:
+        joiner.add_part(program)
     text = "\n".join([*joiner.rows, f"return {', '.join(joiner.streams[name] for name in split.outputs)}", ""])
     report = check_program(spec, text)
     if report.errors and (mended := insert_copies(spec, text)) is not None:
@@ -58,27 +58,27 @@ class _Joiner:
         for tensor in spec.inputs:
             self._copy_value(tensor.name)
 
-    def add_part(self, part: PartProgram) -> None:
+    def add_part(self, program: PartProgram) -> None:
         """The rows of a part: what it takes bound to its names, its statements, what it gives."""
-        tree = _parse_body(part)
+        tree = _parse_body(program)
         self._used |= {name for statement in tree for name in _list_names(statement)}
-        taken = part.node.takes
-        own = dict.fromkeys([*taken, *(name for statement in tree for name in stored_names(statement)[0])])
-        renamed = {name: self._name_freshly(f"{part.node.name}_{name}") for name in own}
-        self.rows += [f"{renamed[name]} = {self._take_stream(name)}" for name in taken]
-        visible = {*part.spec.fn_table, *_list_sizes(part.spec)}
-        self.rows += [f"{renamed[name]} = {name}" for name in own if name in visible and name not in taken]
+        takes = program.node.takes
+        own = dict.fromkeys([*takes, *(name for statement in tree for name in stored_names(statement)[0])])
+        renamed = {name: self._name_freshly(f"{program.node.name}_{name}") for name in own}
+        self.rows += [f"{renamed[name]} = {self._take_stream(name)}" for name in takes]
+        visible = {*program.spec.fn_table, *_list_sizes(program.spec)}
+        self.rows += [f"{renamed[name]} = {name}" for name in own if name in visible and name not in takes]
         renamer = _Renamer(renamed)
         self.rows += [ast.unparse(renamer.visit(statement)) for statement in tree[:-1]]
-        self._bind_results(part, renamer.visit(tree[-1]))
+        self._bind_results(program, renamer.visit(tree[-1]))
 
-    def _bind_results(self, part: PartProgram, ending: ast.Return) -> None:
+    def _bind_results(self, program: PartProgram, ending: ast.Return) -> None:
         assert ending.value is not None
-        borders = [border.name for border in part.node.gives]
+        borders = [border.name for border in program.node.gives]
         for name in borders:
             self.streams[name] = self._name_freshly(name)
         targets = ", ".join(self.streams[name] for name in borders)
-        is_list = len(borders) == 1 and _returns_list(part)
+        is_list = len(borders) == 1 and _returns_list(program)
         self.rows.append(f"{f'[{targets}]' if is_list else targets} = {ast.unparse(ending.value)}")
         for name in borders:
             self._copy_value(name)
@@ -115,15 +115,15 @@ class _Renamer(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
 
 
-def _parse_body(part: PartProgram) -> list[ast.stmt]:
+def _parse_body(program: PartProgram) -> list[ast.stmt]:
     """The statements of a program without docstrings, a return last. Raises TaskError."""
     try:
-        tree = ast.parse(dedent_program(part.source))
+        tree = ast.parse(dedent_program(program.source))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise TaskError(f"the program of part {part.node.name} does not parse: {error}") from None
+        raise TaskError(f"the program of part {program.node.name} does not parse: {error}") from None
     body = [statement for statement in tree.body if not _is_text(statement)]
     if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
-        raise TaskError(f"the program of part {part.node.name} has no return of streams at its end")
+        raise TaskError(f"the program of part {program.node.name} has no return of streams at its end")
     return body
 
 
@@ -135,18 +135,19 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def _returns_list(part: PartProgram) -> bool:
+def _returns_list(program: PartProgram) -> bool:
     """Whether a program for one output returns a list or tuple of it: it does if that can be unpacked."""
-    tree = parse_program(dedent_program(part.source))
+    tree = parse_program(dedent_program(program.source))
     ending = tree.body[-1]
-    assert isinstance(ending, ast.Return) and ending.value is not None
+    assert isinstance(ending, ast.Return)
+    assert ending.value is not None
     names = {name for statement in tree.body for name in _list_names(statement)}
     single = "single"
     while single in names:
         single += "_"
     rows = [ast.unparse(statement) for statement in tree.body[:-1]]
     unpacked = "\n".join([*rows, f"[{single}] = {ast.unparse(ending.value)}", f"return {single}"])
-    return not any(error.kind == "LANG" for error in check_program(part.spec, unpacked).errors)
+    return not any(error.kind == "LANG" for error in check_program(program.spec, unpacked).errors)
 
 
 def _list_names(statement: ast.stmt) -> Iterable[str]:

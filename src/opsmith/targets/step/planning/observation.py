@@ -6,7 +6,7 @@ It runs code of the task's author: in workers only.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from opsmith.problems.authored import blame_author
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.dims import Dim, DimError, make_literal, make_symbol
 from opsmith.problems.drawing import draw_data, widen_data
@@ -24,10 +25,16 @@ from opsmith.problems.problem import DEFAULT_SIZES, Problem
 from opsmith.problems.reference import clone_names
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
 from opsmith.targets.step.language.spec import TaskSpec
-from opsmith.targets.step.planning.statements import Reference, Statement
+from opsmith.targets.step.planning.statements import Reference, ReferenceStatement
+from opsmith.targets.step.planning.writing import write_size
 
 MOST_RUNS = 4
-_EXTRA = ({}, {"M": 13, "N": 11, "K": 17, "D": 6}, {"M": 3, "N": 19, "K": 4, "D": 10}, {"M": 6, "N": 5, "K": 11, "D": 14})
+_EXTRA: tuple[Mapping[str, int], ...] = (
+    {},
+    {"M": 13, "N": 11, "K": 17, "D": 6},
+    {"M": 3, "N": 19, "K": 4, "D": 10},
+    {"M": 6, "N": 5, "K": 11, "D": 14},
+)
 _DTYPES = {
     torch.float32: "fp32",
     torch.float16: "fp16",
@@ -102,10 +109,11 @@ class Observation:
         symbols = [make_symbol(name) for name in sorted(self.spec.problem.symbols)]
         simple = [dim for dim in dict.fromkeys([*symbols, *declared]) if dim.symbols]
         products = [first * second for first, second in combinations_with_replacement(simple, 2)]
-        quotients = [first / second for first in simple for second in (2, 4, *simple) if first != second]
+        halves = [first / second for first in simple for second in (2, 4)]
+        quotients = [first / second for first in simple for second in simple if first != second]
         doubles = [dim * factor for dim in simple for factor in (2, 3, 4)]
         triples = [first * second * third for first, second, third in combinations_with_replacement(symbols, 3)]
-        ordered = dict.fromkeys([*simple, *products, *doubles, *quotients, *triples])
+        ordered = dict.fromkeys([*simple, *products, *doubles, *halves, *quotients, *triples])
         rows = ((dim, self._evaluate_dim(dim)) for dim in ordered if dim.symbols)
         return [(dim, values) for dim, values in rows if values is not None]
 
@@ -117,15 +125,16 @@ class Observation:
 
     def write_constant(self, name: str) -> ast.expr | None:
         """A whole number, or a tuple of such, that depends on sizes alone, as an expression of sizes."""
-        values = [run.names.get(name) for run in self.runs]
+        values: list[Any] = [run.names.get(name) for run in self.runs]
         if all(type(value) is int for value in values):
             return self._write_size(values)
-        if all(isinstance(value, tuple) and all(type(entry) is int for entry in value) for value in values):
-            if len({len(value) for value in values}) == 1:
-                entries = [self._write_size(row) for row in zip(*values, strict=True)]
-                if all(entry is not None for entry in entries):
-                    return ast.Tuple([entry for entry in entries if entry is not None], ast.Load())
-        return None
+        if not all(isinstance(value, tuple) and all(type(entry) is int for entry in value) for value in values):
+            return None
+        if len({len(value) for value in values}) > 1:
+            return None
+        entries = [self._write_size(row) for row in zip(*values, strict=True)]
+        sizes = [entry for entry in entries if entry is not None]
+        return ast.Tuple(sizes, ast.Load()) if len(sizes) == len(entries) else None
 
     def _write_size(self, values: Sequence[int]) -> ast.expr | None:
         if len(set(values)) == 1:
@@ -133,20 +142,11 @@ class Observation:
         dim = self.find_dim(values)
         if dim is None:
             return None
-        text = str(dim)
-        for symbol in sorted(dim.symbols, key=len, reverse=True):
-            text = _replace_word(text, symbol, f"{symbol}_value")
-        return ast.parse(text.replace("/", "//"), mode="eval").body
-
-
-def _replace_word(text: str, word: str, replacement: str) -> str:
-    import re  # noqa: PLC0415
-
-    return re.sub(rf"\b{re.escape(word)}\b", replacement, text)
+        return ast.parse(write_size(dim), mode="eval").body
 
 
 def observe_reference(spec: TaskSpec, reference: Reference) -> Observation:
-    """The reference at the base sizes and at others where it runs. Raises TaskFault if it does not at the base sizes."""
+    """The reference at the base sizes, and at others where it runs. Raises TaskFault where it does not at the base."""
     runs = [run_statements(spec, reference.statements, {})]
     for sizes in _list_sizes(spec.problem):
         if len(runs) >= MOST_RUNS:
@@ -166,14 +166,19 @@ def _list_sizes(problem: Problem) -> Iterator[dict[str, int]]:
     for number, sizes in enumerate(_EXTRA):
         extra = {name: base[name] + number + place for place, name in enumerate(sorted(own), 1)} if own else {}
         for chosen in ({**sizes, **extra}, {**sizes, **{name: 2 * base[name] for name in own}}, *stated, dict(sizes)):
-            known = {name: size for name, size in chosen.items() if name in problem.symbols}
-            if known and has_whole_dims(problem, {**base, **known}):
-                yield known
+            varied = {name: size for name, size in chosen.items() if name in problem.symbols}
+            if varied and has_whole_dims(problem, {**base, **varied}):
+                yield varied
     yield from choose_shape_sets(problem).values()
 
 
 def run_statements(
-    spec: TaskSpec, statements: Sequence[Statement], overrides: Mapping[str, int], *, seed: int = 0, wide: bool = False
+    spec: TaskSpec,
+    statements: Sequence[ReferenceStatement],
+    overrides: Mapping[str, int],
+    *,
+    seed: int = 0,
+    wide: bool = False,
 ) -> Run:
     """All values of one draw. Raises TaskFault."""
     bindings = draw_data(spec.problem, overrides, seed)
@@ -182,10 +187,8 @@ def run_statements(
     return Run(bindings.sizes, execute_statements(bindings, statements))
 
 
-def execute_statements(bindings: Bindings, statements: Sequence[Statement]) -> dict[str, Any]:
+def execute_statements(bindings: Bindings, statements: Sequence[ReferenceStatement]) -> dict[str, Any]:
     """The task's tensors and what the statements assign. Raises TaskFault."""
-    from opsmith.problems.authored import blame_author  # noqa: PLC0415
-
     names = clone_names(bindings)
     names |= dict(names["input_data"])
     with default_dtype(default_of(bindings.wide)), torch.no_grad():
@@ -198,6 +201,3 @@ def execute_statements(bindings: Bindings, statements: Sequence[Statement]) -> d
     tensors = set(bindings.input_data)
     assigned = {name for statement in statements for name in statement.targets}
     return {name: names[name] for name in (*tensors, *assigned) if name in names}
-
-
-Rename = Callable[[str], str]

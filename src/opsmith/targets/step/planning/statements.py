@@ -11,9 +11,10 @@ import copy
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
-from opsmith.targets.step.planning.vocabulary import VIEWS, list_words, word_operation
+from opsmith.targets.step.planning.vocabulary import VIEWS, list_mentions, list_words, word_operation
 
 _NOUNS: Mapping[str, str] = {
     "add": "total",
@@ -46,7 +47,7 @@ _CHANGING = ("append", "extend", "insert", "update")  # beside methods of torch 
 
 
 @dataclass(frozen=True)
-class Statement:
+class ReferenceStatement:
     """One statement. Names are unique in the reference, those of the task's tensors among them."""
 
     tree: tuple[ast.stmt, ...] = field(compare=False)
@@ -66,17 +67,18 @@ class Statement:
 
 @dataclass(frozen=True)
 class Reference:
-    """The statements of a task's reference, and the value of every field of its outputs."""
+    """The statements of a task's reference. An output's value has the output's name; one of several fields is a
+    tuple."""
 
-    statements: tuple[Statement, ...]
-    results: tuple[tuple[str, ...], ...]  # per output, per field
+    statements: tuple[ReferenceStatement, ...]
+    outputs: tuple[str, ...]
 
 
 class UnreadableError(Exception):
     """A reference that cannot be read as statements; the text says why."""
 
 
-Expand = Callable[[ast.expr, Callable[[str], str]], list[ast.stmt] | None]
+Expand = Callable[[ast.expr], list[ast.stmt] | None]
 
 
 def read_reference(spec: TaskSpec, expand: Expand | None = None, lower: bool = True) -> Reference:
@@ -92,13 +94,22 @@ class _Reader:
         self._tensors = {tensor.name for tensor in (*spec.inputs, *spec.parameters)}
         symbols = {*spec.sizes, *spec.problem.symbols}
         self._used = {*self._tensors, *spec.fn_table, *symbols, *(f"{symbol}_value" for symbol in symbols)}
-        self._used |= {output.name for output in spec.outputs} | {"torch", "ctx", "input_data", "input", "state", "step"}
+        self._used |= {output.name for output in spec.outputs} | {
+            "torch",
+            "ctx",
+            "input_data",
+            "input",
+            "state",
+            "step",
+        }
         self._used |= {node.id for node in ast.walk(_parse_text(spec.global_code)) if isinstance(node, ast.Name)}
         self._expand, self._lower = expand, lower
         self._values: dict[str, str] = {name: name for name in self._tensors}  # a name of the text -> the value
         self._locals: dict[str, str] = {}
+        self._outputs: set[str] = set()
+        self._renamed: dict[str, str] = {}
         self._depth = 0
-        self.statements: list[Statement] = []
+        self.statements: list[ReferenceStatement] = []
 
     def read_outputs(self, outputs: Sequence[OutputSpec]) -> Reference:
         rows: list[tuple[ast.stmt, tuple[int, int] | None]] = []
@@ -114,13 +125,24 @@ class _Reader:
             self._read_block(block)
             for mark, name in marks:
                 results[mark] = self._locals[name]
-        return Reference(
-            tuple(self.statements),
-            tuple(
-                tuple(results[number, place] for place in range(len(output.data_transform)))
-                for number, output in enumerate(outputs)
-            ),
-        )
+        for number, output in enumerate(outputs):
+            names = [results[number, place] for place in range(len(output.data_transform))]
+            self._name_output(output.name, names)
+        return Reference(tuple(self.statements), tuple(output.name for output in outputs))
+
+    def _name_output(self, output: str, names: Sequence[str]) -> None:
+        """Give the value of an output the output's name; several fields are one tuple."""
+        if len(names) == 1 and names[0] not in self._tensors and names[0] not in self._renamed:
+            self.statements = [_rename_value(statement, names[0], output) for statement in self.statements]
+            self._values |= {output: output}
+            self._locals = {key: output if value == names[0] else value for key, value in self._locals.items()}
+            self._renamed[names[0]] = output
+        else:
+            own: list[ast.expr] = [ast.Name(self._renamed.get(name, name), ast.Load()) for name in names]
+            value = own[0] if len(own) == 1 else ast.Tuple(own, ast.Load())
+            self._values |= {name: name for name in self._renamed.values()}
+            self._append([ast.Assign([ast.Name(output, ast.Store())], value, lineno=1)], (output,))
+        self._outputs.add(output)
 
     def _read_block(self, block: Sequence[ast.stmt]) -> None:
         first = block[0]
@@ -133,11 +155,12 @@ class _Reader:
 
     def _read_assignment(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
-            atom = self._lower_expression(value, target.id)
+            hint = "" if target.id.startswith("_result") else target.id
+            atom = self._lower_expression(value, hint)
             if isinstance(atom, ast.Name) and atom.id in (*self._tensors, *self._values.values()):
                 self._locals[target.id] = atom.id
             else:
-                self._add_statement(atom, target.id, bind=target.id)
+                self._add_statement(atom, hint, bind=target.id)
             return
         if (
             isinstance(target, (ast.Tuple, ast.List))
@@ -145,7 +168,10 @@ class _Reader:
             and len(target.elts) == len(value.elts)
             and all(isinstance(name, ast.Name) for name in target.elts)
         ):
-            atoms = [self._name_value(element, getattr(name, "id", "")) for name, element in zip(target.elts, value.elts, strict=True)]
+            atoms = [
+                self._name_value(element, getattr(name, "id", ""))
+                for name, element in zip(target.elts, value.elts, strict=True)
+            ]
             self._locals |= {getattr(name, "id", ""): atom for name, atom in zip(target.elts, atoms, strict=True)}
             return
         self._keep_block([ast.Assign([target], self._lower_parts(value), lineno=1)])
@@ -169,27 +195,17 @@ class _Reader:
             self._depth -= 1
 
     def _lower_node(self, node: ast.expr, hint: str) -> ast.expr:
-        tensor = _find_tensor(node)
-        if tensor is not None and tensor in self._tensors:
-            return ast.Name(tensor, ast.Load())
+        if _find_tensor(node) in self._tensors or isinstance(node, ast.Name):
+            return self._resolve(node)
         if not self._reads_values(node):
             return node
-        if isinstance(node, ast.Name):
-            return ast.Name(self._locals[node.id], ast.Load()) if node.id in self._locals else node
         if isinstance(node, (ast.Tuple, ast.List, ast.Starred, ast.Slice)):
             return self._lower_parts(node)
         if not isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Attribute)):
             return ast.Name(self._add_statement(self._resolve(node), hint), ast.Load())
         lowered = self._lower_parts(node)
-        if isinstance(lowered, ast.Call):
-            expanded = self._expand_call(lowered, hint)
-            if expanded is not None:
-                return expanded
-        if self._expand is not None and isinstance(lowered, ast.BinOp):
-            expanded = self._expand_call(lowered, hint)
-            if expanded is not None:
-                return expanded
-        return ast.Name(self._add_statement(lowered, hint or _find_noun(lowered)), ast.Load())
+        expanded = self._expand_call(lowered, hint)
+        return expanded or ast.Name(self._add_statement(lowered, hint or _find_noun(lowered)), ast.Load())
 
     def _lower_parts(self, node: ast.expr) -> ast.expr:
         """The node over atoms."""
@@ -197,10 +213,12 @@ class _Reader:
             return self._lower_call(node)
         if any(isinstance(child, (ast.Lambda, ast.comprehension, ast.NamedExpr)) for child in ast.walk(node)):
             return self._resolve(node)
-        fields = {}
+        fields: dict[str, Any] = {}
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
-                fields[name] = [self._lower_expression(entry) if isinstance(entry, ast.expr) else entry for entry in value]
+                fields[name] = [
+                    self._lower_expression(entry) if isinstance(entry, ast.expr) else entry for entry in value
+                ]
             else:
                 fields[name] = self._lower_expression(value) if isinstance(value, ast.expr) else value
         return type(node)(**fields)
@@ -221,7 +239,7 @@ class _Reader:
         """The statements of a composite call in its place."""
         if self._expand is None:
             return None
-        body = self._expand(call, lambda text: text)
+        body = self._expand(call)
         if body is None:
             return None
         outer = dict(self._locals)
@@ -262,7 +280,7 @@ class _Reader:
         fixed = tuple(ast.fix_missing_locations(statement) for statement in tree)
         reads = {node.id for statement in fixed for node in ast.walk(statement) if isinstance(node, ast.Name)}
         own = {*self._tensors, *self._values.values()} - set(targets)
-        self.statements.append(Statement(fixed, targets, frozenset(reads & own)))
+        self.statements.append(ReferenceStatement(fixed, targets, frozenset(reads & own)))
         self._values |= {name: name for name in targets}
 
     def _keep_block(self, block: Sequence[ast.stmt]) -> None:
@@ -283,7 +301,10 @@ class _Reader:
         """Whether a block may read a name's value from before it."""
         first = block[0]
         plain = isinstance(first, ast.Assign) and name in _list_stored(first)
-        return not plain or any(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in ast.walk(first))
+        return not plain or any(
+            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+            for node in ast.walk(first)
+        )
 
     def _name_freshly(self, name: str) -> str:
         stem, number = name, 2
@@ -318,6 +339,15 @@ class _Resolver(ast.NodeTransformer):
         return node
 
 
+def _rename_value(statement: ReferenceStatement, name: str, new: str) -> ReferenceStatement:
+    if name not in (*statement.targets, *statement.reads):
+        return statement
+    resolver = _Resolver({name: new}, ())
+    tree = tuple(ast.fix_missing_locations(resolver.visit(copy.deepcopy(row))) for row in statement.tree)
+    targets = tuple(new if target == name else target for target in statement.targets)
+    return ReferenceStatement(tree, targets, frozenset(new if read == name else read for read in statement.reads))
+
+
 def _list_own_words(statement: ast.stmt) -> Iterable[str]:
     """What a statement does: of an assignment, its outermost operation, since what is inside reads no value."""
     value = statement.value if isinstance(statement, ast.Assign) else None
@@ -328,10 +358,8 @@ def _list_own_words(statement: ast.stmt) -> Iterable[str]:
 
 def _find_tensor(node: ast.AST) -> str | None:
     """The X of input_data['X']."""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "input_data":
-        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-            return node.slice.value
-    return None
+    is_tensor = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "input_data"
+    return next(list_mentions(node), None) if is_tensor else None
 
 
 def _parse_text(text: str) -> ast.Module:
@@ -370,7 +398,7 @@ def _list_stored(statement: ast.stmt) -> list[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inner
     ]
-    changed = [name for name in _list_changed(statement)]
+    changed = _list_changed(statement)
     return list(dict.fromkeys([*stored, *changed]))
 
 

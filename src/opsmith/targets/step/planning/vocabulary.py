@@ -13,11 +13,80 @@ from functools import lru_cache
 from opsmith.targets.step.language.spec import FnSpec
 
 VIEWS = frozenset(
-    "reshape view unsqueeze squeeze expand expand_as permute transpose T mT H movedim moveaxis swapaxes swapdims"
-    " flatten unflatten contiguous clone detach to float double half bfloat16 int long bool type type_as repeat tile"
-    " repeat_interleave broadcast_to broadcast_tensors stack cat concat concatenate hstack vstack subscript narrow"
-    " select index_select chunk split unbind tensor_split atleast_1d atleast_2d ravel t pack values indices alias"
-    " zeros ones full zeros_like ones_like full_like empty empty_like arange tensor as_tensor size dim numel item".split()
+    [
+        "reshape",
+        "view",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "expand_as",
+        "permute",
+        "transpose",
+        "T",
+        "mT",
+        "H",
+        "movedim",
+        "moveaxis",
+        "swapaxes",
+        "swapdims",
+        "flatten",
+        "unflatten",
+        "contiguous",
+        "clone",
+        "detach",
+        "to",
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "int",
+        "long",
+        "bool",
+        "type",
+        "type_as",
+        "repeat",
+        "tile",
+        "repeat_interleave",
+        "broadcast_to",
+        "broadcast_tensors",
+        "stack",
+        "cat",
+        "concat",
+        "concatenate",
+        "hstack",
+        "vstack",
+        "subscript",
+        "narrow",
+        "select",
+        "index_select",
+        "chunk",
+        "split",
+        "unbind",
+        "tensor_split",
+        "atleast_1d",
+        "atleast_2d",
+        "ravel",
+        "t",
+        "pack",
+        "values",
+        "indices",
+        "alias",
+        "zeros",
+        "ones",
+        "full",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty",
+        "empty_like",
+        "arange",
+        "tensor",
+        "as_tensor",
+        "size",
+        "dim",
+        "numel",
+        "item",
+    ]
 )
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Add: "add",
@@ -127,9 +196,7 @@ def word_operation(node: ast.AST) -> Iterator[str]:
         yield "square"
     elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
         return
-    elif isinstance(node, (ast.BinOp, ast.UnaryOp)):
-        yield _OPERATORS.get(type(node.op), "")
-    elif isinstance(node, ast.BoolOp):
+    elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
         yield _OPERATORS.get(type(node.op), "")
     elif isinstance(node, ast.Compare):
         yield from (_OPERATORS.get(type(operator), "") for operator in node.ops)
@@ -175,9 +242,11 @@ def read_fn_words(fn: FnSpec) -> FnWords:
 def list_mentions(node: ast.AST) -> Iterator[str]:
     """The names X of every input_data['X']."""
     for child in ast.walk(node):
-        if isinstance(child, ast.Subscript) and isinstance(child.value, ast.Name) and child.value.id == "input_data":
-            if isinstance(child.slice, ast.Constant) and isinstance(child.slice.value, str):
-                yield child.slice.value
+        if not isinstance(child, ast.Subscript) or not isinstance(child.slice, ast.Constant):
+            continue
+        is_tensor = isinstance(child.value, ast.Name) and child.value.id == "input_data"
+        if is_tensor and isinstance(child.slice.value, str):
+            yield child.slice.value
 
 
 def can_serve(word: str, operation: str) -> bool:
