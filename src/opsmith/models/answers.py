@@ -1,10 +1,11 @@
 """Which texts of a reply are the model's answer, and which are its provider's doing.
 
 A text is an answer, also one that a limit of tokens cut: it is judged. An empty text is one where the model ended it by
-itself: it had nothing to say. All else that stands in a text's place is no answer, and says nothing of the model: no
-text at all (null, a number, calls of tools alone), an empty one that something else ended (reasoning that used up all
-tokens), and what the provider broke off, however much of it came. Pure, and asked of nothing but a reply: the same is
-found in one that comes and in one from the store.
+itself: it had nothing to say. Calls of tools that were offered (`Reply.calls`) are one. All else that stands in a
+text's place is no answer, and says nothing of the model: no text at all (null, a number, calls of tools that nobody
+offered), an empty one that something else ended (reasoning that used up all tokens), and what the provider broke off,
+however much of it came. Pure, and asked of nothing but a reply: the same is found in one that comes and in one from the
+store.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _REMEDIES = {
 def describe_missing_answer(reply: Reply) -> str:
     """What came in place of the first completion's answer, and what to try; "": it is an answer."""
     text, ending = next(_pair_completions(reply), ("", NO_TEXT))
-    if _is_answer(text, ending):
+    if _is_answer(text, ending) or (any(reply.calls[:1]) and ending not in BROKEN_OFF):
         return ""
     what = "broken off by the provider" if ending in BROKEN_OFF else "without text"
     reason = repr(ending[:MAX_ENDING]) if ending else "not told"

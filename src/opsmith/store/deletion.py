@@ -26,6 +26,7 @@ from opsmith.store.schema import (
     suggestion,
     task,
     text,
+    tool_call,
     verdict,
 )
 
@@ -33,7 +34,7 @@ _REFERENCES = ("from_run", "budget_from", "tokens_from")  # settings that name a
 _NAMING = (  # columns that hold the hash of a text
     *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body),
     *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body, suggestion.c.body),
-    *(verdict.c.build, reverdict.c.build),
+    *(verdict.c.build, reverdict.c.build, tool_call.c.arguments, tool_call.c.result),
 )
 
 
