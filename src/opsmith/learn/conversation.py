@@ -97,25 +97,29 @@ class Conversing:
         talk = _Talk(_Allowance(self._session.settings.teamwork.tooling), messages)
         offers = () if key.model == JOIN else self._offers
         while True:
+            is_last = bool(talk.allowance.exhausted)
             agent = in_turn(TOOLS, len(talk.turns)) if talk.turns else PROPOSER
-            question = Question(talk.messages, self._store_prompt(talk.messages), offers)
+            question = Question(talk.messages, self._store_prompt(talk.messages), offers, may_call=not is_last)
             reply = await self._asking.request_reply(key, agent, question)
             calls = tuple(_name_uniquely(reply.calls[0])) if any(reply.calls[:1]) else ()
             talk.turns.append(SpokenTurn(agent, reply.texts[0], tuple(call.call for call in calls)))
             if not calls:
                 return Conversation(talk.messages, tuple(talk.turns))
             talk.allowance.tokens += reply.usage.output_tokens
-            is_last = not offers
-            results = [await self._answer_call(key, agent, call, talk, context, is_last) for call in calls]
+            results = [await self._answer_call(key, agent, call, talk, context) for call in calls]
             if is_last:
                 return Conversation(talk.messages, tuple(talk.turns))
             talk.messages = (*talk.messages, _write_turn(reply, calls), *results)
             if talk.allowance.exhausted:
-                offers = ()
                 talk.messages = (*talk.messages, Message("user", ANSWER_NOW))
 
+    def ask_again(self, messages: tuple[Message, ...]) -> Question:
+        """What an agent is asked after a conversation: tools that were called in it are named, and none is run."""
+        has_called = any(message.calls for message in messages)
+        return Question(messages, self._store_prompt(messages), self._offers if has_called else (), may_call=False)
+
     async def _answer_call(
-        self, key: SampleKey, agent: str, call: _NamedCall, talk: _Talk, context: ToolContext, is_last: bool
+        self, key: SampleKey, agent: str, call: _NamedCall, talk: _Talk, context: ToolContext
     ) -> Message:
         """The result of a call, from the store or from the tool; it is stored by then. Raises HaltedError."""
         earlier = self._stored.get(key.id, ())
@@ -125,7 +129,7 @@ class Conversing:
             raise HaltedError
         else:
             started = time.monotonic()
-            result = await self._run_call(call, talk.allowance, context, is_last)
+            result = await self._run_call(call, talk.allowance, context)
             arguments = call.received.arguments
             named = (printable(call.received.name[:MOST_NAME]), arguments, result.text, result.outcome.value)
             entry = ToolCallEntry(talk.number, agent, *named, time.monotonic() - started)
@@ -136,13 +140,9 @@ class Conversing:
             talk.allowance.calls += 1
         return Message("tool", entry.result, call=call.call.id)
 
-    async def _run_call(
-        self, call: _NamedCall, allowance: _Allowance, context: ToolContext, is_last: bool
-    ) -> ToolResult:
+    async def _run_call(self, call: _NamedCall, allowance: _Allowance, context: ToolContext) -> ToolResult:
         if exhausted := allowance.exhausted:
             return ToolResult(f"It was not run: {exhausted}. Answer now.", ToolOutcome.LIMIT)
-        if is_last:
-            return ToolResult("It was not run: no tool was offered any more.", ToolOutcome.LIMIT)
         if call.problem:
             return ToolResult(f"It was not run: {call.problem}.", ToolOutcome.REFUSED)
         tool = self.tools.get(call.received.name)

@@ -142,7 +142,8 @@ class _Sampling:
             is_rewritten = turn_of(last.agent)[1]
             rewritten, explain = last.source if is_rewritten else None, partial(explain_message, task)
             messages = repair.request_repair(messages, text, last.verdict, rewritten, explain)
-            text = await self.asking.request_text(key, in_turn(REPAIR, turn), messages, self._store_prompt(messages))
+            reply = await self.asking.request_reply(key, in_turn(REPAIR, turn), self.conversing.ask_again(messages))
+            text = reply.texts[0]
             answer = read_reply(self.session.target, task, text, expected=self.wanted)
             candidates += await self._judge_answer(key, in_turn(REPAIR, turn), answer, turn)
         return candidates
