@@ -38,6 +38,10 @@ class UnjudgedError(Exception):
         self.charged_to = charged_to
 
 
+class UnansweredError(UnjudgedError):
+    """A reply came, and it holds no answer."""
+
+
 class HaltedError(Exception):
     """The sample was not asked for, because the session is ending."""
 
@@ -91,7 +95,7 @@ class Asking:
         elif reply is None:
             [reply] = await self._send_request((key,), agent, question)
         if missing := describe_missing_answer(reply):
-            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
+            raise UnansweredError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
         return reply if reply.texts else replace(reply, texts=("",))
 
     async def _share_request(self, key: SampleKey, question: Question) -> Reply:

@@ -26,6 +26,7 @@ from opsmith.models import Batched, Message
 from opsmith.records import Boundary, Candidate, Outcome, Task, Verdict
 from opsmith.store.rows import (
     GUARDIAN,
+    JOIN,
     REPAIR,
     Judged,
     SampleKey,
@@ -133,9 +134,10 @@ class _Sampling:
         task, asked = self.tasks[key.task], await self.composer.compose_messages(key, self.asking)
         conversation = await self.conversing.converse(key, asked, self._make_context(task))
         messages, text = conversation.messages, conversation.last.text
-        answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, self.wanted)
+        wanted = None if key.model == JOIN else self.wanted
+        answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, wanted)
         candidates = await self._judge_answer(key, agent, answer, 0)
-        for turn in range(1, self.composer.turns + 1):
+        for turn in range(1, 1 + (0 if key.model == JOIN else self.composer.turns)):
             last = candidates[-1]
             if last.verdict.passed:
                 break
