@@ -8,6 +8,7 @@ The join writes a node's program in the place of its name, and repairs what is u
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +17,9 @@ import yaml
 from tiny_target import BINARY, Tiny, parse, read_yaml
 
 from opsmith.errors import TaskError
+from opsmith.judging.plans import PlanAnswer, answer_plan, read_plans
 from opsmith.judging.verifier import verify
-from opsmith.learn.judge import SplitOffer
-from opsmith.records import Border, Diagnostic, PlanNode, Split, Task, Verdict
+from opsmith.records import Border, Diagnostic, PlanNode, Split, Task, Verdict, to_json
 from opsmith.targets import TARGETS
 
 
@@ -112,21 +113,12 @@ class PlanningJudge:
     async def judge(self, task: Task, source: str) -> Verdict:
         return verify(task, source)
 
-    async def list_splits(self, task: Task, limit: int) -> list[SplitOffer]:
-        self.asked.append(f"list {task.id}")
-        return [self._offer(task, split) for split in TINY_PLANNED.list_splits(task)][:limit]
-
-    async def check_split(self, task: Task, split: Split) -> SplitOffer | tuple[Diagnostic, ...]:
-        return TINY_PLANNED.find_split_faults(task, split) or self._offer(task, split)
-
-    async def renegotiate_split(self, task: Task, split: Split, node: str) -> SplitOffer | None:
-        self.asked.append(f"renegotiate {task.id} {node}")
-        changed = TINY_PLANNED.renegotiate(task, split, node)
-        return self._offer(task, changed) if changed else None
-
-    @staticmethod
-    def _offer(task: Task, split: Split) -> SplitOffer:
-        return SplitOffer(split, TINY_PLANNED.make_children(task, split))
+    def plan(
+        self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
+    ) -> PlanAnswer:
+        self.asked.append(f"{question} {task.id} {node}".strip())
+        request = {"question": question, "split": to_json(split) if split else None, "node": node, "most": most}
+        return read_plans(json.loads(json.dumps(answer_plan(task, request))))
 
 
 def register_planned() -> None:

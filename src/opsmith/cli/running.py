@@ -39,6 +39,7 @@ from opsmith.cli.options import (
     read_target_options,
 )
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
+from opsmith.cli.planning_options import ContractRounds, PlanAfter, PlanKind, PlannerName, SplitCount, TreeDepth
 
 ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
 SelectionName = Annotated[
@@ -99,6 +100,12 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     optimise: Annotated[int | None, typer.Option(metavar="N", help="Rounds that make solutions better.")] = None,
+    plan: PlanKind = None,
+    planner: PlannerName = None,
+    plan_after: PlanAfter = None,
+    splits: SplitCount = None,
+    depth: TreeDepth = None,
+    contract_rounds: ContractRounds = None,
     dry_run: DryRun = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: NoReport = False,
