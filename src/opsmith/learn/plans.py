@@ -14,8 +14,7 @@ from enum import StrEnum
 
 from opsmith.records import Task
 from opsmith.settings import Planning
-from opsmith.store.plans import StoredPlan
-from opsmith.store.rows import CONTRACT
+from opsmith.store.plans import CONTRACT, StoredPlan
 
 STATIC = "static"  # the planner that lists its splits: when it has no more, it will have none later
 

@@ -1,33 +1,36 @@
-"""The plans of a run: how its tasks were split, and the parts, which are tasks themselves."""
+"""The plans of a run: how its tasks were split, and their children, which are tasks themselves."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, select
 
-from opsmith.records import Split, Task, split_from_json
+from opsmith.records import Split, Task, content_hash, dumps, split_from_json, to_json
+from opsmith.store.database import Row as NewRow
 from opsmith.store.reading import Reading
-from opsmith.store.rows import task_from_body
+from opsmith.store.rows import task_body, task_from_body, text_row
 from opsmith.store.schema import plan, plan_node, text
+
+CONTRACT = "contract"  # in place of a planner's name: the plan before, with another contract for one child
 
 
 @dataclass(frozen=True)
 class StoredPlan:
-    """One attempt at splitting a task, or a part of one."""
+    """One attempt at splitting a task, or a child of one."""
 
-    id: str
     task: str
     number: int  # of the attempts at splitting that task, from 0
-    planner: str  # static or llm; `CONTRACT`: the plan before it, with another contract for one part
+    planner: str  # static, llm or `CONTRACT`
     reason: str
     round: int  # the first one that may use it
     split: Split | None  # None: there is none, for the reason in `problem`
     problem: str = ""
-    changed: str = ""  # of planner `CONTRACT`: the part whose contract it is about
+    changed: str = ""  # of `CONTRACT`: the node whose contract it is about
     children: tuple[Task, ...] = ()  # in the order of the split's nodes
 
 
@@ -42,7 +45,7 @@ class PlanQueries(Reading):
         return [_read_plan(row, children.get(row.id, ())) for row in rows]
 
     def read_children(self, run: str) -> list[Task]:
-        """The parts of all plans of a run, as tasks: they are none of its own."""
+        """Those of all plans of a run: they are none of its own tasks."""
         return [child for children in self._read_children(run).values() for child in children]
 
     def _read_children(self, run: str) -> Mapping[str, tuple[Task, ...]]:
@@ -54,8 +57,29 @@ class PlanQueries(Reading):
         return children
 
 
+def name_plan(run: str, task: str, number: int) -> str:
+    """The id of a plan."""
+    return content_hash(run, task, str(number))
+
+
+def plan_rows(run: str, stored: StoredPlan) -> list[NewRow]:
+    """A plan with its children; one without a split says why."""
+    content = {} if stored.split is None else dict(to_json(stored.split))
+    content |= {"problem": stored.problem} if stored.split is None else {}
+    content |= {"changed": stored.changed} if stored.changed else {}
+    body, name = text_row(dumps(content)), name_plan(run, stored.task, stored.number)
+    place = {"run": run, "id": name, "task": stored.task, "number": stored.number, "round": stored.round}
+    words = {"planner": stored.planner, "reason": stored.reason, "body": body[1]["hash"]}
+    rows = [body, (plan, {**place, **words, "at": time.time()})]
+    for number, child in enumerate(stored.children):
+        text_of_child = text_row(task_body(child))
+        named = {"run": run, "id": child.id, "plan": name, "place": number, "digest": child.digest}
+        rows += [text_of_child, (plan_node, {**named, "body": text_of_child[1]["hash"], "at": time.time()})]
+    return rows
+
+
 def _read_plan(row: Row[Any], children: tuple[Task, ...]) -> StoredPlan:
     body = json.loads(row.split)
     split = split_from_json(body) if "nodes" in body else None
-    place = (row.id, row.task, row.number, row.planner, row.reason, row.round)
+    place = (row.task, row.number, row.planner, row.reason, row.round)
     return StoredPlan(*place, split, body.get("problem", ""), body.get("changed", ""), children)

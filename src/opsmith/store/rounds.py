@@ -41,9 +41,7 @@ class Answer:
 class RoundQueries(Reading):
     """Questions about the rounds of a run."""
 
-    def read_rounds(
-        self, run: str, with_children: bool = False
-    ) -> list[tuple[RoundInfo, tuple[str, ...] | None]]:
+    def read_rounds(self, run: str, with_children: bool = False) -> list[tuple[RoundInfo, tuple[str, ...] | None]]:
         """Every round with the tasks it solved; None for a round that has not ended. `with_children`: those of plans
         are among the tasks, not the run's own alone."""
         began, ended = schema.round_, schema.round_end
