@@ -1,4 +1,8 @@
-"""Which model an agent asks where a run has several: the run's own, and those of roles that have one to themselves."""
+"""Which model a sample's agent asks where a run has several: proposers by name, and models of roles.
+
+The run's own model is the first proposer. A sample that names a proposer asks that one for all that no role has a model
+of its own for: its program, its repairs, its tools.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from dataclasses import dataclass, field
 from opsmith.models import ChatModel
 
 ANALYST = "analyst"  # the role that suggests what to change in a right program
+GUARDIAN = "guardian"  # ... that rewrites a candidate
+PLANNER = "planner"  # ... that splits a task
 NO_MODEL = "none"  # instead of a model's name: nobody has the role
 
 
@@ -18,15 +24,30 @@ class RoleModels:
 
     own: ChatModel
     by_role: Mapping[str, ChatModel] = field(default_factory=dict)  # of the roles that do not ask the run's own
-    by_name: Mapping[str, ChatModel] = field(default_factory=dict)  # the proposers of a run that has several
+    by_name: Mapping[str, ChatModel] = field(default_factory=dict)  # proposers, in their order; empty: the run's own
+
+    @property
+    def name(self) -> str:
+        """What the run is said to ask."""
+        return " + ".join(self.proposers) if self.by_name else self.own.name
+
+    @property
+    def proposers(self) -> tuple[str, ...]:
+        """What samples are named by; "": the run's own, which has no name in them."""
+        return tuple(self.by_name) or ("",)
 
     @property
     def is_language_model(self) -> bool:
         return any(model.is_language_model for model in self.list_models())
 
+    @property
+    def context_window(self) -> int | None:
+        """Of the proposer that takes least: all are shown the same. None: not known of any."""
+        models = list(self.by_name.values()) or [self.own]
+        return min((model.context_window for model in models if model.context_window is not None), default=None)
+
     def model_for(self, agent: str, name: str = "") -> ChatModel:
-        """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of the model
-        `name`."""
+        """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of that model."""
         return self.by_role.get(agent.partition("-")[0]) or self.by_name.get(name, self.own)
 
     def list_models(self) -> tuple[ChatModel, ...]:

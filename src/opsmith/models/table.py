@@ -17,7 +17,7 @@ from opsmith.models.batch import BatchModel
 from opsmith.models.keys import read_key, redact_secrets
 from opsmith.models.limits import RateLimits
 from opsmith.models.retry import Retry
-from opsmith.models.roles import ANALYST, NO_MODEL, RoleModels
+from opsmith.models.roles import ANALYST, GUARDIAN, NO_MODEL, PLANNER, RoleModels
 from opsmith.models.sdk import Endpoint
 from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
@@ -79,29 +79,107 @@ def get_model(settings: Settings, target: Target | None = None, retry: Retry | N
 def make_models(settings: Settings, target: Target | None = None, own: ChatModel | None = None) -> RoleModels:
     """All models that the settings name; `own`: the run's own, where there is one already. Raises UsageError.
 
-    A role whose model is the run's own, at the same server, shares its connections and its limits.
+    Each is made once: what has the same name at the same server shares its connections and its limits.
     """
-    of_roles = choose_settings(settings)
-    by_role = {role: get_model(chosen, target) for role, chosen in of_roles.items()}
-    return RoleModels(get_model(settings, target) if own is None else own, by_role)
+    check_team(settings)
+    made: dict[tuple[str, str | None], ChatModel] = {}
+
+    def make_once(chosen: Settings) -> ChatModel:
+        place = chosen.provider.model, chosen.provider.base_url
+        if place not in made:
+            made[place] = get_model(chosen, target)
+        return made[place]
+
+    by_name = {name: make_once(chosen) for name, chosen in choose_proposers(settings).items()}
+    first = next(iter(by_name.values()), None) or own or make_once(settings)
+    return RoleModels(first, {role: make_once(chosen) for role, chosen in choose_settings(settings).items()}, by_name)
+
+
+def choose_proposers(settings: Settings) -> dict[str, Settings]:
+    """By name, the settings of each proposer of a run that has several; empty where it has one. Raises UsageError."""
+    servers = read_servers(settings)
+    return {
+        name: settings.replace(model=name, base_url=servers.get(name), models=(), servers=())
+        for name in settings.teamwork.team.models
+    }
+
+
+def check_team(settings: Settings) -> None:
+    """Raises UsageError for several models that one run cannot have."""
+    models, optimisation = settings.teamwork.team.models, settings.optimisation
+    if models and settings.provider.base_url is not None:
+        example = f"--server {models[0]}=URL"
+        raise UsageError(f"--base-url: given with {len(models)} models; expected one; try: {example}")
+    if models and optimisation.optimise:
+        swarm = PREFIX + ",".join(models)
+        raise UsageError(f"--optimise: given with {len(models)} models; expected one; try: --model {swarm}")
+    if not models and settings.teamwork.team.policy != "each":
+        raise UsageError(
+            f"--policy: given {settings.teamwork.team.policy!r} with one model; expected --model several times"
+        )
+    for chosen in choose_proposers(settings).values():
+        check_family(chosen.provider)
+
+
+def read_servers(settings: Settings) -> dict[str, str]:
+    """By model's name, the server of the user's own that `--server NAME=URL` gives it. Raises UsageError."""
+    names, servers = _list_named(settings), dict[str, str]()
+    for text in settings.teamwork.team.servers:
+        name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
+        if name is None:
+            known = ", ".join(names)
+            raise UsageError(f"--server: given {redact_secrets(text)!r}; expected NAME=URL with one of {known}")
+        if name in servers:
+            raise UsageError(f"--server: given twice for {name!r}; expected one server of each model")
+        if find_family(name)[1].server is None:
+            raise UsageError(f"--server: given for {name!r}, which asks no server; try: leave it out")
+        servers[name] = _check_url(text.removeprefix(f"{name}="), "--server")
+    if settings.provider.model in servers and not settings.teamwork.team.models:
+        raise UsageError(
+            f"--server: given for the run's only model {settings.provider.model!r}; expected --base-url URL"
+        )
+    if settings.optimisation.analyst in servers and settings.optimisation.analyst_url is not None:
+        raise UsageError("--analyst-url: given beside a --server of the analyst; expected one of them")
+    return servers
+
+
+def _list_named(settings: Settings) -> tuple[str, ...]:
+    """Every model that the settings name, once."""
+    roles = (settings.teamwork.team.guardian_model, settings.teamwork.planning.planner, settings.optimisation.analyst)
+    proposers = settings.teamwork.team.models or (settings.provider.model,)
+    return tuple(dict.fromkeys([*proposers, *(name for name in roles if name not in (None, NO_MODEL))]))
 
 
 def choose_settings(settings: Settings) -> dict[str, Settings]:
     """By role, the settings whose model has it, of the roles that do not ask the run's own. Raises UsageError."""
-    optimisation, provider = settings.optimisation, settings.provider
-    name, url = optimisation.analyst, optimisation.analyst_url
+    optimisation = settings.optimisation
+    if optimisation.analyst in (None, NO_MODEL) and optimisation.analyst_url is not None:
+        problem = f"given without a model for it; expected --analyst; given {optimisation.analyst!r}"
+        raise UsageError(f"--analyst-url: {problem}")
+    chosen = {
+        ANALYST: _choose_role(settings, optimisation.analyst, optimisation.analyst_url),
+        GUARDIAN: _choose_role(settings, settings.teamwork.team.guardian_model),
+        PLANNER: _choose_role(settings, settings.teamwork.planning.planner),
+    }
+    return {role: of_role for role, of_role in chosen.items() if of_role is not None}
+
+
+def _choose_role(settings: Settings, name: str | None, url: str | None = None) -> Settings | None:
+    """The settings of a role's model, which a server of the user's own is asked for where it speaks its protocol; None:
+    samples ask their own model."""
     if name in (None, NO_MODEL):
-        if url is not None:
-            raise UsageError(f"--analyst-url: given without a model for it; expected --analyst; given {name!r}")
-        return {}
+        return None
     assert name is not None
+    provider = settings.provider
     prefix, family = find_family(name)
+    url = url or read_servers(settings).get(name)
     if url is None and prefix == find_family(provider.model)[0]:
         url = provider.base_url  # a server of the user's own, which is trusted with the prompts
-    if (name, url) == (provider.model, provider.base_url):
-        return {}
+    if (name, url) == (provider.model, provider.base_url) and not settings.teamwork.team.models:
+        return None
     batch = provider.batch and family.batches
-    return {ANALYST: settings.replace(model=name, base_url=url, completions=1, batch=batch)}
+    changes = {"completions": 1, "batch": batch, "models": (), "servers": (), "policy": "each"}
+    return settings.replace(model=name, base_url=url, **changes)
 
 
 def check_family(provider: Provider) -> tuple[str, Family]:
@@ -252,7 +330,7 @@ def _make_retry(order: Order) -> Retry:
     return order.retry or Retry(timeout_s=provider.request_timeout, deadline_s=provider.request_deadline)
 
 
-def _check_url(url: str) -> str:
+def _check_url(url: str, option: str = "--base-url") -> str:
     """A base URL that a request can be sent to. A password or query in it, which may hold a key, would be shown."""
     try:
         address = urlsplit(url)
@@ -260,14 +338,14 @@ def _check_url(url: str) -> str:
     except ValueError:  # a port that is no number, a broken IPv6 address
         fits = False
     if "@" in url:
-        raise UsageError("--base-url: given a user or password; expected an address; try: the key in its variable")
+        raise UsageError(f"{option}: given a user or password; expected an address; try: the key in its variable")
     if fits and (address.query or address.fragment):
         raise UsageError(
-            "--base-url: given more than host and path; expected no `?` or `#`; try: the key in its variable"
+            f"{option}: given more than host and path; expected no `?` or `#`; try: the key in its variable"
         )
     if not fits:
         raise UsageError(
-            f"--base-url: given {redact_secrets(url)!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
+            f"{option}: given {redact_secrets(url)!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
         )
     return url
 

@@ -259,7 +259,8 @@ def failure_row(key: SampleKey, charged_to: Boundary | None, message: str) -> Ro
     """Why a sample is left unjudged; `charged_to` None: nobody is at fault."""
     place = {"run": key.run, "sample": key.id, "round": key.round, "task": key.task}
     charged = NOBODY if charged_to is None else charged_to.value
-    return schema.failure, {**place, "charged_to": charged, "message": message, "at": time.time()}
+    charge = {"charged_to": charged, "message": message, "asked": key.model or None}
+    return schema.failure, {**place, **charge, "at": time.time()}
 
 
 def judged_rows(key: SampleKey, candidates: Sequence[Judged]) -> list[Row]:

@@ -168,6 +168,7 @@ failure = _make_table(
     _text_column("charged_to"),
     _text_column("message"),
     _seconds_column("at"),
+    _text_column("asked", null=True),  # as of a request
     clustered=False,
 )
 candidate = _make_table(

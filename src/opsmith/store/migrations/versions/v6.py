@@ -15,6 +15,7 @@ _BILL = ("requests", "input_tokens", "output_tokens", "cached_tokens", "cost_usd
 
 def upgrade() -> None:
     op.add_column("request", text_column("asked", null=True))
+    op.add_column("failure", text_column("asked", null=True))
     op.add_column("reply", text_column("calls", null=True))
     op.add_column("reply", sa.Column("reasoning_tokens", sa.Integer, nullable=True))
     op.drop_index("reply_by_request", "reply")
