@@ -19,6 +19,7 @@ from opsmith.cli.options import (
     MaxCost,
     NoReport,
     Out,
+    PassEnv,
     RayAddress,
     Seed,
     StoreUrl,
@@ -56,6 +57,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     experiment: ExperimentFile = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
     base_url: BaseUrl = None,
+    pass_env: PassEnv = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -116,5 +118,6 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     temperatures, tasks = options.pop("temperature"), options.pop("tasks")
     options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None
+    options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None
     options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None
     return options

@@ -116,8 +116,10 @@ class Contracted(Protocol):
     def describe_contracts(self) -> str:
         """For the planner: how the language writes types of values that pass between programs, what a node's code may
         say, which nodes are refused, and one example of a task with a good split."""
+        ...
 
 
+@runtime_checkable
 class Documented(Protocol):
     """More is written on the language than its base prompt holds: what the tool `language` looks up beside that."""
 
