@@ -117,6 +117,8 @@ def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tup
         where = f" of {report.view.id}" if len(reports) > 1 else ""
         for sample in _list_shown(report):
             for call in sample.calls:
+                if call.goes_on:
+                    continue
                 yield (
                     call.prompt,
                     f"{sample.task}, round {sample.round}{where}: {name_agent(call.agent)}",
