@@ -171,4 +171,3 @@ def _converse() -> list[tuple[object, dict[str, object]]]:
         reply = Reply((words,), Usage(1, 200, 20, 0, 0.125, 10), "a", ("stop",))
         stored += [*texts, *rows.reply_rows(key, turn, prompt, Request(messages, 0.7, seed=1), reply, 0.1)]
     return stored
-

@@ -206,8 +206,8 @@ def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow,
     return tuple(map(word_speed, kept_speeds)), _draw_kept(task, kept_speeds)
 
 
-def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> DrawnFigure | None:
-    figure = draw_speeds(task, [speed.report for speed in kept])
+def _draw_kept(task: str, speeds: Sequence[StoredSpeed]) -> DrawnFigure | None:
+    figure = draw_speeds(task, [speed.report for speed in speeds])
     return draw_picture(figure) if figure is not None else None
 
 

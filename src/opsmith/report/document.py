@@ -88,7 +88,7 @@ def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:
         ShownPrompt(name, title, tuple(_name_message(message, uses) for message in messages))
         for name, (title, messages) in by_name.items()
     ]
-    shared = {shown.name: shown for prompt in prompts for shown in prompt.messages if shown.uses > 1}
+    shared = {message.name: message for prompt in prompts for message in prompt.messages if message.uses > 1}
     return Prompts(tuple(shared.values()), tuple(prompts))
 
 

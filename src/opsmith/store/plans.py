@@ -55,7 +55,7 @@ class PlanQueries(Reading):
     def read_joined(self, run: str) -> frozenset[str]:
         """The digests of the tasks, and children, that a joined program solved."""
         query = select(experience.c.digest).join(request, request.c.id == experience.c.sample)
-        rows = self.fetch_rows(query.where(experience.c.run == run, request.c.model == JOIN))
+        rows = self.fetch_rows(query.where(experience.c.run == run, request.c.asked == JOIN))
         return frozenset(row.digest for row in rows)
 
     def _read_children(self, run: str) -> Mapping[str, tuple[Task, ...]]:
