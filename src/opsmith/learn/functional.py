@@ -29,7 +29,7 @@ from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
-from opsmith.records import Boundary, Candidate, Experience, Task
+from opsmith.records import Candidate, Experience, Task
 from opsmith.results.counting import success_rate
 from opsmith.settings import Settings
 from opsmith.store import Row
@@ -45,7 +45,6 @@ from opsmith.store.rows import (
     round_row,
 )
 
-_AUTHOR = Boundary.TASK.value
 NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
 
 
