@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from opsmith.cli.declared_options import declare_environment, declare_tools, with_options
+from opsmith.cli.declared_options import declare_environment, declare_planning, declare_tools, with_options
 from opsmith.cli.options import (
     AsJson,
     BaseUrl,
@@ -35,7 +35,6 @@ from opsmith.cli.options import (
     read_target_options,
 )
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
-from opsmith.cli.planning_options import ContractRounds, PlanAfter, PlanKind, PlannerName, SplitCount, TreeDepth
 
 ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
 SelectionName = Annotated[
@@ -54,7 +53,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="run")(improve_on_tasks)
 
 
-@with_options(declare_environment, declare_tools)
+@with_options(declare_environment, declare_tools, declare_planning)
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
@@ -92,12 +91,6 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     optimise: Annotated[int | None, typer.Option(metavar="N", help="Rounds that make solutions better.")] = None,
-    plan: PlanKind = None,
-    planner: PlannerName = None,
-    plan_after: PlanAfter = None,
-    splits: SplitCount = None,
-    depth: TreeDepth = None,
-    contract_rounds: ContractRounds = None,
     dry_run: DryRun = False,
     track: Annotated[str | None, typer.Option(metavar="mlflow", help="Log the run there too.")] = None,
     no_report: NoReport = False,
