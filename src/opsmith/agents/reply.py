@@ -49,8 +49,9 @@ class ReadReply:
         return replace(self, dropped=tuple(name for name in self.dropped if not is_of_outline(name)))
 
     def blame_limit(self, spent: str) -> ReadReply:
-        """Where there is no program, the finding that the limit of tokens cut the reply; `spent`: on what they went."""
-        if self.source is not None:
+        """Where there is no program, the finding that the limit of tokens cut the reply; `spent`: on what they went, ""
+        where it did not."""
+        if self.source is not None or not spent:
             return self
         given = f"{self.errors[0].given}; it {spent}"
         return replace(self, errors=(Diagnostic("FORMAT", CUT_SHORT, given, *_WITHIN_LIMIT),))

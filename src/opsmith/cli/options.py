@@ -66,6 +66,12 @@ ToolTokens = Annotated[
     int | None, typer.Option("--tool-tokens", metavar="N", help="Output of a sample with tools, in all its turns.")
 ]
 ToolSeconds = Annotated[float | None, typer.Option("--tool-seconds", metavar="S", help="Of a sample's tools at work.")]
+ReasoningLevel = Annotated[
+    str | None, typer.Option("--reasoning", metavar="low|medium|high", help="How much a model reasons, where it may.")
+]
+PlanFirst = Annotated[
+    bool | None, typer.Option("--think", help="Ask for a plan in the reply, before the program.", show_default=False)
+]
 PassEnv = Annotated[
     list[str] | None,
     typer.Option("--pass-env", metavar="NAME", help="A variable that agents of command: see too. Several times."),
