@@ -38,6 +38,10 @@ class UnjudgedError(Exception):
         self.charged_to = charged_to
 
 
+class UnansweredError(UnjudgedError):
+    """A reply came, and it holds no answer."""
+
+
 class HaltedError(Exception):
     """The sample was not asked for, because the session is ending."""
 
@@ -72,7 +76,7 @@ class Asking:
         elif reply is None:
             [reply] = await self._send_request((key,), agent, messages, prompt)
         if missing := describe_missing_answer(reply):
-            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
+            raise UnansweredError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
         return reply.texts[0]
 
     async def _share_request(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:

@@ -24,6 +24,7 @@ from opsmith.models import Batched, Message
 from opsmith.records import Boundary, Candidate, Outcome, Task, Verdict
 from opsmith.store.rows import (
     GUARDIAN,
+    JOIN,
     PROPOSER,
     REPAIR,
     Judged,
@@ -128,7 +129,7 @@ class _Sampling:
         messages = await self.composer.compose_messages(key, self.asking)
         text = await self.asking.request_text(key, PROPOSER, messages, self._store_prompt(messages))
         candidates = await self._judge_reply(key, PROPOSER, text, 0)
-        for turn in range(1, self.composer.turns + 1):
+        for turn in range(1, 1 + (0 if key.model == JOIN else self.composer.turns)):
             last = candidates[-1]
             if last.verdict.passed:
                 break
@@ -142,7 +143,7 @@ class _Sampling:
     async def _judge_reply(self, key: SampleKey, agent: str, text: str, turn: int) -> list[Judged]:
         """The candidate of one reply, and the guardian's where there is one, with their verdicts."""
         session, task = self.session, self.tasks[key.task]
-        answer = read_reply(session.target, task, text, expected=self.wanted)
+        answer = read_reply(session.target, task, text, expected=None if key.model == JOIN else self.wanted)
         if answer.source is None:
             return [Judged(None, answer.make_refusal(session.target.verifier), agent)]
         verdict = self.composer.refuse_program(answer.source) or await self._find_verdict(task, answer.source)

@@ -40,7 +40,7 @@ def read_output(printed: str, written: str | None = None) -> Reply:
     says that it failed.
 
     >>> read_output('{"result": "E1", "usage": {"input_tokens": 7, "output_tokens": 2}, "total_cost_usd": 0.5}').usage
-    Usage(requests=1, input_tokens=7, output_tokens=2, cached_tokens=0, cost_usd=0.5)
+    Usage(requests=1, input_tokens=7, output_tokens=2, cached_tokens=0, cost_usd=0.5, reasoning_tokens=0)
     """
     answer = _read_answer(printed)
     text = answer.text if written is None else written

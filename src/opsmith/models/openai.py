@@ -122,10 +122,10 @@ class OpenAIModel:
         return parameters | spell_reasoning(self._endpoint.provider, request.reasoning)
 
     async def _create_completion(self, parameters: dict[str, Any], seconds: float) -> Any:
-        extra = {name: parameters.pop(name) for name in UNKNOWN_TO_SDK if name in parameters} or None
-        return await self.client.chat.completions.with_raw_response.create(
-            **parameters, extra_body=extra, timeout=seconds
-        )
+        extra = {name: value for name, value in parameters.items() if name in UNKNOWN_TO_SDK}
+        known = {name: value for name, value in parameters.items() if name not in extra}
+        completions = self.client.chat.completions.with_raw_response
+        return await completions.create(**known, extra_body=extra or None, timeout=seconds)
 
     def read_body(self, body: Any) -> Reply:
         body_fields = _Completion.model_validate(body)

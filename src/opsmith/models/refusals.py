@@ -14,7 +14,7 @@ from opsmith.models.retry import log
 
 _REFUSAL = re.compile(
     r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|deprecated|not (?:permitted|allowed)"
-    r"|extra (?:inputs|fields)|only the default|is not available",
+    r"|extra (?:inputs|fields)|only the default|is not available|cannot be overridden",
     re.IGNORECASE,
 )
 
@@ -28,6 +28,7 @@ _TOOLLESS = re.compile(  # words of OpenAI, OpenRouter, Groq, Together, vLLM, SG
     r"|no endpoints found that support tool",
     re.IGNORECASE,
 )
+_NAMED = re.compile(r"(?<![\w.])tools(?![\w.\[])")
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def refuses_tools(failure: Failure, sent: Mapping[str, Any]) -> bool:
     """Whether a server says that it, or its model, takes no tools. Words about one broken tool are none of them."""
     if "tools" not in sent or not failure.status or failure.status < 400:
         return False
-    is_named = failure.status in {400, 422} and failure.parameter in {"tools", "tool_choice"} and refuses(failure)
-    return is_named or _TOOLLESS.search(failure.text) is not None
+    names_them = failure.parameter in {"tools", "tool_choice"} if failure.parameter else _NAMED.search(failure.text)
+    return bool(names_them and refuses(failure)) or _TOOLLESS.search(failure.text) is not None
 
 
 def refuses(failure: Failure) -> bool:
