@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,8 @@ from opsmith.cli.options import (
 from opsmith.cli.serving import needs_extra
 
 if TYPE_CHECKING:
+    from opsmith.judging.pool import Pool
+    from opsmith.learn.measurer import Measurer
     from opsmith.mcp.service import Service
 
 
@@ -63,7 +66,6 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     """
     with needs_extra("mcp", ("mcp", "mcp_types", "starlette", "uvicorn")):
         import mcp.server  # noqa: F401
-    from opsmith.executors.local_measurer import LocalMeasurer
     from opsmith.mcp.places import TaskPlaces
     from opsmith.mcp.service import Service
 
@@ -71,7 +73,7 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     with ExitStack() as stack:
         store = stack.enter_context(make_store(out or Path(), url)) if out or url else None
         pool = stack.enter_context(make_pool(workers, trust_tasks, candidate_seconds, trial_seconds))
-        service = Service(places, pool, store, LocalMeasurer(pool))
+        service = Service(places, pool, store, partial(_make_measurer, pool))
         if http:
             from opsmith.mcp.over_http import serve_http
 
@@ -80,12 +82,19 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
             _serve_stdio(service)
 
 
+def _make_measurer(pool: Pool) -> Measurer:
+    from opsmith.executors.local_measurer import LocalMeasurer
+
+    return LocalMeasurer(pool)
+
+
 def _serve_stdio(service: Service) -> None:
     """Until the client ends it. A signal ends it at once: a thread that waits for a line cannot be told."""
     import asyncio
 
     from opsmith.mcp.server import serve_stdio
 
+    sys.stdin, sys.stdout = sys.__stdin__, sys.__stdout__  # the protocol's; what is printed goes to stderr from here on
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     asyncio.run(serve_stdio(service))

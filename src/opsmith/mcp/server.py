@@ -33,8 +33,8 @@ from opsmith.tools import ToolOutcome
 NAME = "opsmith"
 INSTRUCTIONS = (
     "Write operator programs and have them judged. `list_tasks`, then `prompt` for a task and its language; `check` "
-    "and `verify` your program until it is right; `submit` it where the user keeps solutions. A verdict tells how far a "
-    "program came; sizes that it is judged at beside the shown ones are not told."
+    "and `verify` your program until it is right; `submit` it where the user keeps solutions. A verdict tells how far "
+    "a program came; sizes that it is judged at beside the shown ones are not told."
 )
 _Context = ServerRequestContext[Any, Any]
 

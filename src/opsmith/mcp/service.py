@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from pydantic import Field
@@ -108,12 +109,16 @@ class Service:
     """One for all clients. `store` None: nothing is kept, and there are no experiences."""
 
     def __init__(
-        self, places: TaskPlaces, judge: Judge, store: Store | None = None, measurer: Measurer | None = None
+        self,
+        places: TaskPlaces,
+        judge: Judge,
+        store: Store | None = None,
+        make_measurer: Callable[[], Measurer] | None = None,
     ) -> None:
         self._places = places
         self._judge = judge
         self._store = store
-        self._measurer = measurer
+        self._make_measurer = None if make_measurer is None else cache(make_measurer)  # slow to import
         self._at_work = 0
 
     def list_tools(self) -> Iterator[ServedTool]:
@@ -155,7 +160,10 @@ class Service:
         kind = _choose_outer(tool)
         outer = {key: value for key, value in arguments.items() if key in kind.model_fields}
         inner = {key: value for key, value in arguments.items() if key not in outer}
-        return await run_tool(tool, self._make_context(_read(name, kind, outer)), inner)
+        context = self._make_context(_read(name, kind, outer))
+        if name == "measure" and self._make_measurer is not None:
+            context = replace(context, measurer=self._make_measurer())
+        return await run_tool(tool, context, inner)
 
     def _list_tasks(self, suite: str) -> str:
         rows = [f"{place or '-':12} {name}" for place, name in self._places.list_names() if suite in ("", place)]
@@ -168,7 +176,7 @@ class Service:
             task = self._places.read_task(arguments.task, arguments.target)
         else:
             task = Task("", self._places.choose_language(arguments.target), "")
-        return ToolContext(get_target(task.target), task, self._judge, measurer=self._measurer)
+        return ToolContext(get_target(task.target), task, self._judge)
 
     async def _submit_program(self, arguments: SubmissionArguments, client: str) -> ToolResult:
         if self._store is None:
