@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -20,16 +20,17 @@ from opsmith.agents.prompt import compose_prompt, write_system_prompt
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
-from opsmith.mcp.importing import import_program
 from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces
 from opsmith.records import Outcome, Task, printable
-from opsmith.store import Store
 from opsmith.targets import get_target
 from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import Program, ToolArguments, WrongArgumentsError, check_arguments, write_schema
 from opsmith.tools.table import TOOLS, run_tool
 from opsmith.tools.trying import describe_verdict
 from opsmith.tools.wording import bound_text, unwrap_program
+
+if TYPE_CHECKING:
+    from opsmith.store import Store
 
 log = logging.getLogger("opsmith.mcp")
 MOST_AT_WORK = 64  # calls of all clients
@@ -50,14 +51,14 @@ class LanguageArguments(ToolArguments):
     """The language that is spoken of."""
 
     target: str = Field(
-        default="", description=f"The language, where it is not the usual one: {' or '.join(LANGUAGES)}."
+        default="", max_length=40, description=f"The language, where it is not the usual one: {' or '.join(LANGUAGES)}."
     )
 
 
 class TaskArguments(LanguageArguments):
     """A task, and the language that it is asked for in."""
 
-    task: str = Field(min_length=1, description="A task's name, as `list_tasks` lists it.")
+    task: str = Field(max_length=10 * LONGEST_NAME, description="A task's name, as `list_tasks` lists it.")
 
 
 class SubmissionArguments(TaskArguments):
@@ -188,6 +189,8 @@ class Service:
         if not verdict.passed:
             outcome = ToolOutcome.ERROR if verdict.outcome is Outcome.UNJUDGED else ToolOutcome.OK
             return ToolResult(bound_text(f"{text}\n\nIt is not kept."), outcome)
+        from opsmith.mcp.importing import import_program  # noqa: PLC0415 - the tables of a store, which few need
+
         run = await import_program(self._store, client, context.task, source, verdict)
         return ToolResult(f"{text}\n\nIt is kept as imported from {client or 'an unnamed client'}: run {run}.")
 
