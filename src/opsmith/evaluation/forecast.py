@@ -13,7 +13,7 @@ from opsmith.agents.prompt import Prompt, compose_prompt
 from opsmith.evaluation.forecast_steps import bill_steps
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.evaluation.prices import bill_requests
-from opsmith.models.table import check_family, choose_analyst
+from opsmith.models.table import check_family, check_tools, choose_analyst
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
@@ -70,6 +70,7 @@ def forecast_run(
     Raises UsageError where the model cannot do what the settings ask for.
     """
     check_family(settings.provider)
+    check_tools(settings)
     settings = choose_analyst(settings)
     steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
     if begins_right:

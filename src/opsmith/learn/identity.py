@@ -28,6 +28,7 @@ from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.protocols import GUARDIAN
+from opsmith.tools.table import list_tools, name_offers
 
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
@@ -97,6 +98,8 @@ def run_info(
     material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
     if material:
         deciders["material"] = material
+    if settings.teamwork.tooling.tools != "none":
+        deciders["offers"] = name_offers(list_tools(settings.teamwork.tooling.tools, target))
     identity, model = content_hash(dumps(deciders)), models.own.name
     name = f"{_short_name(model)}-s{settings.seed}-{identity[:10]}"
     return RunInfo(name, identity, model, models.is_language_model, target.name, settings.seed, deciding, versions)
