@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.agents.reply import ReadReply, read_reply
-from opsmith.learn.ask import Asking, HaltedError, Question
+from opsmith.learn.ask import AgentQuestion, Asking, HaltedError
 from opsmith.learn.session import RunSession
 from opsmith.models import Message, Reply, ToolCall
 from opsmith.records import Task, printable
@@ -99,7 +99,7 @@ class Conversing:
         while True:
             is_last = bool(talk.allowance.exhausted)
             agent = in_turn(TOOLS, len(talk.turns)) if talk.turns else PROPOSER
-            question = Question(talk.messages, self._store_prompt(talk.messages), offers, may_call=not is_last)
+            question = AgentQuestion(talk.messages, self._store_prompt(talk.messages), offers, may_call=not is_last)
             reply = await self._asking.request_reply(key, agent, question)
             calls = tuple(_name_uniquely(reply.calls[0])) if any(reply.calls[:1]) else ()
             talk.turns.append(SpokenTurn(agent, reply.texts[0], tuple(call.call for call in calls)))
@@ -113,10 +113,10 @@ class Conversing:
             if talk.allowance.exhausted:
                 talk.messages = (*talk.messages, Message("user", ANSWER_NOW))
 
-    def ask_again(self, messages: tuple[Message, ...]) -> Question:
+    def ask_again(self, messages: tuple[Message, ...]) -> AgentQuestion:
         """What an agent is asked after a conversation: tools that were called in it are named, and none is run."""
         has_called = any(message.calls for message in messages)
-        return Question(messages, self._store_prompt(messages), self._offers if has_called else (), may_call=False)
+        return AgentQuestion(messages, self._store_prompt(messages), self._offers if has_called else (), may_call=False)
 
     async def _answer_call(
         self, key: SampleKey, agent: str, call: _NamedCall, talk: _Talk, context: ToolContext
@@ -179,22 +179,22 @@ class _NamedCall:
 def _name_uniquely(calls: Sequence[ToolCall]) -> list[_NamedCall]:
     """The calls of a reply, each with an id that no other one of them has: results are told apart by it."""
     named: list[_NamedCall] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     for place, call in enumerate(calls, 1):
         problem = ""
         name = call.id.strip()
-        if not name or name in taken:
+        if not name or name in used:
             problem = f"its id {printable(name[:MOST_NAME])!r} is that of another call of the same turn" if name else ""
-            name = _choose_id(place, {*taken, *(other.id for other in calls)})
-        taken.add(name)
+            name = _choose_id(place, {*used, *(stated.id for stated in calls)})
+        used.add(name)
         is_long = len(call.arguments) > MOST_ARGUMENTS  # the tool refuses it; nobody pays for sending it back
         sent = ToolCall(name, call.name[:MOST_NAME], "{}" if is_long else call.arguments)
         named.append(_NamedCall(call, sent, problem))
     return named
 
 
-def _choose_id(place: int, taken: set[str]) -> str:
-    while f"call-{place}" in taken:
+def _choose_id(place: int, used: set[str]) -> str:
+    while f"call-{place}" in used:
         place += 1
     return f"call-{place}"
 

@@ -131,8 +131,8 @@ class _Sampling:
 
         Each is followed by what the guardian made of it, where it made anything.
         """
-        task, asked = self.tasks[key.task], await self.composer.compose_messages(key, self.asking)
-        conversation = await self.conversing.converse(key, asked, self._make_context(task))
+        task, messages = self.tasks[key.task], await self.composer.compose_messages(key, self.asking)
+        conversation = await self.conversing.converse(key, messages, self._make_context(task))
         messages, text = conversation.messages, conversation.last.text
         wanted = None if key.model == JOIN else self.wanted
         answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, wanted)
