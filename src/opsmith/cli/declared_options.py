@@ -37,6 +37,17 @@ def declare_tools(
     """Tools within a sample."""
 
 
+def declare_thinking(
+    reasoning: Annotated[
+        str | None, typer.Option(metavar="low|medium|high", help="How much a model reasons, where it may be told.")
+    ] = None,
+    think: Annotated[
+        bool | None, typer.Option("--think", help="Ask for a plan in the reply, before the program.")
+    ] = None,
+) -> None:
+    """How much a model thinks before it answers."""
+
+
 def with_options(*declarations: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the parameters of the declarations to a command, which finds their values by name in its `**shared`."""
 
