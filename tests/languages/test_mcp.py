@@ -28,6 +28,7 @@ from opsmith.mcp.service import Service
 from opsmith.running import sandbox
 from opsmith.running.toolchain import NO_COMPILER, find_toolchain
 from opsmith.suites import find_files
+from opsmith.targets.hidden import NOT_SHOWN
 
 TASK = "gemm_2"
 RIGHT = load_task(TASK).impl or ""
@@ -122,6 +123,7 @@ NEEDS_C = (
     pytest.mark.skipif(find_toolchain() is None, reason=NO_COMPILER),
 )
 KERNEL = "gather"
+UNSHOWN = " && ".join(f"T != {size}" for size in (100, 1, 37, 130))  # those of the task and of its shape sets
 BOMB = "static char big[1UL << 40];\n#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(A(A(A(A(x)))))))\nB(int;)\n"
 
 
@@ -131,6 +133,7 @@ def test_verdicts_in_c_are_those_of_the_command_line_and_tell_no_hidden_size(mar
     programs = {
         "right": plain,
         "wrong": re.sub(r"for \((.*?)= 0;", r"for (\1= 1;", plain, count=1),
+        "wrong at sizes that are not shown": re.sub(r"}\s*$", f"if ({UNSHOWN}) y[0] += 1;\n}}\n", plain),
         "mistyped": plain.replace("{", "{ double *nothing = 1.5;", 1),
         "no program": "I could not solve this.",
         "a bomb": BOMB + plain,
@@ -152,5 +155,9 @@ def test_verdicts_in_c_are_those_of_the_command_line_and_tell_no_hidden_size(mar
             verdict = judged.verdict
             head = f"outcome: {verdict.outcome}\nstage: {verdict.stage.name}\ncharged_to: {verdict.charged_to}"
             assert answers[name].startswith(head), (name, answers[name], verdict.message)
+            sizes = set(re.findall(r"\b[TVD] = \d+", " ".join(verdict.warnings)))
+            assert bool(sizes) == ("not shown" in name)
+            assert not any(size in answers[name] for size in sizes)
     assert answers["right"].startswith("outcome: passed")
     assert answers["wrong"].startswith("outcome: refused")
+    assert NOT_SHOWN in answers["wrong at sizes that are not shown"]
