@@ -58,14 +58,6 @@ Seed = Annotated[int | None, typer.Option(metavar="S")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")]
-ToolChoice = Annotated[
-    str | None, typer.Option("--tools", metavar="none|check|all", help="What a model may call while it answers.")
-]
-ToolCalls = Annotated[int | None, typer.Option("--tool-calls", metavar="N", help="Of a sample, at most; default 8.")]
-ToolTokens = Annotated[
-    int | None, typer.Option("--tool-tokens", metavar="N", help="Output of a sample with tools, in all its turns.")
-]
-ToolSeconds = Annotated[float | None, typer.Option("--tool-seconds", metavar="S", help="Of a sample's tools at work.")]
 PassEnv = Annotated[
     list[str] | None,
     typer.Option("--pass-env", metavar="NAME", help="A variable that agents of command: see too. Several times."),

@@ -9,6 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from opsmith.cli.declared_options import (
+    declare_environment,
+    declare_planning,
+    declare_thinking,
+    declare_tools,
+    with_options,
+)
 from opsmith.cli.options import (
     AsJson,
     BaseUrl,
@@ -19,7 +26,6 @@ from opsmith.cli.options import (
     MaxCost,
     NoReport,
     Out,
-    PassEnv,
     RayAddress,
     Seed,
     StoreUrl,
@@ -27,10 +33,6 @@ from opsmith.cli.options import (
     TargetOptions,
     Temperatures,
     TokensFrom,
-    ToolCalls,
-    ToolChoice,
-    ToolSeconds,
-    ToolTokens,
     TrialSeconds,
     TrustTasks,
     Workers,
@@ -57,15 +59,11 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="run")(improve_on_tasks)
 
 
+@with_options(declare_environment, declare_planning, declare_tools, declare_thinking)
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
     base_url: BaseUrl = None,
-    pass_env: PassEnv = None,
-    tools: ToolChoice = None,
-    tool_calls: ToolCalls = None,
-    tool_tokens: ToolTokens = None,
-    tool_seconds: ToolSeconds = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -104,6 +102,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     no_report: NoReport = False,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
+    **shared: Any,
 ) -> None:
     """Improve on tasks, round by round.
 
@@ -123,6 +122,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
+    options |= options.pop("shared")
     temperatures, tasks = options.pop("temperature"), options.pop("tasks")
     options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None

@@ -47,7 +47,7 @@ class HaltedError(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
+class AgentQuestion:
     """What an agent is asked."""
 
     messages: tuple[Message, ...]
@@ -85,9 +85,9 @@ class Asking:
 
     async def request_text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
-        return (await self.request_reply(key, agent, Question(messages, prompt))).texts[0]
+        return (await self.request_reply(key, agent, AgentQuestion(messages, prompt))).texts[0]
 
-    async def request_reply(self, key: SampleKey, agent: str, question: Question) -> Reply:
+    async def request_reply(self, key: SampleKey, agent: str, question: AgentQuestion) -> Reply:
         """An agent's reply, which holds an answer: at least one text. Raises UnjudgedError, HaltedError."""
         reply = self._replies.pop(key.request_id(agent), None)
         if reply is None and agent == PROPOSER:
@@ -98,7 +98,7 @@ class Asking:
             raise UnansweredError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
         return reply if reply.texts else replace(reply, texts=("",))
 
-    async def _share_request(self, key: SampleKey, question: Question) -> Reply:
+    async def _share_request(self, key: SampleKey, question: AgentQuestion) -> Reply:
         """A sample's part of what is asked for its whole group, once."""
         group = self._groups[key]
         if len(group) == 1:
@@ -112,7 +112,7 @@ class Asking:
                 raise
         return self._replies.pop(key.id)
 
-    async def _fetch_group(self, group: Group, question: Question) -> None:
+    async def _fetch_group(self, group: Group, question: AgentQuestion) -> None:
         """Ask until all of a group have replies; each is laid where its sample takes it, in the store by then."""
         missing = group
         while missing:
@@ -120,7 +120,7 @@ class Asking:
             self._replies |= {key.id: reply for key, reply in zip(missing, replies, strict=False)}
             missing = missing[len(replies) :]
 
-    async def _in_turn(self, group: Group, question: Question) -> list[Reply]:
+    async def _in_turn(self, group: Group, question: AgentQuestion) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
         task = group[0].task
         if task in self._ahead:
@@ -136,7 +136,7 @@ class Asking:
                 self._ahead[task].set()
         return await self._send_request(group, PROPOSER, question)
 
-    async def _send_request(self, group: Group, agent: str, question: Question) -> list[Reply]:
+    async def _send_request(self, group: Group, agent: str, question: AgentQuestion) -> list[Reply]:
         """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
         settings, first, model = self._session.settings, group[0], self._session.model_for(agent, group[0].model)
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]

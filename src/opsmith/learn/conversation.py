@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opsmith.agents.reply import ReadReply, read_reply
-from opsmith.learn.ask import Asking, HaltedError, Question
+from opsmith.agents.reply import PLAIN, ReadReply, ReplyForm, read_reply
+from opsmith.learn.ask import AgentQuestion, Asking, HaltedError
 from opsmith.learn.session import RunSession
 from opsmith.models import Message, Reply, ToolCall
+from opsmith.models.answers import describe_cut
 from opsmith.records import Task, printable
 from opsmith.settings import Tooling
 from opsmith.store.rows import JOIN, PROPOSER, TOOLS, SampleKey, ToolCallEntry, in_turn, tool_call_rows
@@ -39,6 +40,7 @@ class SpokenTurn:
     agent: str
     text: str
     calls: tuple[ToolCall, ...] = ()
+    cut: str = ""  # on what its tokens went, where their limit cut it
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,12 @@ class Conversing:
         while True:
             is_last = bool(talk.allowance.exhausted)
             agent = in_turn(TOOLS, len(talk.turns)) if talk.turns else PROPOSER
-            question = Question(talk.messages, self._store_prompt(talk.messages), offers, may_call=not is_last)
+            question = AgentQuestion(talk.messages, self._store_prompt(talk.messages), offers, may_call=not is_last)
             reply = await self._asking.request_reply(key, agent, question)
             calls = tuple(_name_uniquely(reply.calls[0])) if any(reply.calls[:1]) else ()
-            talk.turns.append(SpokenTurn(agent, reply.texts[0], tuple(call.call for call in calls)))
+            talk.turns.append(
+                SpokenTurn(agent, reply.texts[0], tuple(call.call for call in calls), describe_cut(reply))
+            )
             if not calls:
                 return Conversation(talk.messages, tuple(talk.turns))
             talk.allowance.tokens += reply.usage.output_tokens
@@ -113,10 +117,10 @@ class Conversing:
             if talk.allowance.exhausted:
                 talk.messages = (*talk.messages, Message("user", ANSWER_NOW))
 
-    def ask_again(self, messages: tuple[Message, ...]) -> Question:
+    def ask_again(self, messages: tuple[Message, ...]) -> AgentQuestion:
         """What an agent is asked after a conversation: tools that were called in it are named, and none is run."""
         has_called = any(message.calls for message in messages)
-        return Question(messages, self._store_prompt(messages), self._offers if has_called else (), may_call=False)
+        return AgentQuestion(messages, self._store_prompt(messages), self._offers if has_called else (), may_call=False)
 
     async def _answer_call(
         self, key: SampleKey, agent: str, call: _NamedCall, talk: _Talk, context: ToolContext
@@ -179,22 +183,22 @@ class _NamedCall:
 def _name_uniquely(calls: Sequence[ToolCall]) -> list[_NamedCall]:
     """The calls of a reply, each with an id that no other one of them has: results are told apart by it."""
     named: list[_NamedCall] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     for place, call in enumerate(calls, 1):
         problem = ""
         name = call.id.strip()
-        if not name or name in taken:
+        if not name or name in used:
             problem = f"its id {printable(name[:MOST_NAME])!r} is that of another call of the same turn" if name else ""
-            name = _choose_id(place, {*taken, *(other.id for other in calls)})
-        taken.add(name)
+            name = _choose_id(place, {*used, *(stated.id for stated in calls)})
+        used.add(name)
         is_long = len(call.arguments) > MOST_ARGUMENTS  # the tool refuses it; nobody pays for sending it back
         sent = ToolCall(name, call.name[:MOST_NAME], "{}" if is_long else call.arguments)
         named.append(_NamedCall(call, sent, problem))
     return named
 
 
-def _choose_id(place: int, taken: set[str]) -> str:
-    while f"call-{place}" in taken:
+def _choose_id(place: int, used: set[str]) -> str:
+    while f"call-{place}" in used:
         place += 1
     return f"call-{place}"
 
@@ -218,11 +222,11 @@ def find_last_program(
     target: Target,
     task: Task,
     tools: Mapping[str, Tool[Any]],
-    expected: tuple[str, str] | None = None,
+    form: ReplyForm = PLAIN,
 ) -> tuple[ReadReply, str]:
     """The program that counts, and the agent whose turn holds it: that of the last reply, or else the one that a tool
-    was last called with, or a draft in the text of an earlier turn. `expected`: as `read_reply` has it."""
-    final = read_reply(target, task, conversation.last.text, expected=expected)
+    was last called with, or a draft in the text of an earlier turn. `form`: as `read_reply` has it."""
+    final = read_reply(target, task, conversation.last.text, form=form).blame_limit(conversation.last.cut)
     if final.source is not None:
         return final, conversation.last.agent
     for turn in reversed(conversation.turns):
@@ -231,7 +235,7 @@ def find_last_program(
             source = None if tool is None else read_program(tool, target, task, call.arguments)
             if source is not None:
                 return ReadReply(source), turn.agent
-        draft = read_reply(target, task, turn.text, expected=expected) if turn is not conversation.last else final
+        draft = read_reply(target, task, turn.text, form=form) if turn is not conversation.last else final
         if draft.source is not None:
             return draft, turn.agent
     return final, conversation.last.agent

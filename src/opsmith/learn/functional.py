@@ -20,6 +20,7 @@ from opsmith.learn.budget import Budget
 from opsmith.learn.compose import SolvingPrompts
 from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
+from opsmith.learn.plan_facts import read_facts
 from opsmith.learn.planning import PlanMaker
 from opsmith.learn.plans import PlanFacts, PlanForest, PlannedTask, PlanStep, grow_forest
 from opsmith.learn.sample import sample_round
@@ -28,15 +29,14 @@ from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
-from opsmith.records import Boundary, Candidate, Experience, Task
+from opsmith.records import Candidate, Experience, Task
 from opsmith.results.counting import success_rate
 from opsmith.settings import Settings
 from opsmith.store import Row
-from opsmith.store.queries import Answer, KeptExperience, Tally
+from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     FUNCTIONAL,
     JOIN,
-    NOBODY,
     RoundInfo,
     SampleKey,
     experience_rows,
@@ -45,7 +45,6 @@ from opsmith.store.rows import (
     round_row,
 )
 
-_AUTHOR = Boundary.TASK.value
 NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
 
 
@@ -100,7 +99,7 @@ class FunctionalPhase:
         ]
         past = tuple(Past(info.cycle, len(solved)) for info, solved in ended if solved or info.level != JOIN)
         solutions = store.read_experiences(run, with_children=True)
-        facts = self._read_facts([info for info, _ in ended], solutions)
+        facts = read_facts(store, run, [info for info, _ in ended], solutions)
         unsolved_ids = {task.id for task in self.tasks.values() if task.digest not in facts.solved}
         return _State(
             past,
@@ -110,19 +109,6 @@ class FunctionalPhase:
             grow_forest(self.tasks.values(), facts, self.session.settings.teamwork.planning),
             sum(info.planned for info, _ in ended),
             not unsolved_ids.isdisjoint(facts.exhausted),
-        )
-
-    def _read_facts(self, ended: Sequence[RoundInfo], solutions: Sequence[KeptExperience]) -> PlanFacts:
-        store, run, numbers = self.session.store, self.session.run, {info.number for info in ended}
-        charged = [(task, whom) for number, task, whom in store.read_charges(run) if number in numbers]
-        plans = tuple(store.read_plans(run))
-        return PlanFacts(
-            plans,
-            tuple((info.number, frozenset(info.attempted)) for info in ended),
-            frozenset(solution.experience.task.digest for solution in solutions),
-            store.read_joined(run) if plans else frozenset(),
-            frozenset(task for task, whom in charged if whom == NOBODY),
-            frozenset(task for task, whom in charged if whom == _AUTHOR),
         )
 
     def _choose_step(self, state: _State) -> Selection | PlanStep | str:
@@ -194,6 +180,7 @@ class FunctionalPhase:
             reserve,
             ranked=step.nearest is not None,
             style=settings.method.prompt,
+            outlined=settings.teamwork.thinking.think,
         )
         if prompt.left_out:
             names = ", ".join(experience.task.id for experience in prompt.left_out)
