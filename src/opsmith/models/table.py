@@ -475,6 +475,7 @@ FAMILIES: dict[str, Family] = {
         "PROGRAM ARGS",
         "an agent of your own on the command line: prompt on its input or in {prompt}, reply printed or in {reply}",
         _make_command,
+        tools=True,
     ),
     "replay:": Family(
         "FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True, reasons=True
