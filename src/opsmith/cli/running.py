@@ -17,10 +17,12 @@ from opsmith.cli.options import (
     DryRun,
     Executor,
     MaxCost,
+    ModelNames,
     NoReport,
     Out,
     RayAddress,
     Seed,
+    Servers,
     StoreUrl,
     TargetName,
     TargetOptions,
@@ -54,8 +56,11 @@ def add_to(app: typer.Typer) -> None:
 
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
-    model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
+    model: ModelNames = None,
     base_url: BaseUrl = None,
+    server: Servers = None,
+    policy: Annotated[str | None, typer.Option(metavar="P", help="Of several: each|cheapest-first|bandit.")] = None,
+    guardian_model: Annotated[str | None, typer.Option(metavar="M", help="Asked by the llm guardian.")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -114,6 +119,9 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
     temperatures, tasks = options.pop("temperature"), options.pop("tasks")
+    models = tuple(options.pop("model") or ())
+    options |= {"model": models[0]} if len(models) == 1 else {"models": models or None}
+    options["servers"] = tuple(options.pop("server") or ()) or None
     options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None
     options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None

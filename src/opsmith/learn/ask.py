@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -57,12 +58,12 @@ class Asking:
         self._session = session
         self._replies = replies
         self._attempts = attempts
-        self._slots = asyncio.Semaphore(max(1, at_once))
+        self._slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, at_once)))  # by proposer
         self._groups = group_samples(
             [key for key in todo if key.id not in replies], session.settings.provider.completions
         )
         self._shared: dict[Group, asyncio.Task[None]] = {}
-        self._ahead: dict[str, asyncio.Event] = {}  # by task: whether its first request has its answer
+        self._ahead: dict[tuple[str, str], asyncio.Event] = {}  # by model and task: has the first one its answer?
 
     async def request_text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
@@ -99,18 +100,18 @@ class Asking:
 
     async def _in_turn(self, group: Group, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
-        task = group[0].task
-        if task in self._ahead:
-            await _wait_for_answer(self._ahead[task])
+        first = group[0].model, group[0].task
+        if first in self._ahead:
+            await _wait_for_answer(self._ahead[first])
         elif keeps_prompt(self._session.model_for(PROPOSER, group[0].model), messages):
-            very_first = next(iter(self._ahead.values()), None)
-            self._ahead[task] = asyncio.Event()
+            very_first = next((event for (model, _), event in self._ahead.items() if model == first[0]), None)
+            self._ahead[first] = asyncio.Event()
             try:
                 if very_first is not None:
                     await _wait_for_answer(very_first)
                 return await self._send_request(group, PROPOSER, messages, prompt)
             finally:
-                self._ahead[task].set()
+                self._ahead[first].set()
         return await self._send_request(group, PROPOSER, messages, prompt)
 
     async def _send_request(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
@@ -118,10 +119,10 @@ class Asking:
         settings, first, model = self._session.settings, group[0], self._session.model_for(agent, group[0].model)
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
         request = Request(messages, len(group), first.temperature, settings.method.max_tokens, seed, attempt)
-        async with self._slots:
+        async with self._slots[first.model]:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
-            reply = await self._complete_request(model, request)
+            reply = await self._complete_request(first.model, model, request)
         seconds = time.monotonic() - started
         replies = split_reply(reply) if len(group) > 1 and reply.texts else [reply]
         rows: list[Row] = []
@@ -138,9 +139,9 @@ class Asking:
         """Under whose name a reply is stored: one without an answer leaves the agent's place free for a later one."""
         return in_turn(UNANSWERED, self._session.number) if describe_missing_answer(reply) else agent
 
-    async def _complete_request(self, model: ChatModel, request: Request) -> Reply:
+    async def _complete_request(self, proposer: str, model: ChatModel, request: Request) -> Reply:
         session = self._session
-        if not session.may_ask():
+        if not session.may_ask(proposer):
             raise HaltedError
         session.asking += 1
         try:

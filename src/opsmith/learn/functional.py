@@ -16,22 +16,20 @@ from opsmith.learn.budget import Budget
 from opsmith.learn.compose import SolvingPrompts
 from opsmith.learn.events import RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
-from opsmith.learn.sample import sample_round
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
+from opsmith.learn.slices import count_unjudged, find_policy, plan_round, sample_slices
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Boundary, Candidate, Experience, Task
 from opsmith.results.counting import success_rate
-from opsmith.settings import Settings
 from opsmith.store import Row
+from opsmith.store.proposers import read_exhausted
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     FUNCTIONAL,
-    NOBODY,
     RoundInfo,
-    SampleKey,
     experience_rows,
     prompt_rows,
     round_end_row,
@@ -61,6 +59,7 @@ class FunctionalPhase:
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
         self.attendant = attendant
+        self.policy = find_policy(session)
         self.strategy = get_strategy(session.settings.method.selection)
 
     async def run(self) -> str:
@@ -83,12 +82,21 @@ class FunctionalPhase:
         closed = {experience.task.digest for experience in experiences}
         closed_rounds = {info.number for info, _ in ended}
         charged = [(task, whom) for number, task, whom in store.read_charges(run) if number in closed_rounds]
-        exhausted = {task for task, whom in charged if whom == NOBODY}
-        given_up = {task for task, whom in charged if whom in (NOBODY, _AUTHOR)}
+        exhausted = self._list_exhausted(closed_rounds)
+        given_up = exhausted | {task for task, whom in charged if whom == _AUTHOR}
         unsolved = [task for task in self.tasks.values() if task.digest not in closed and task.id not in given_up]
         planned = sum(info.planned for info, _ in ended)
         unsolved_ids = {task.id for task in self.tasks.values() if task.digest not in closed}
         return _State(past, experiences, tuple(unsolved), planned, not unsolved_ids.isdisjoint(exhausted))
+
+    def _list_exhausted(self, rounds: set[int]) -> set[str]:
+        """Tasks for which no proposer has anything more, as these rounds found out."""
+        session = self.session
+        ended = {
+            (task, model) for number, task, model in read_exhausted(session.store, session.run) if number in rounds
+        }
+        proposers = session.models.proposers
+        return {task for task, _ in ended if all((task, model) in ended for model in proposers)}
 
     def _choose_selection(self, state: _State) -> Selection | str:
         """What the next round shows, or why there is none."""
@@ -104,21 +112,19 @@ class FunctionalPhase:
 
     async def _run_round(self, state: _State, step: Selection) -> None:
         session = self.session
-        budget = self._samples_left(state)
-        keys = plan_samples(
-            session.run, len(state.past), [task.id for task in state.unsolved], session.settings, budget
-        )
+        attempted = tuple(task.id for task in state.unsolved)
+        plan = plan_round(session, len(state.past), attempted, self._samples_left(state))
         demonstrations = tuple(
             (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(state.unsolved)
         )
-        attempted = tuple(task.id for task in state.unsolved)
-        info = RoundInfo(len(state.past), step.cycle, step.level, demonstrations, attempted, len(keys))
+        planned = self.policy.count_samples(plan)
+        info = RoundInfo(len(state.past), step.cycle, step.level, demonstrations, attempted, planned)
         prompts = {task.id: self._compose_prompt(task, step) for task in state.unsolved}
         texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
         session.store.put([round_row(session.run, info), *texts]).result()
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
         composer = SolvingPrompts(prompts, session.settings.method.repair)
-        await self.attendant.await_work(sample_round(session, keys, self.tasks, composer))
+        await self.attendant.await_work(sample_slices(session, plan, self.tasks, composer))
         if not session.halt:
             await self._close_round(info, self._filter_round(info, prompts))
 
@@ -126,13 +132,12 @@ class FunctionalPhase:
         """The samples that the budget allows the next round; None: any number."""
         if self.budget is None:
             return None
-        return self.budget.samples_left(
-            state.planned, *self.session.store.spent_before(self.session.run, len(state.past))
-        )
+        answered, spent = self.session.store.spent_before(self.session.run, len(state.past))
+        return self.budget.samples_left(answered if self.policy.is_sliced else state.planned, answered, spent)
 
     def _compose_prompt(self, task: Task, step: Selection) -> Prompt:
         session = self.session
-        settings, window = session.settings, session.model.context_window
+        settings, window = session.settings, session.models.context_window
         reserve = settings.method.max_tokens * (
             1 + 2 * settings.method.repair
         )  # each turn brings errors and one more reply
@@ -175,8 +180,7 @@ class FunctionalPhase:
         store.put([*rows, round_end_row(session.run, info.number, solved)]).result()
         for solution in solutions:
             session.on_event(TaskSolved(solution.experience, solution.contaminated))
-        unjudged = _count_unjudged(info, store.read_tallies(session.run, info.number))
-        session.on_event(RoundEnded(info, tuple(solved), unjudged, session.spent))
+        session.on_event(RoundEnded(info, tuple(solved), count_unjudged(session, info), session.spent))
 
     def _collect_solutions(self, number: int, tallies: Sequence[Tally], prompts: dict[str, Prompt]) -> list[_Solution]:
         answers: dict[str, list[Answer]] = {}
@@ -207,21 +211,3 @@ class _Solution:
     contaminated: bool
     program: RightProgram
     rows: list[Row]
-
-
-def _count_unjudged(info: RoundInfo, tallies: Sequence[Tally]) -> int:
-    return info.planned - sum(tally.judged for tally in tallies)
-
-
-def plan_samples(
-    run: str, number: int, tasks: Sequence[str], settings: Settings, limit: int | None = None
-) -> list[SampleKey]:
-    """The samples of a round, task by task; `limit`: how many the budget allows, spread evenly over the tasks."""
-    order = {task: place for place, task in enumerate(tasks)}
-    keys = [
-        SampleKey(run, number, task, temperature, index, settings.target or "")
-        for index in range(settings.method.samples)
-        for temperature in settings.method.temperatures
-        for task in tasks
-    ]
-    return sorted(keys[:limit], key=lambda key: (order[key.task], key.temperature, key.number))

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from opsmith.models import Reply, Request
 from opsmith.models.parts import build_content, replace_surrogates
 from opsmith.models.pictures import Picture, estimate_area
-from opsmith.models.price import price_reply
+from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import (
     UNCOUNTED,
@@ -78,6 +78,10 @@ class AnthropicModel:
             self.read_body,
             estimate_request(request, 1, estimate_area),
         )
+
+    @property
+    def token_price(self) -> float | None:
+        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
 
     async def close(self) -> None:
         await self.client.close()

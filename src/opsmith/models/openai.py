@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from opsmith.models import Reply, Request
 from opsmith.models.parts import build_content
 from opsmith.models.pictures import Picture, estimate_tiles
-from opsmith.models.price import price_reply
+from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.retry import Retry
 from opsmith.models.sdk import (
     UNCOUNTED,
@@ -71,6 +71,10 @@ class OpenAIModel:
         if len(reply.texts) < request.n and "n" in self.channel.fit_parameters(parameters):
             self.channel.warn_once("fewer completions come than a request asks for; further requests ask for the rest")
         return limit_completions(request.n, reply)
+
+    @property
+    def token_price(self) -> float | None:
+        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
 
     async def close(self) -> None:
         await self.client.close()

@@ -15,6 +15,7 @@ from opsmith.models import ChatModel
 ANALYST = "analyst"  # the role that suggests what to change in a right program
 GUARDIAN = "guardian"  # ... that rewrites a candidate
 PLANNER = "planner"  # ... that splits a task
+TOGETHER = " + "  # between the names of several models in the name of all
 NO_MODEL = "none"  # instead of a model's name: nobody has the role
 
 
@@ -29,7 +30,7 @@ class RoleModels:
     @property
     def name(self) -> str:
         """What the run is said to ask."""
-        return " + ".join(self.proposers) if self.by_name else self.own.name
+        return TOGETHER.join(self.proposers) if self.by_name else self.own.name
 
     @property
     def proposers(self) -> tuple[str, ...]:
