@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,19 @@ def test_a_candidate_that_never_ends_is_unjudged():
         assert "no answer within 1 s" in verdict.message
         assert "--candidate-seconds" in verdict.message
         assert survives(pool)
+
+
+def test_a_verdict_that_nobody_waits_for_any_longer_frees_its_worker(pool):
+    async def give_up() -> list[bool]:
+        slow = [asyncio.create_task(pool.judge(TASK, source)) for source in ("sleep", "sleep # again")]
+        await asyncio.sleep(0.3)
+        for task in slow:
+            task.cancel()
+        return [verdict.passed for verdict in await asyncio.gather(*(pool.judge(TASK, "right") for _ in range(4)))]
+
+    began = time.monotonic()
+    assert asyncio.run(give_up()) == [True] * 4
+    assert time.monotonic() - began < 25  # far from the 30 s of a candidate: both workers slept
 
 
 @pytest.mark.parametrize("source", ["exit", "unprintable"])

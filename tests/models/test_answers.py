@@ -31,7 +31,11 @@ def test_a_text_is_an_answer_and_so_is_an_empty_one_that_the_model_ended(text: s
         ),
         ("impl: half of", "content_filter", "broken off by the provider"),
         ("impl: half of", "insufficient_system_resource", "broken off by the provider"),
-        ("", "length", "without text (it ended: 'length'); expected a text; try: a larger max_tokens"),
+        (
+            "",
+            "length",
+            "(it ended: 'length': it ran out of tokens while reasoning); expected a text; try: a larger max_tokens",
+        ),
         (" \n\t", "length", "a larger max_tokens"),
         ("", "tool_calls", "calls no tools unasked"),
         ("", "no text: content is a number", "'no text: content is a number'"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import ProviderError, TaskError, UsageError
-from opsmith.models import Message, Reply, Request
+from opsmith.models import Message, Reply, Request, ToolCall, ToolOffer
 from opsmith.models import replay as replay_module
 from opsmith.models.replay import ReplayModel, hash_request, record
 from opsmith.models.table import get_model
@@ -41,6 +41,16 @@ def test_what_is_recorded_is_played_back():
     assert asyncio.run(model.complete(stingy)) == fewer
     assert (model.name, model.is_language_model, model.context_window) == ("replay:r.jsonl", False, 9)
     asyncio.run(model.close())
+
+
+def test_calls_and_thoughts_are_played_back():
+    calls = ((ToolCall("a", "check", '{"x": 1}'), ToolCall("b", "try", "{")), ())
+    reply = Reply(("", "x"), Usage(1, 10, 5, 0, None, 3), calls=calls, raw=("[]", ""))
+    asked = replace(ASKED, n=2, tools=(ToolOffer("check", "", "{}"),), reasoning="low")
+    record("r.jsonl", [(asked, reply)], model="m", is_language_model=True)
+    assert asyncio.run(ReplayModel("r.jsonl").complete(asked)) == reply
+    with pytest.raises(ProviderError, match="no reply to it"):
+        asyncio.run(ReplayModel("r.jsonl").complete(replace(ASKED, n=2)))
 
 
 def test_recording_again_replaces_the_file_whole():

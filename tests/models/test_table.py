@@ -31,7 +31,7 @@ def test_an_unknown_name_is_answered_with_what_exists(name):
         get_model(Settings(model=name))
     assert str(caught.value) == (
         f"model {name!r}: no such model; known: embedded, search, tuner, analyst, openai/NAME, anthropic/NAME, deepseek/NAME, "
-        f"together/NAME, swarm:NAME,NAME, replay:FILE"
+        f"together/NAME, swarm:NAME,NAME, command:PROGRAM ARGS, replay:FILE"
     )
 
 
@@ -106,6 +106,7 @@ def test_models_are_listed_with_their_variable_and_never_the_key(monkeypatch):
         "deepseek/NAME": ("DEEPSEEK_API_KEY", True),
         "together/NAME": ("TOGETHER_API_KEY", False),
         "swarm:NAME,NAME": (None, None),
+        "command:PROGRAM ARGS": (None, None),
         "replay:FILE": (None, None),
     }
     assert CANARY not in str(list_models())

@@ -63,10 +63,11 @@ def _score_tasks(pool: Pool, task: Task, sample: int | None) -> MutationScore:
     def judge_all(programs: Sequence[tuple[Task, str]]) -> list[Verdict]:
         """Programs of one task together, those of changed tasks beside each other."""
         own = [source for named, source in programs if named.text == task.text]
-        others = {program: pool.submit(*program) for program in programs if program[0].text != task.text}
-        found = dict(zip(own, pool.verify_all(task, own), strict=True))
+        elsewhere = {program: pool.submit(*program) for program in programs if program[0].text != task.text}
+        verdicts = dict(zip(own, pool.verify_all(task, own), strict=True))
         return [
-            found[source] if named.text == task.text else others[named, source].result() for named, source in programs
+            verdicts[source] if named.text == task.text else elsewhere[named, source].result()
+            for named, source in programs
         ]
 
     return score_populations(Populations(task, sample), judge_all, read_explanations(task.id))

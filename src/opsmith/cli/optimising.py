@@ -46,6 +46,7 @@ from opsmith.cli.options import (
     MaxCost,
     NoReport,
     Out,
+    PassEnv,
     Seed,
     StoreUrl,
     TargetName,
@@ -86,6 +87,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     analyst: Analyst = None,
     base_url: BaseUrl = None,
     analyst_url: AnalystUrl = None,
+    pass_env: PassEnv = None,
     optimise: Rounds = ROUNDS,
     objective: ObjectiveName = None,
     beam: BeamSize = None,
@@ -131,8 +133,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     options = _as_settings({name: value for name, value in locals().items() if name not in _NOT_SETTINGS})
     from opsmith.config import resolve_settings
 
-    begin = _choose_start(names, program, (out, url))
-    settings = resolve_settings(settings_file, options | begin)
+    settings = resolve_settings(settings_file, options | _choose_start(names, program, (out, url)))
     tasks, solutions = _list_work(settings, program, (out, url))
     if dry_run:
         raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
@@ -164,6 +165,7 @@ def _list_work(settings: Settings, program: Path | None, place: RunPlace) -> tup
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
     temperatures = options.pop("temperature")
+    options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None
     options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None
     for name in _LISTS:

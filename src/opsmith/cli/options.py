@@ -65,6 +65,10 @@ Seed = Annotated[int | None, typer.Option(metavar="S")]
 Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")]
+PassEnv = Annotated[
+    list[str] | None,
+    typer.Option("--pass-env", metavar="NAME", help="A variable that agents of command: see too. Several times."),
+]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
 

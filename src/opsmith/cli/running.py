@@ -20,6 +20,7 @@ from opsmith.cli.options import (
     ModelNames,
     NoReport,
     Out,
+    PassEnv,
     RayAddress,
     Seed,
     Servers,
@@ -61,6 +62,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     server: Servers = None,
     policy: Annotated[str | None, typer.Option(metavar="P", help="Of several: each|cheapest-first|bandit.")] = None,
     guardian_model: Annotated[str | None, typer.Option(metavar="M", help="Asked by the llm guardian.")] = None,
+    pass_env: PassEnv = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -124,5 +126,6 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     options["servers"] = tuple(options.pop("server") or ()) or None
     options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None
+    options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None
     options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None
     return options

@@ -124,7 +124,7 @@ def _find_missing(judgements: Sequence[Judgement]) -> Missing:
 
 def _judge_missing(store: Store, run: str, missing: Missing, judge: Judge, report: Told) -> Iterator[tuple[str, str]]:
     """Judge and keep the verdicts, task by task; gives what could not be judged."""
-    tasks = {task.id: task for task in store.read_tasks(run)}
+    tasks = {task.id: task for task in (*store.read_children(run), *store.read_tasks(run))}
     texts = read_programs(store, run, {name for names in missing.values() for name in names})
     for name, candidates in missing.items():
         report(f"{name}: {len(candidates)} programs")

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from opsmith.errors import OpsmithError, TargetError, UsageError, VerifierError
+from opsmith.judging.abandonment import WorkUnderWay
 from opsmith.judging.answers import read_verdict
 from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
@@ -75,6 +76,7 @@ class Pool:
         self._nursery = Nursery(WITH_TORCH)
         self._light_nursery = Nursery(WITHOUT_TORCH)  # of candidates whose artefacts are loaded
         self._idle = _Idle()
+        self._under_way = WorkUnderWay()
         self._asked: dict[str, list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
         self._asking = threading.Lock()
         self._alone = threading.Lock()
@@ -110,7 +112,8 @@ class Pool:
                 self._asked[task.digest] = waiting[size:]
         running = [(source, future) for source, future in waiting[:size] if future.set_running_or_notify_cancel()]
         try:
-            verdicts = self._judge_batch(task, [source for source, _ in running])
+            with self._under_way.hold_futures([future for _, future in running]):
+                verdicts = self._judge_batch(task, [source for source, _ in running])
         except BaseException as error:
             for _, future in running:
                 future.set_exception(error)
@@ -126,7 +129,14 @@ class Pool:
             raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
 
     async def judge(self, task: Task, source: str) -> Verdict:
-        return await asyncio.wrap_future(self.submit(task, source))
+        """Who is cancelled while it waits frees its worker."""
+        future = self.submit(task, source)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if (worker := self._under_way.abandon_future(future)) is not None:
+                self._nursery.end_process(worker)
+            raise
 
     def verify(self, task: Task, source: str) -> Verdict:
         return self.submit(task, source).result()
@@ -276,6 +286,7 @@ class Pool:
         )
         with contextlib.suppress(_WorkerLostError), self._using_processor():
             return judge()
+        self._under_way.refuse_abandoned()
         with self._alone, self._using_processor():
             try:
                 return judge(fresh=True)
@@ -310,7 +321,8 @@ class Pool:
         """A worker for this task, which is idle again afterwards, or gone. Raises _WorkerLostError."""
         owner, worker = self._find_worker(task, fresh)
         try:
-            yield worker
+            with self._under_way.hold_worker(worker):
+                yield worker
         except TimeoutError:
             self._nursery.kill(worker)
             raise _WorkerLostError(f"no answer within {worker.allowed:g} s") from None

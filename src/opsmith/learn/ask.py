@@ -118,7 +118,8 @@ class Asking:
         """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
         settings, first, model = self._session.settings, group[0], self._session.model_for(agent, group[0].model)
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
-        request = Request(messages, len(group), first.temperature, settings.method.max_tokens, seed, attempt)
+        limit, reasoning = settings.method.max_tokens, settings.teamwork.thinking.reasoning
+        request = Request(messages, len(group), first.temperature, limit, seed, attempt, reasoning=reasoning)
         async with self._slots[first.model]:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
@@ -203,15 +204,27 @@ def split_reply(reply: Reply) -> list[Reply]:
     >>> [part.usage.output_tokens for part in both], both[1].usage.cost_usd, both[1].finish
     ([7, 2], 0.0, ('length',))
     """
-    total, ends = reply.usage, _split_total([len(text) for text in reply.texts], reply.usage.output_tokens)
+    total, lengths = reply.usage, [len(text) for text in reply.texts]
+    ends, thoughts = _split_total(lengths, total.output_tokens), _split_total(lengths, total.reasoning_tokens)
     nothing = Usage(cost_usd=None if total.cost_usd is None else 0.0)
     replies = [
-        replace(reply, texts=(text,), usage=nothing, finish=reply.finish[place : place + 1])
+        replace(
+            reply,
+            texts=(text,),
+            usage=nothing,
+            finish=reply.finish[place : place + 1],
+            calls=reply.calls[place : place + 1],
+            raw=reply.raw[place : place + 1],
+        )
         for place, text in enumerate(reply.texts)
     ]
     payer = next((place for place, share in enumerate(replies) if not describe_missing_answer(share)), 0)
     bills = [
-        replace(total if place == payer else nothing, output_tokens=ends[place + 1] - ends[place])
+        replace(
+            total if place == payer else nothing,
+            output_tokens=ends[place + 1] - ends[place],
+            reasoning_tokens=thoughts[place + 1] - thoughts[place],
+        )
         for place in range(len(replies))
     ]
     return [replace(share, usage=bill) for share, bill in zip(replies, bills, strict=True)]

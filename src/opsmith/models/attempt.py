@@ -39,6 +39,7 @@ class Failure(Exception):
         parameter: str = "",  # the request's parameter that the server names
         sent: bool = True,  # False: nobody took the connection
         remedy: str = "",  # what to try, where more is known than the status says; then sending again is no use
+        hint: str = "",  # what to try once it is given up
     ) -> None:
         super().__init__(text)
         self.text = text
@@ -48,6 +49,7 @@ class Failure(Exception):
         self.parameter = parameter
         self.sent = sent
         self.remedy = remedy
+        self.hint = hint
 
     @property
     def is_retryable(self) -> bool:

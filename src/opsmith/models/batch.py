@@ -24,7 +24,7 @@ from opsmith.models import Ledger, Reply, Request
 from opsmith.models.answers import holds_answer
 from opsmith.models.attempt import Failure
 from opsmith.models.retry import make_provider_error
-from opsmith.models.sdk import limit_completions
+from opsmith.models.sdk import fit_reply
 from opsmith.records import content_hash, dumps
 
 DISCOUNT = 0.5  # OpenAI and Anthropic, 2026-11: batches cost half
@@ -103,7 +103,7 @@ class BatchModel:
         else:
             self._enqueue_request(name, request)
         try:
-            return limit_completions(request.n, await future)
+            return fit_reply(request, await future)
         finally:
             for waiters in (self._waiting, self._queue, self._requests):
                 waiters.pop(name, None)
@@ -159,15 +159,22 @@ class BatchModel:
         with self._report_errors(lost):
             while not await self._api.has_ended(batch):
                 await asyncio.sleep(self._pace.poll_s)
-            async for name, result in self._api.read_results(batch):
+            async for name, received in self._api.read_results(batch):
                 if name not in lost:  # it failed here before, and was handed in again
                     continue
+                result = self._fit_result(name, received)
                 if isinstance(result, Failure) or not holds_answer(result):
                     lost[name] = result
                 else:
                     del lost[name]
                     self._deliver_result(name, result)
             await self._settle_lost(batch, lost)
+
+    def _fit_result(self, name: str, result: Reply | Failure) -> Reply | Failure:
+        """What came, as the answer to its request where somebody waits for it already."""
+        if isinstance(result, Failure) or name not in self._requests:
+            return result
+        return fit_reply(self._requests[name], result)
 
     async def _settle_lost(self, batch: str, lost: Mapping[str, Reply | Failure]) -> None:
         """Requests of which no answer came; who waits is told when the ledger knows."""

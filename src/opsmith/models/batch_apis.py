@@ -7,7 +7,7 @@ results are JSON lines.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Set
 from typing import Any
 
 from opsmith.models import Reply, Request
@@ -29,8 +29,10 @@ class OpenAIBatchApi:
     def __init__(self, model: OpenAIModel) -> None:
         self.name, self.context_window = model.name, model.context_window
         self._model, self._channel, self._client = model, model.channel, model.client
+        self._built_by: dict[Request, Set[str]] = {}  # what had been learnt when a request was handed in
 
     async def submit_requests(self, requests: Mapping[str, Request]) -> str:
+        self._built_by |= dict.fromkeys(requests.values(), self._channel.learnt)
         lines = [_dump_json(self._build_line(name, request)) for name, request in requests.items()]
         file = ("requests.jsonl", "\n".join(lines).encode())
         files, batches = self._client.files.with_raw_response, self._client.batches.with_raw_response
@@ -60,7 +62,8 @@ class OpenAIBatchApi:
         return self._channel.read_entry(response.get("body"), response["status_code"], self._model.read_body)
 
     def learn_refusal(self, failure: Failure, request: Request) -> bool:
-        return self._channel.learn_refusal(failure, self._model.build_parameters(request))
+        learnt = self._built_by.get(request, frozenset())
+        return self._channel.learn_refusal(failure, self._model.build_parameters(request, learnt), learnt)
 
     async def close(self) -> None:
         await self._model.close()
@@ -84,8 +87,10 @@ class AnthropicBatchApi:
     def __init__(self, model: AnthropicModel) -> None:
         self.name, self.context_window = model.name, model.context_window
         self._model, self._channel, self._client = model, model.channel, model.client
+        self._built_by: dict[Request, Set[str]] = {}  # what had been learnt when a request was handed in
 
     async def submit_requests(self, requests: Mapping[str, Request]) -> str:
+        self._built_by |= dict.fromkeys(requests.values(), self._channel.learnt)
         entries = [
             {"custom_id": name, "params": self._channel.fit_parameters(self._model.build_body(request))}
             for name, request in requests.items()
@@ -114,7 +119,8 @@ class AnthropicBatchApi:
         return self._channel.read_entry(result, _read_status(result), self._model.read_body)
 
     def learn_refusal(self, failure: Failure, request: Request) -> bool:
-        return self._channel.learn_refusal(failure, self._model.build_body(request))
+        learnt = self._built_by.get(request, frozenset())
+        return self._channel.learn_refusal(failure, self._model.build_body(request, learnt), learnt)
 
     async def close(self) -> None:
         await self._model.close()

@@ -14,6 +14,7 @@ from opsmith.models import Message
 from opsmith.models.pictures import Picture
 
 TEXT = "text"  # the kind of a part
+PICTURES = frozenset({"image", "image_url"})  # the kinds of a picture
 _SIGHT = r"(?:images?|image_url|pictures?|vision|multi-?modal)"
 _BLIND = re.compile(  # words of OpenAI, Anthropic, DeepSeek, OpenRouter, vLLM, llama.cpp, Ollama and the like
     rf"{_SIGHT}\b(?: \w+)? (?:is|are) (?:not|only) (?:supported|allowed|enabled)"
@@ -38,22 +39,24 @@ def build_content(message: Message, build_picture: Callable[[Picture], dict[str,
 
 
 def holds_pictures(parameters: Mapping[str, Any]) -> bool:
-    """Whether a request's body holds pictures. All that is sent with a text in a list is one."""
+    """Whether a request's body holds pictures."""
     return any(
-        piece.get("type") != TEXT for message in parameters.get("messages", ()) for piece in _list_pieces(message)
+        piece.get("type") in PICTURES for message in parameters.get("messages", ()) for piece in _list_pieces(message)
     )
 
 
 def drop_pictures(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A request's body with the texts alone."""
-    messages = [
-        {**message, "content": "".join(piece["text"] for piece in pieces if piece.get("type") == TEXT)}
-        if pieces
-        else message
-        for message in parameters.get("messages", ())
-        for pieces in [_list_pieces(message)]
-    ]
-    return {**parameters, "messages": messages}
+    """A request's body without pictures."""
+    return {**parameters, "messages": [_drop_from_message(message) for message in parameters.get("messages", ())]}
+
+
+def _drop_from_message(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A text alone is a string again."""
+    pieces = [piece for piece in _list_pieces(message) if piece.get("type") not in PICTURES]
+    if len(pieces) == len(_list_pieces(message)):
+        return message
+    is_text = all(piece.get("type") == TEXT for piece in pieces)
+    return {**message, "content": "".join(piece["text"] for piece in pieces) if is_text else pieces}
 
 
 def _list_pieces(message: Mapping[str, Any]) -> list[dict[str, Any]]:

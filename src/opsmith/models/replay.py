@@ -15,18 +15,19 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from opsmith.errors import ProviderError, TaskError, UsageError
-from opsmith.models import MOST_TOKENS, Reply, Request
+from opsmith.models import MOST_TOKENS, Reply, Request, ToolCall
 from opsmith.records import Diagnostic, Usage, content_hash, dumps, to_json
 
 MAX_LINE = 8 * 2**20  # bytes
 MAX_FILE = 2**30  # bytes; a run of the paper's size records about 100 MB
 MOST_USD = 1e6  # of one reply
 MAX_KEYS = 16  # of one mapping
+MAX_CALLS = 64  # calls of one text
 MAX_TEXTS = 4096  # of one reply: each wrong entry is a finding of its own, which takes a hundred times its own size
 
 
@@ -54,6 +55,13 @@ class _Usage(_Outside):
     output_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     cached_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
     cost_usd: float | None = Field(default=None, ge=0, le=MOST_USD)
+    reasoning_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+
+
+class _Call(_Outside):
+    id: str
+    name: str
+    arguments: str
 
 
 class _Line(_Outside):
@@ -63,9 +71,13 @@ class _Line(_Outside):
     model: str = ""
     finish: list[str] = Field(default_factory=list, max_length=MAX_TEXTS)
     blind: bool = False
+    calls: list[Annotated[list[_Call], Field(max_length=MAX_CALLS)]] = Field(default_factory=list, max_length=MAX_TEXTS)
+    raw: list[str] = Field(default_factory=list, max_length=MAX_TEXTS)
 
     def make_reply(self) -> Reply:
-        return Reply(tuple(self.texts), Usage(**self.usage.model_dump()), self.model, tuple(self.finish), self.blind)
+        calls = tuple(tuple(ToolCall(call.id, call.name, call.arguments) for call in listed) for listed in self.calls)
+        usage, finish = Usage(**self.usage.model_dump()), tuple(self.finish)
+        return Reply(tuple(self.texts), usage, self.model, finish, self.blind, calls, tuple(self.raw))
 
 
 Schema = TypeVar("Schema", bound=_Outside)

@@ -128,8 +128,8 @@ def _describe_failure(failure: Failure) -> str:
 
 
 def _suggest_remedy(failure: Failure) -> str:
-    if failure.remedy:
-        return failure.remedy
+    if failure.remedy or failure.hint:
+        return failure.remedy or failure.hint
     if failure.asks_too_long:
         return "start the same command again after that time: it continues where it stopped"
     if failure.status is None:

@@ -6,35 +6,29 @@ so that a server that is only nearly compatible is either understood or refused 
 
 from __future__ import annotations
 
-import asyncio
 import json
-import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
 from opsmith.errors import UsageError
-from opsmith.models import MOST_TOKENS, Reply, Request
+from opsmith.models import MOST_TOKENS, Reply, Request, ToolCall
 from opsmith.models.answers import NO_TEXT, OWN_END
 from opsmith.models.attempt import Failure, Sent, read_retry_after
 from opsmith.models.bodies import read_bounded
 from opsmith.models.keys import blot_secrets, make_blotter, redact_secrets
 from opsmith.models.limits import Gate, RateLimits
-from opsmith.models.parts import drop_pictures, holds_pictures, refuses_pictures, replace_surrogates
+from opsmith.models.parts import holds_pictures, replace_surrogates
 from opsmith.models.pictures import Picture
+from opsmith.models.refusals import Lesson, Refusals
 from opsmith.models.retry import Retry, log
+from opsmith.models.textual_tools import read_textual
 from opsmith.models.tokens import estimate_tokens
 
 T = TypeVar("T")
 UNSERVED = (404, 405, 501)  # how servers say that they have nothing at an address
 MAX_WORDS = 500  # characters of a server's message that are shown
-
-_REFUSAL = re.compile(
-    r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|deprecated|not (?:permitted|allowed)"
-    r"|extra (?:inputs|fields)|only the default|is not available",
-    re.IGNORECASE,
-)
 
 _KINDS = {type(None): "null", list: "a list without text", dict: "an object without text", int: "a number"}
 UNCOUNTED = "given no token counts; they count as 0, and the cost is unknown"
@@ -73,72 +67,21 @@ def make_client(sdk: Any) -> Any:
     return sdk.DefaultAioHttpClient(follow_redirects=False, event_hooks={"response": [read_bounded]})
 
 
-class Refusals:
-    """The parameters that a model turned out to refuse: each is learnt once, reported once and then left out."""
-
-    def __init__(self, name: str, instead: Mapping[str, str | None]) -> None:
-        """`instead` names what may be left out, and the parameter that takes its place, if one does."""
-        self._name = name
-        self._instead = instead
-        self._refused: set[str] = set()
-        self.blind = False  # it takes no pictures
-        self._scouting: asyncio.Event | None = None
-
-    def fit_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """`parameters` without what is refused, renamed where there is another name."""
-        names = {key: self._instead[key] if key in self._refused else key for key in parameters}
-        fitting = {name: parameters[key] for key, name in names.items() if name}
-        return drop_pictures(fitting) if self.blind else fitting
-
-    def learn_refusal(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
-        """Whether the failure refuses pictures, or a parameter, that were sent and may be left out: then send again."""
-        if holds_pictures(sent) and failure.status and failure.status >= 400 and refuses_pictures(failure.text):
-            self._note_blind()
-            return True
-        if failure.status not in {400, 422} or not (_REFUSAL.search(failure.text) or "unsupported" in failure.code):
-            return False
-        key = next((key for key in self._instead if key in sent and _names_parameter(failure, key)), None)
-        if key and key not in self._refused:  # another request may have learnt it meanwhile
-            self._refused.add(key)
-            action = f"sent as {self._instead[key]!r}" if self._instead[key] else "left out"
-            log.warning("%s: the model refuses %r; it is %s from now on", self._name, key, action)
-        return key is not None
-
-    def _note_blind(self) -> None:
-        if not self.blind:
-            self.blind = True
-            log.warning("%s: the model takes no pictures; they are left out from now on, the text stays", self._name)
-
-    async def become_scout(self) -> bool:
-        """Whether this request goes ahead to find out what else is refused; all others wait until it is back."""
-        if self._scouting is None:
-            self._scouting = asyncio.Event()
-            return True
-        await self._scouting.wait()
-        return False
-
-    def release_others(self) -> None:
-        """The request that went ahead has its answer."""
-        assert self._scouting is not None
-        self._scouting.set()
-        self._scouting = None
-
-
-def _names_parameter(failure: Failure, key: str) -> bool:
-    """Whether a refusal is about the parameter `key`: the server's `param` says so, or else its words do."""
-    if failure.parameter:
-        return failure.parameter.rpartition(".")[2] == key
-    return re.search(rf"(?<!\w){re.escape(key)}(?!\w)", failure.text) is not None
-
-
 class Connection:
     """One endpoint: sends, leaves out what is refused, retries, and reads the body."""
 
-    def __init__(self, endpoint: Endpoint, sdk: Any, retry: Retry, instead: Mapping[str, str | None]) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        sdk: Any,
+        retry: Retry,
+        instead: Mapping[str, str | None],
+        lessons: Sequence[Lesson] = (),
+    ) -> None:
         self._endpoint = endpoint
         self._gate = Gate(*endpoint.limits, clock=retry.clock, sleep=retry.sleep)
         self._instead = instead
-        self._refusals = Refusals(endpoint.name, instead)
+        self._refusals = Refusals(endpoint.name, instead, lessons)
         self._said: set[str] = set()
         self._retry = retry
         self._status_error: type[Exception] = sdk.APIStatusError
@@ -150,11 +93,13 @@ class Connection:
     async def ask_model(
         self,
         create: Callable[[dict[str, Any], float], Awaitable[Any]],
-        parameters: Mapping[str, Any],
+        build: Callable[[], Mapping[str, Any]],
         read: Callable[[Any], Reply],
         tokens: int = 0,
     ) -> Reply:
         """`read` of the JSON that `create(parameters, timeout)` brings; `tokens`: about what it will use.
+
+        `build` makes the parameters, by what has been learnt so far.
 
         Raises ProviderError.
         """
@@ -163,6 +108,7 @@ class Connection:
             ahead = False
             try:
                 while True:
+                    learnt, parameters = self.learnt, build()
                     sent = self._refusals.fit_parameters(parameters)
                     result = await self._send_once(
                         create(sent, seconds), lambda content: self._read_reply(content, read)
@@ -172,7 +118,7 @@ class Connection:
                         usage = result.value.usage
                         reply = replace(result.value, blind=blind)
                         return replace(result, value=reply, tokens=usage.input_tokens + usage.output_tokens)
-                    if not self._refusals.learn_refusal(result, sent):
+                    if not self._refusals.learn_refusal(result, sent, learnt):
                         raise result
                     ahead = ahead or await self._refusals.become_scout()
             finally:
@@ -216,13 +162,18 @@ class Connection:
             self._said.add(what)
             log.warning("%s: %s", self._endpoint.name, what)
 
+    @property
+    def learnt(self) -> frozenset[str]:
+        """The names of the lessons that the model has taught so far."""
+        return frozenset(self._refusals.learnt)
+
     def fit_parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters without those that the model refuses."""
         return self._refusals.fit_parameters(parameters)
 
-    def learn_refusal(self, failure: Failure, parameters: Mapping[str, Any]) -> bool:
-        """Whether a request in a batch failed for what is left out from now on."""
-        return self._refusals.learn_refusal(failure, {**self._instead, **parameters})
+    def learn_refusal(self, failure: Failure, parameters: Mapping[str, Any], learnt: Set[str]) -> bool:
+        """Whether a request in a batch failed for what is left out from now on; it was made by what was `learnt`."""
+        return self._refusals.learn_refusal(failure, parameters, learnt)
 
     def read_entry(self, body: object, status: int, read: Callable[[Any], Reply]) -> Reply | Failure:
         """One entry of a batch's results, which is what its own request would have brought."""
@@ -272,6 +223,8 @@ class Connection:
             texts=tuple(map(clean, reply.texts)),
             model=clean(reply.model),
             finish=tuple(map(clean, reply.finish)),
+            calls=tuple(tuple(_blot_call(call, clean) for call in calls) for calls in reply.calls),
+            raw=tuple(map(clean, reply.raw)),
         )
 
     def _clean_text(self, text: str) -> str:
@@ -280,6 +233,10 @@ class Connection:
         printable = "".join(char if char.isprintable() else " " for char in clean)
         line = " ".join(printable.split())
         return line if len(line) <= MAX_WORDS else line[:MAX_WORDS] + " ..."
+
+
+def _blot_call(call: ToolCall, clean: Callable[[str], str]) -> ToolCall:
+    return ToolCall(clean(call.id), clean(call.name), clean(call.arguments))
 
 
 def _unwrap_error(body: object) -> Mapping[str, Any]:
@@ -315,13 +272,28 @@ def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
 def estimate_request(request: Request, n: int, count_picture: Callable[[Picture], int]) -> int:
     """About how many tokens a request takes from a provider's limits, which count what it may use at most."""
     text = sum(estimate_tokens(message.content) for message in request.messages)
+    calls = sum(estimate_tokens(call.arguments) for message in request.messages for call in message.calls)
+    offers = sum(estimate_tokens(offer.description + offer.schema) for offer in request.tools)
     pictures = sum(count_picture(picture) for message in request.messages for picture in message.images)
-    return text + pictures + n * request.max_tokens
+    return text + calls + offers + pictures + n * request.max_tokens
 
 
-def limit_completions(n: int, reply: Reply) -> Reply:
-    """A reply without the completions that nobody asked for."""
-    return replace(reply, texts=reply.texts[:n], finish=reply.finish[:n])
+def fit_reply(request: Request, reply: Reply) -> Reply:
+    """A reply as the answer to a request: without completions and calls that nobody asked for, and with the calls that
+    its texts make where tools were offered by text."""
+    n = request.n
+    if not request.tools:
+        return replace(reply, texts=reply.texts[:n], finish=reply.finish[:n], calls=(), raw=())
+    if not any(reply.calls):
+        reply = read_textual(reply)
+    calls, raw = reply.calls[:n], reply.raw[:n]
+    return replace(
+        reply,
+        texts=reply.texts[:n],
+        finish=reply.finish[:n],
+        calls=calls if any(calls) else (),
+        raw=raw if any(raw) else (),
+    )
 
 
 def read_completion(content: object, ending: object) -> tuple[str, str]:

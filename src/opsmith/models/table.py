@@ -301,6 +301,15 @@ def _make_replay(order: Order) -> ChatModel:
     return ReplayModel(order.model)
 
 
+def _make_command(order: Order) -> ChatModel:
+    from opsmith.models.command import CommandModel  # noqa: PLC0415  - the other models do without it
+
+    provider = order.settings.provider
+    _refuse_base_url(provider)
+    limits = RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
+    return CommandModel(provider.model, limits, _make_retry(order), order.settings.teamwork.team.pass_env)
+
+
 def _refuse_base_url(provider: Provider) -> None:
     if provider.base_url is not None:
         raise UsageError(
@@ -400,5 +409,10 @@ FAMILIES: dict[str, Family] = {
         completions=True,
     ),
     PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
+    "command:": Family(
+        "PROGRAM ARGS",
+        "an agent of your own on the command line: prompt on its input or in {prompt}, reply printed or in {reply}",
+        _make_command,
+    ),
     "replay:": Family("FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True),
 }

@@ -139,7 +139,7 @@ def run_view(store: Store, run: str) -> RunView:
     """Everything about a run but its samples. Raises UsageError for one that does not exist."""
     summary = store.summarise_run(store.find_run(run))
     run = summary.info.id
-    result, tallies = result_of(store, run), store.read_tallies(run)
+    result, tallies = result_of(store, run), store.read_tallies(run, with_children=True)
     rounds = [(info, solved) for info, solved in store.read_rounds(run) if info.phase == FUNCTIONAL]
     first = store.find_optimisation(run)
     spent = {

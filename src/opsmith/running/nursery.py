@@ -51,6 +51,7 @@ class Process:
     arena: Arena
     ended: str = ""  # how; "": it was not killed yet
     is_confined: bool = False  # it has said so
+    is_released: bool = False  # what we share with it is let go of
 
     def release_shared(self) -> None:
         """Let go of what we share with it."""
@@ -130,12 +131,18 @@ class Nursery:
 
     def kill(self, process: Process) -> str:
         """Kill and reap; says how it had ended. A second call does nothing: the id may be another's by then."""
-        if not process.ended:
-            with self._lock:
-                status = self._send_request({"kill": process.pid}) if self._control else None
-            process.ended = _describe_end(status or 0, process.is_confined)
+        self.end_process(process)
+        if not process.is_released:
+            process.is_released = True
             process.release_shared()
         return process.ended
+
+    def end_process(self, process: Process) -> None:
+        """Kill and reap one that another thread waits for: it reads that there is no answer, and lets go by `kill`."""
+        with self._lock:
+            if not process.ended:
+                status = self._send_request({"kill": process.pid}) if self._control else None
+                process.ended = _describe_end(status or 0, process.is_confined)
 
     def close(self) -> None:
         with self._lock:

@@ -87,7 +87,7 @@ def spent_by_round(reader: Reader, run: str, tallies: Iterable[Tally] | None = N
     answered = select(request.c.round, func.count().label("samples")).where(is_proposed(run)).group_by(request.c.round)
     samples = {row.round: row.samples for row in reader.fetch_rows(answered)}
     judged, right = Counter[int](), Counter[int]()
-    for tally in reader.read_tallies(run) if tallies is None else tallies:
+    for tally in reader.read_tallies(run, with_children=True) if tallies is None else tallies:
         judged[tally.round] += tally.judged
         right[tally.round] += tally.right
     return {

@@ -174,8 +174,8 @@ def judged_since(reader: Reader, run: str, moment: float) -> int:
 
 
 def list_solutions(reader: Reader, run: str) -> list[SolvedTask]:
-    """By round, then task; without the programs."""
-    solved = schema.experience
+    """By round, then task; without the programs, and without the children of plans."""
+    solved, children = schema.experience, reader.list_children(run)
     columns = (
         solved.c.task,
         solved.c.digest,
@@ -185,7 +185,7 @@ def list_solutions(reader: Reader, run: str) -> list[SolvedTask]:
         solved.c.contaminated,
     )
     query = select(*columns).where(solved.c.run == run).order_by(solved.c.round, solved.c.task)
-    return [SolvedTask(*tuple(row)) for row in reader.fetch_rows(query)]
+    return [SolvedTask(*tuple(row)) for row in reader.fetch_rows(query) if row.task not in children]
 
 
 def last_failures(reader: Reader, run: str, number: int) -> list[tuple[int, str, str, str]]:

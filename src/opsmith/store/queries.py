@@ -7,6 +7,7 @@ some reports ask lies beside them (`attempts`, `spending`, `pages`, `verdicts`).
 from __future__ import annotations
 
 from opsmith.store.measurements import SpeedQueries, StoredSpeed
+from opsmith.store.plans import PlanQueries, StoredPlan
 from opsmith.store.rounds import Answer, RoundQueries, Tally
 from opsmith.store.runs import KeptExperience, RunQueries, RunSummary
 from opsmith.store.samples import Call, CandidateRow, SampleDetail, SampleQueries, SampleRow
@@ -22,12 +23,13 @@ __all__ = [
     "SampleDetail",
     "SampleRow",
     "StepRow",
+    "StoredPlan",
     "StoredSpeed",
     "Tally",
 ]
 
 
-class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries):
+class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries, PlanQueries):
     """All of them, answered from what is committed.
 
     Raises UsageError for a run or sample that does not exist, StoreError when the store cannot be read.

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from opsmith.store.database import Database
 from opsmith.store.patience import Patience, Stubborn
-from opsmith.store.schema import request, round_, text
+from opsmith.store.schema import plan_node, request, round_, text
 
 
 class Reading:
@@ -54,6 +54,11 @@ class Reading:
         so that its plan is as it was."""
         first = self.find_optimisation(run)
         return true() if first is None else request.c.round < first
+
+    def list_children(self, run: str) -> frozenset[str]:
+        """The ids of the children that plans of a run have: what counts its tasks leaves them out."""
+        rows = self.fetch_rows(select(plan_node.c.id).where(plan_node.c.run == run).distinct())
+        return frozenset(row.id for row in rows)
 
     def count_rows(self, table: Any, run: str, *conditions: Any) -> int:
         """How many rows a run has in a table."""

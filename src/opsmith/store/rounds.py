@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Row, case, func, select, true
@@ -41,26 +41,31 @@ class Answer:
 class RoundQueries(Reading):
     """Questions about the rounds of a run."""
 
-    def read_rounds(self, run: str) -> list[tuple[RoundInfo, tuple[str, ...] | None]]:
-        """Every round with the tasks it solved; None for a round that has not ended."""
+    def read_rounds(self, run: str, with_children: bool = False) -> list[tuple[RoundInfo, tuple[str, ...] | None]]:
+        """Every round with the tasks it solved; None for a round that has not ended. `with_children`: those of plans
+        are among the tasks, not the run's own alone."""
         began, ended = schema.round_, schema.round_end
         joined = began.outerjoin(ended, (began.c.run == ended.c.run) & (began.c.number == ended.c.number))
         query = select(began, ended.c.solved).select_from(joined).where(began.c.run == run).order_by(began.c.number)
-        return [(_round_info(row), _read_names(row.solved)) for row in self.fetch_rows(query)]
+        rounds = [(_round_info(row), _read_names(row.solved)) for row in self.fetch_rows(query)]
+        children = frozenset() if with_children else self.list_children(run)
+        return [_leave_out(children, info, solved) for info, solved in rounds] if children else rounds
 
     def judged_ids(self, run: str, number: int) -> set[str]:
         """The samples of a round that have their verdict."""
         query = select(request.c.id).join(verdict, verdict.c.sample == request.c.id)
         return {row.id for row in self.fetch_rows(query.where(is_proposed(run, number), verdict.c.final))}
 
-    def read_tallies(self, run: str, number: int | None = None) -> list[Tally]:
+    def read_tallies(self, run: str, number: int | None = None, with_children: bool = False) -> list[Tally]:
         """Right and judged samples of a round, or of all functional ones, by round, task and temperature."""
         right = func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
         place = (request.c.round, request.c.task, request.c.temperature)
         query = select(*place, right, func.count().label("judged")).join(verdict, verdict.c.sample == request.c.id)
         counted = is_proposed(run, number) & (true() if number is not None else self.is_functional(run))
         query = query.where(counted, verdict.c.final).group_by(*place).order_by(*place)
-        return [Tally(r.round, r.task, r.temperature, r.right, r.judged) for r in self.fetch_rows(query)]
+        tallies = [Tally(r.round, r.task, r.temperature, r.right, r.judged) for r in self.fetch_rows(query)]
+        children = frozenset() if with_children else self.list_children(run)
+        return [tally for tally in tallies if tally.task not in children] if children else tallies
 
     def read_answers(self, run: str, number: int) -> list[Answer]:
         """The right programs of a round."""
@@ -84,6 +89,15 @@ class RoundQueries(Reading):
         """(round, task, charged to) of all samples of a run that were left unjudged at least once."""
         query = select(failure.c.round, failure.c.task, failure.c.charged_to).where(failure.c.run == run).distinct()
         return {(row.round, row.task, row.charged_to) for row in self.fetch_rows(query)}
+
+
+def _leave_out(
+    children: frozenset[str], info: RoundInfo, solved: tuple[str, ...] | None
+) -> tuple[RoundInfo, tuple[str, ...] | None]:
+    """A round without what it did to children."""
+    attempted = tuple(task for task in info.attempted if task not in children)
+    own = None if solved is None else tuple(task for task in solved if task not in children)
+    return replace(info, attempted=attempted), own
 
 
 def _round_info(row: Row[Any]) -> RoundInfo:

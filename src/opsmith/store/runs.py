@@ -71,7 +71,7 @@ class RunQueries(RequestQueries):
             info=_run_info(row),
             started=row.at,
             tasks=self.count_rows(schema.task, run),
-            solved=self.count_rows(schema.experience, run, schema.experience.c.sample.is_not(None)),
+            solved=self._count_solved(run),
             rounds=self.count_rows(schema.round_end, run),
             samples=self.sample_count(run),
             usage=self.sum_usage(run),
@@ -79,6 +79,12 @@ class RunQueries(RequestQueries):
             finished=end is not None,
             seconds=sum(row.seconds for row in ends),
         )
+
+    def _count_solved(self, run: str) -> int:
+        """Of the run's own tasks those that it solved."""
+        solved, children = schema.experience, self.list_children(run)
+        own = [solved.c.task.not_in(children)] if children else []
+        return self.count_rows(solved, run, solved.c.sample.is_not(None), *own)
 
     def end_reason(self, run: str) -> str | None:
         """Why the run is finished; None when it is not."""
@@ -109,8 +115,8 @@ class RunQueries(RequestQueries):
         tasks = self.read_tasks(run)
         return tasks[0].target if tasks else self.summarise_run(run).info.target
 
-    def read_experiences(self, run: str) -> list[KeptExperience]:
-        """By round, then task."""
+    def read_experiences(self, run: str, with_children: bool = False) -> list[KeptExperience]:
+        """By round, then task; `with_children`: what solved those of plans too."""
         experience, body = schema.experience, text.alias("task_text")
         query = (
             select(experience, text.c.body.label("program"), body.c.body.label("task_body"))
@@ -119,7 +125,8 @@ class RunQueries(RequestQueries):
             .where(experience.c.run == run)
             .order_by(experience.c.round, experience.c.task)
         )
-        return [_read_experience(row) for row in self.fetch_rows(query)]
+        children = frozenset() if with_children else self.list_children(run)
+        return [_read_experience(row) for row in self.fetch_rows(query) if row.task not in children]
 
     def read_contents(self, run: str) -> frozenset[tuple[str, str]]:
         """Every record of a run as (table, JSON), clock times left out: equal runs have equal contents.

@@ -93,11 +93,13 @@ class SampleQueries(Reading):
         return self._read_details(self.fetch_rows(select_samples().where(request.c.id.in_(names))))
 
     def read_programs(self, run: str) -> list[tuple[str, str, bool]]:
-        """(task, program, passed) of every judged sample of the functional rounds that held a program."""
+        """(task, program, passed) of every judged sample of the functional rounds that held a program for a task of the
+        run's own."""
         query = select(request.c.task, text.c.body, verdict.c.outcome).join(verdict, verdict.c.sample == request.c.id)
         query = query.join(text, text.c.hash == verdict.c.candidate).where(is_proposed(run), verdict.c.final)
-        query = query.where(self.is_functional(run))
-        return [(row.task, row.body, row.outcome == Outcome.PASSED.value) for row in self.fetch_rows(query)]
+        query, children = query.where(self.is_functional(run)), self.list_children(run)
+        rows = [row for row in self.fetch_rows(query) if row.task not in children]
+        return [(row.task, row.body, row.outcome == Outcome.PASSED.value) for row in rows]
 
     def guardian_pairs(self, run: str) -> Counter[tuple[bool, bool]]:
         """How many samples of the functional rounds that the guardian rewrote had (a proposal that passed, a rewrite

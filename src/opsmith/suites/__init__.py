@@ -28,7 +28,7 @@ from opsmith.targets.problem import NAME as PROBLEM_FILE
 from opsmith.targets.problem import refuse_without_language
 from opsmith.targets.protocols import Adapting, Configured, Suffixed
 
-STEP_SUITES = ("step26", "step_extra")
+STEP_SUITES = ("step26", "step_extra", "blocks")
 SUITES = (*STEP_SUITES, "kernels")  # folders beside this file
 DEFAULT_SUITE = "step26"  # the 26 tasks of the paper
 DEFAULT_TARGET = "step"

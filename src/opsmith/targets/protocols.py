@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Diagnostic, Task
+from opsmith.records import Diagnostic, Split, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import Advice, Build, Dataflow, Solved, StandaloneProgram, TorchModule, Traits, TuningMove
@@ -77,6 +77,45 @@ class Improvable(Protocol):
     def improvement_prompt(self, has_example: bool) -> str:
         """The static text that opens the generator's prompt: the language's rules, what makes programs better, and,
         with `has_example`, one program with a suggestion and the program that came of it."""
+        ...
+
+
+@runtime_checkable
+class Planned(Protocol):
+    """A task can be split into smaller ones, and programs for these joined to one for the task.
+
+    All but `join_programs` may run authors' code: in confined workers only.
+    """
+
+    def list_splits(self, task: Task) -> Iterator[Split]:
+        """What the reference's own statements and the functions offered suggest, the best first, all without faults."""
+        ...
+
+    def make_children(self, task: Task, split: Split) -> tuple[Task, ...]:
+        """A task for each node, `TASK.NODE`, on the values that occur there in the task's data. Raises TaskError."""
+        ...
+
+    def renegotiate(self, task: Task, split: Split, node: str) -> Split | None:
+        """The split with another contract for one node's borders; None: there is no other."""
+        ...
+
+    def find_split_faults(self, task: Task, split: Split) -> tuple[Diagnostic, ...]:
+        """What is wrong with a split: types of contracts, values that nobody makes, nodes that do no work or all of it,
+        a reference that is not the task's."""
+        ...
+
+    def join_programs(self, task: Task, split: Split, sources: Mapping[str, str]) -> str:
+        """One program for the task from one for each node, by its name. Raises OpsmithError where there is none."""
+        ...
+
+
+@runtime_checkable
+class Contracted(Protocol):
+    """A model may be asked for splits."""
+
+    def describe_contracts(self) -> str:
+        """For the planner: how the language writes types of values that pass between programs, what a node's code may
+        say, which nodes are refused, and one example of a task with a good split."""
         ...
 
 

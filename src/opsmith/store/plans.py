@@ -1,0 +1,85 @@
+"""The plans of a run: how its tasks were split, and their children, which are tasks themselves."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from opsmith.records import Split, Task, content_hash, dumps, split_from_json, to_json
+from opsmith.store.database import Row as NewRow
+from opsmith.store.reading import Reading
+from opsmith.store.rows import task_body, task_from_body, text_row
+from opsmith.store.schema import plan, plan_node, text
+
+CONTRACT = "contract"  # in place of a planner's name: the plan before, with another contract for one child
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """One attempt at splitting a task, or a child of one."""
+
+    task: str
+    number: int  # of the attempts at splitting that task, from 0
+    planner: str  # static, llm or `CONTRACT`
+    reason: str
+    round: int  # the first one that may use it
+    split: Split | None  # None: there is none, for the reason in `problem`
+    problem: str = ""
+    changed: str = ""  # of `CONTRACT`: the node whose contract it is about
+    children: tuple[Task, ...] = ()  # in the order of the split's nodes
+
+
+class PlanQueries(Reading):
+    """Questions about the plans of a run."""
+
+    def read_plans(self, run: str) -> list[StoredPlan]:
+        """In the order in which they were made, as far as it matters: by round, task and number."""
+        query = select(plan, text.c.body.label("split")).join(text, text.c.hash == plan.c.body)
+        rows = self.fetch_rows(query.where(plan.c.run == run).order_by(plan.c.round, plan.c.task, plan.c.number))
+        children = self._read_children(run) if rows else {}
+        return [_read_plan(row, children.get(row.id, ())) for row in rows]
+
+    def read_children(self, run: str) -> list[Task]:
+        """Those of all plans of a run: they are none of its own tasks."""
+        return [child for children in self._read_children(run).values() for child in children]
+
+    def _read_children(self, run: str) -> Mapping[str, tuple[Task, ...]]:
+        """By plan."""
+        query = select(plan_node.c.plan, text.c.body).join(text, text.c.hash == plan_node.c.body)
+        children: dict[str, tuple[Task, ...]] = {}
+        for row in self.fetch_rows(query.where(plan_node.c.run == run).order_by(plan_node.c.plan, plan_node.c.place)):
+            children[row.plan] = (*children.get(row.plan, ()), task_from_body(row.body))
+        return children
+
+
+def name_plan(run: str, task: str, number: int) -> str:
+    """The id of a plan."""
+    return content_hash(run, task, str(number))
+
+
+def plan_rows(run: str, stored: StoredPlan) -> list[NewRow]:
+    """A plan with its children; one without a split says why."""
+    content = {} if stored.split is None else dict(to_json(stored.split))
+    content |= {"problem": stored.problem} if stored.split is None else {}
+    content |= {"changed": stored.changed} if stored.changed else {}
+    body, name = text_row(dumps(content)), name_plan(run, stored.task, stored.number)
+    place = {"run": run, "id": name, "task": stored.task, "number": stored.number, "round": stored.round}
+    words = {"planner": stored.planner, "reason": stored.reason, "body": body[1]["hash"]}
+    rows = [body, (plan, {**place, **words, "at": time.time()})]
+    for number, child in enumerate(stored.children):
+        text_of_child = text_row(task_body(child))
+        named = {"run": run, "id": child.id, "plan": name, "place": number, "digest": child.digest}
+        rows += [text_of_child, (plan_node, {**named, "body": text_of_child[1]["hash"], "at": time.time()})]
+    return rows
+
+
+def _read_plan(row: Row[Any], children: tuple[Task, ...]) -> StoredPlan:
+    body = json.loads(row.split)
+    split = split_from_json(body) if "nodes" in body else None
+    place = (row.task, row.number, row.planner, row.reason, row.round)
+    return StoredPlan(*place, split, body.get("problem", ""), body.get("changed", ""), children)
