@@ -102,10 +102,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Improve on tasks, round by round.
-
-    The same command goes on where an earlier one was stopped.
-    """
+    """Improve on tasks, round by round. The same command goes on where an earlier one was stopped."""
     options = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
     from opsmith.config import resolve_settings
     from opsmith.suites import load_tasks
@@ -114,8 +111,8 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
     if dry_run:
         raise typer.Exit(print_forecast(settings, chosen, partial(open_store, out, url), as_json))
-    place = partial(make_store, out, url)
-    raise typer.Exit(run_and_report(settings, chosen, place, RunOutput(track, as_json, not no_report)))
+    place, output = partial(make_store, out, url), RunOutput(track, as_json, not no_report)
+    raise typer.Exit(run_and_report(settings, chosen, place, output))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:

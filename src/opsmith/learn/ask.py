@@ -130,7 +130,8 @@ class Asking:
         if reply.blind and any(message.images for message in messages):
             prompt, rows = prompt_rows([replace(message, images=()) for message in messages])  # what it was asked
         for key, share in zip(group, replies, strict=False):
-            rows += reply_rows(key, self._name_author(agent, share), prompt, request, share, seconds)
+            author = self._name_author(agent, share)
+            rows += reply_rows(key, author, prompt, request, share, seconds, self._session.models.name_of_role(agent))
         await asyncio.wrap_future(self._session.store.put(rows))
         for share in replies:
             self._session.note_reply(describe_missing_answer(share), model)

@@ -23,11 +23,11 @@ FIRST_SHARE = 4  # the slice with which a model is tried first is so much smalle
 CURIOSITY = 0.5  # how much a model that was asked for little is preferred
 Slice = tuple[SampleKey, ...]
 Ends = Mapping[str, SampleEnd]  # by sample's id, of those that left a row
-ChooseModel = Callable[[Sequence["Arm"], int], str | None]  # from what all did, and a slice's size; None: nobody
+ChooseModel = Callable[[Sequence["Proposer"], int], str | None]  # from what all did, and a slice's size; None: nobody
 
 
 @dataclass(frozen=True)
-class Arm:
+class Proposer:
     """What a proposer has done so far."""
 
     model: str
@@ -46,10 +46,10 @@ class RoundPlan:
     models: tuple[str, ...]  # proposers; of `cheapest-first` in the order of their prices
     settings: Settings
     limit: int | None = None  # how many samples the budget allows
-    arms: tuple[Arm, ...] = ()  # what the models did in earlier rounds; of `bandit`, and without their money
+    arms: tuple[Proposer, ...] = ()  # what the models did in earlier rounds; of `bandit`, and without their money
 
 
-class Policy(Protocol):
+class DealingPolicy(Protocol):
     """How a round is dealt out."""
 
     is_sliced: bool  # what a later slice holds is decided by what came of the ones before
@@ -64,7 +64,7 @@ class Policy(Protocol):
 
 
 class EachPolicy:
-    """Every model makes every sample. Fits `Policy`."""
+    """Every model makes every sample. Fits `DealingPolicy`."""
 
     is_sliced = False
 
@@ -78,7 +78,7 @@ class EachPolicy:
 
 
 class CheapestPolicy:
-    """A slice of each model in turn, for the tasks that none before it has solved. Fits `Policy`."""
+    """A slice of each model in turn, for the tasks that none before it has solved. Fits `DealingPolicy`."""
 
     is_sliced = True
 
@@ -94,7 +94,7 @@ class CheapestPolicy:
 
 
 class BanditPolicy:
-    """The samples of one model, dealt out over all of them. Fits `Policy`."""
+    """The samples of one model, dealt out over all of them. Fits `DealingPolicy`."""
 
     is_sliced = True
 
@@ -115,7 +115,7 @@ class BanditPolicy:
         return tuple(replace(cell, model=model) for cell in ahead[: max(1, size // FIRST_SHARE) if is_new else size])
 
 
-POLICIES: Mapping[str, Policy] = {
+POLICIES: Mapping[str, DealingPolicy] = {
     "each": EachPolicy(),
     "cheapest-first": CheapestPolicy(),
     "bandit": BanditPolicy(),
@@ -171,13 +171,13 @@ def _find_model(cells: Sequence[SampleKey], models: Sequence[str], ends: Ends) -
     return next((key.model for key in named if key.id in ends), None)
 
 
-def choose_arm(arms: Sequence[Arm], size: int) -> str:
+def choose_arm(arms: Sequence[Proposer], size: int) -> str:
     """The model that the next slice of `size` samples goes to. First each is tried; then the one with most solved tasks
     per USD, relative to the best of them, and a bonus for having been asked little (UCB1). Where a price is not known,
     or nothing is paid, a sample stands for a USD.
 
-    >>> choose_arm([Arm("a", 8, 1, 0.2), Arm("b", 8, 1, 0.1)], 8), choose_arm([Arm("a", 8, 8, 0.1), Arm("b")], 8)
-    ('b', 'b')
+    >>> choose_arm([Proposer("a", 8, 1, 0.2), Proposer("b", 8, 1, 0.1)], 8)
+    'b'
     """
     for arm in arms:
         if not arm.verdicts:
@@ -190,14 +190,14 @@ def choose_arm(arms: Sequence[Arm], size: int) -> str:
     return arms[scores.index(max(scores))].model
 
 
-def add_slices(arms: Sequence[Arm], slices: Sequence[Slice], ends: Ends) -> list[Arm]:
+def add_slices(arms: Sequence[Proposer], slices: Sequence[Slice], ends: Ends) -> list[Proposer]:
     """What the slices of a round add to what the models did in earlier ones; their money apart."""
     return [_add_slices(arm, slices, ends) for arm in arms]
 
 
-def _add_slices(arm: Arm, slices: Sequence[Slice], ends: Ends) -> Arm:
+def _add_slices(arm: Proposer, slices: Sequence[Slice], ends: Ends) -> Proposer:
     own = [keys for keys in slices if keys and keys[0].model == arm.model]
-    judged = (SampleEnd.RIGHT, SampleEnd.WRONG)
-    verdicts = sum(ends.get(key.id) in judged for keys in own for key in keys)
+    verdict_ends = (SampleEnd.RIGHT, SampleEnd.WRONG)
+    verdicts = sum(ends.get(key.id) in verdict_ends for keys in own for key in keys)
     solved = sum(len({key.task for key in keys if ends.get(key.id) is SampleEnd.RIGHT}) for keys in own)
     return replace(arm, verdicts=arm.verdicts + verdicts, solved=arm.solved + solved)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from opsmith.learn.compose import Composer
 from opsmith.learn.identity import ORDER
-from opsmith.learn.policies import POLICIES, Arm, Policy, RoundPlan, Slice, choose_arm
+from opsmith.learn.policies import POLICIES, DealingPolicy, Proposer, RoundPlan, Slice, choose_arm
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.records import Task, Usage
@@ -21,7 +21,7 @@ from opsmith.store.rows import RoundInfo, SampleKey
 _NOTHING = {SampleEnd.FAILED, SampleEnd.EXHAUSTED}
 
 
-def find_policy(session: RunSession) -> Policy:
+def find_policy(session: RunSession) -> DealingPolicy:
     """Who makes which sample."""
     return POLICIES[session.settings.teamwork.team.policy]
 
@@ -29,7 +29,7 @@ def find_policy(session: RunSession) -> Policy:
 def plan_round(session: RunSession, number: int, tasks: Sequence[str], limit: int | None) -> RoundPlan:
     """What a round is dealt out of; `limit`: how many samples the budget allows."""
     settings, models = session.settings, session.models.proposers
-    policy, arms = settings.teamwork.team.policy, tuple[Arm, ...]()
+    policy, arms = settings.teamwork.team.policy, tuple[Proposer, ...]()
     if policy == "cheapest-first":
         info = session.store.read_info(session.run)
         models = tuple(info.versions[ORDER]) if info is not None else models
@@ -38,12 +38,12 @@ def plan_round(session: RunSession, number: int, tasks: Sequence[str], limit: in
     return RoundPlan(session.run, number, tuple(tasks), models, settings, limit, arms)
 
 
-def read_arms(store: Store, run: str, models: Sequence[str], before: int) -> tuple[Arm, ...]:
+def read_arms(store: Store, run: str, models: Sequence[str], before: int) -> tuple[Proposer, ...]:
     """What each model did in the rounds before one; their money apart."""
     counts = count_samples(store, run, before)
     solvers = list(find_solvers(list_right_samples(store, run, before), models).values())
     return tuple(
-        Arm(model, sum(count.verdicts for count in counts if count.model == model), solvers.count(model))
+        Proposer(model, sum(count.verdicts for count in counts if count.model == model), solvers.count(model))
         for model in models
     )
 
@@ -69,23 +69,23 @@ async def sample_slices(
     policy, dealt, idle = find_policy(session), list[Slice](), set[str]()
     while not session.halt:
         ends = read_ends(session.store, session.run, plan.number) if policy.is_sliced else {}
-        part = policy.plan_slice(plan, dealt, ends, _make_chooser(session, idle))
-        keys = part if dealt else (*joined, *part)
+        dealt_keys = policy.plan_slice(plan, dealt, ends, _make_chooser(session, idle))
+        keys = dealt_keys if dealt else (*joined, *dealt_keys)
         earlier = [*joined, *(key for keys in dealt for key in keys)] if dealt else []
         if keys and ends.keys() <= {key.id for key in (*earlier, *keys)}:  # else a later slice has begun
             await sample_round(session, keys, tasks, composer, earlier)
             await asyncio.wrap_future(session.store.put([]))
-            if part and policy.is_sliced:
-                _note_silence(session, part, idle)
-        if not part:
+            if dealt_keys and policy.is_sliced:
+                _note_silence(session, dealt_keys, idle)
+        if not dealt_keys:
             break
-        dealt.append(part)
+        dealt.append(dealt_keys)
 
 
-def _make_chooser(session: RunSession, idle: set[str]) -> Callable[[Sequence[Arm], int], str | None]:
+def _make_chooser(session: RunSession, idle: set[str]) -> Callable[[Sequence[Proposer], int], str | None]:
     """Whose the next slice is, of the models that are asked and not `idle`; None: nobody is left."""
 
-    def choose_model(arms: Sequence[Arm], size: int) -> str | None:
+    def choose_model(arms: Sequence[Proposer], size: int) -> str | None:
         asked_arms = [arm for arm in arms if arm.model not in session.left_out and arm.model not in idle]
         bills = sum_bills(session.store, session.run)
         paid = [replace(arm, usd=_sum_usd(bills, arm.model)) for arm in asked_arms]
@@ -98,14 +98,14 @@ def _sum_usd(bills: Mapping[tuple[str, str], Usage], model: str) -> float | None
     return Usage.total(usage for (name, _), usage in bills.items() if name == model).cost_usd
 
 
-def _note_silence(session: RunSession, part: Slice, idle: set[str]) -> None:
+def _note_silence(session: RunSession, dealt_keys: Slice, idle: set[str]) -> None:
     """A model without one answer in a slice is asked no more: in this session where it failed, in this round where it
     has nothing more."""
-    model, ends = part[0].model, read_ends(session.store, session.run, part[0].round)
-    came = {ends[key.id] for key in part if key.id in ends}
+    model, ends = dealt_keys[0].model, read_ends(session.store, session.run, dealt_keys[0].round)
+    came = {ends[key.id] for key in dealt_keys if key.id in ends}
     if not came or not came <= _NOTHING:
         return
     idle.add(model)
     if SampleEnd.FAILED in came and not session.halt:
-        messages = [message for _, _, message in session.store.read_failures(session.run, part[0].round)]
-        session.leave_out(model, f"it answered none of {len(part)} samples; last: {messages[-1]}")
+        messages = [message for _, _, message in session.store.read_failures(session.run, dealt_keys[0].round)]
+        session.leave_out(model, f"it answered none of {len(dealt_keys)} samples; last: {messages[-1]}")

@@ -51,6 +51,12 @@ class RoleModels:
         """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of that model."""
         return self.by_role.get(agent.partition("-")[0]) or self.by_name.get(name, self.own)
 
+    def name_of_role(self, agent: str) -> str | None:
+        """The model of the agent's role, as the store names it beside a request; None: it is the sample's, or an
+        analyst, whose requests are known by their agent."""
+        role = agent.partition("-")[0]
+        return self.by_role[role].name if role in self.by_role and role != ANALYST else None
+
     def list_models(self) -> tuple[ChatModel, ...]:
         """Each model once, the run's own first."""
         every = (self.own, *self.by_name.values(), *self.by_role.values())
