@@ -9,11 +9,13 @@ import pytest
 
 from evaluation.small import small
 from opsmith.errors import UsageError
+from opsmith.evaluation import measure as estimates
 from opsmith.evaluation.analyses import gains
-from opsmith.evaluation.analyses.gains import GAIN, MORE, RIGHT, average_tasks, compare_gains
+from opsmith.evaluation.analyses.gains import GAIN, MORE, RIGHT, compare_gains
 from opsmith.evaluation.catalogue import find_experiments
 from opsmith.evaluation.conduct import conduct_experiment
 from opsmith.evaluation.experiment import Arm, Experiment
+from opsmith.evaluation.measure import average_tasks
 from opsmith.evaluation.plan import ExperimentOptions, list_start, load_run_tasks, plan_runs
 from opsmith.learn.references import find_reference
 from opsmith.settings import Settings
@@ -84,7 +86,7 @@ def test_arms_are_compared_by_task_and_seed() -> None:
 
 
 def test_the_examples_of_the_analysis_hold() -> None:
-    assert doctest.testmod(gains).failed == 0
+    assert doctest.testmod(gains).failed == doctest.testmod(estimates).failed == 0
 
 
 def test_an_ablation_leaves_a_page_with_gains_shares_and_the_control(tmp_path: Path) -> None:

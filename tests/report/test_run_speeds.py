@@ -50,7 +50,7 @@ def test_what_the_outer_clock_does_not_confirm_is_in_no_headline():
     summary = summarise_speeds(StoredSpeed("t", None, report) for report in reports)
     assert summary.gain is not None
     assert round(summary.gain.value, 9) == 2.0
-    assert (summary.said, summary.withheld) == (1, 1)
+    assert (summary.ratios, summary.withheld) == (1, 1)
 
 
 def test_simulated_cycles_are_never_called_speed():

@@ -168,12 +168,13 @@ def read_prompt(messages: Sequence[Message], target: Target | None = None) -> Pr
     """The inverse of `compose_prompt`, from the text alone: mappings with a non-empty `impl`, and the task's mapping.
 
     Examples come in the order of the text: base prompt first. A message that is no YAML holds neither, unless the
-    `target` reads bare prompts. What an assistant said in an earlier turn is no example.
+    `target` reads bare prompts. What an assistant or a tool said in an earlier turn is no
+    example.
     """
     examples: list[tuple[str, str]] = []
     task = ""
     for message in messages:
-        if message.role == "assistant":
+        if message.role in {"assistant", "tool"}:
             continue
         if isinstance(target, Bare) and "```" in message.content:
             bare_examples, bare_task = read_message(target, message.content)

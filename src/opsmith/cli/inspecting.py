@@ -93,11 +93,16 @@ def show_run(
     rounds: gains and timelines; a sample's suggestion, profiles and changes.
     """
     from opsmith.report import closing
+    from opsmith.report.attempts import find_task
+    from opsmith.report.by_model import print_models
+    from opsmith.report.conversations import print_tool_use
     from opsmith.report.optimised_tables import list_improvement, print_optimisation
+    from opsmith.report.plan_tables import print_plans
     from opsmith.report.speed_rows import choose_kept, choose_own
     from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import open_console
     from opsmith.results.result import result_of
+    from opsmith.store.tool_use import read_used_tools
 
     console = open_console()
     with open_store(out, url) as store:
@@ -106,15 +111,21 @@ def show_run(
             result, solutions = result_of(store, run), store.read_experiences(run)
             console.print(closing.rounds_table(result), closing.solutions_table(solutions))
             print_speeds(console, choose_kept(store.read_speeds(run), solutions))
+            print_plans(console, store, run)
+            print_models(console, store, run)
+            print_tool_use(console, store, run)
             print_optimisation(console, store, run)
             console.print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
-        elif sample in (tasks := {task.id: task for task in store.read_tasks(run)}):
+        elif sample in {task.id for task in (*store.read_tasks(run), *store.read_children(run))}:
+            print_plans(console, store, run, sample)
             console.print(closing.samples_table(store.list_samples(run, sample)))
             print_speeds(console, store.read_speeds(run, sample))
             print_optimisation(console, store, run, sample)
         else:
             detail = store.find_sample(run, sample)
-            console.print(*closing.sample_text(detail, tasks[detail.row.task]), sep="\n", soft_wrap=True)
+            used = read_used_tools(store, [detail.row.id]).get(detail.row.id, ())
+            texts = closing.sample_text(detail, find_task(store, run, detail.row.task), used)
+            console.print(*texts, sep="\n", soft_wrap=True)
             for text in list_improvement(store, run, detail):
                 console.print(text, soft_wrap=True)
             print_speeds(console, choose_own(store.read_speeds(run, detail.row.task), detail))

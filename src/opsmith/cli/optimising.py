@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from opsmith.cli.declared_options import declare_environment, declare_tools, with_options
 from opsmith.cli.optimising_options import (
     Allowed,
     Analyst,
@@ -46,7 +47,6 @@ from opsmith.cli.options import (
     MaxCost,
     NoReport,
     Out,
-    PassEnv,
     Seed,
     StoreUrl,
     TargetName,
@@ -79,6 +79,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="optimise")(optimise_programs)
 
 
+@with_options(declare_environment, declare_tools)
 def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     names: RunOrTasks,
     program: StartProgram = None,
@@ -87,7 +88,6 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     analyst: Analyst = None,
     base_url: BaseUrl = None,
     analyst_url: AnalystUrl = None,
-    pass_env: PassEnv = None,
     optimise: Rounds = ROUNDS,
     objective: ObjectiveName = None,
     beam: BeamSize = None,
@@ -123,6 +123,7 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     no_report: NoReport = False,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
+    **shared: Any,
 ) -> None:
     """Make right programs better, round by round.
 
@@ -137,8 +138,8 @@ def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: tha
     tasks, solutions = _list_work(settings, program, (out, url))
     if dry_run:
         raise typer.Exit(print_forecast(settings, tasks, partial(open_store, out, url), as_json, begins_right=True))
-    output = RunOutput(as_json=as_json, with_report=not no_report)
-    raise typer.Exit(run_and_report(settings, tasks, partial(make_store, out, url), output, solutions))
+    place, output = partial(make_store, out, url), RunOutput(as_json=as_json, with_report=not no_report)
+    raise typer.Exit(run_and_report(settings, tasks, place, output, solutions))
 
 
 def _choose_start(names: Sequence[str], program: Path | None, place: RunPlace) -> dict[str, Any]:
@@ -164,6 +165,7 @@ def _list_work(settings: Settings, program: Path | None, place: RunPlace) -> tup
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
+    options |= options.pop("shared")
     temperatures = options.pop("temperature")
     options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None
     options["target_options"] = read_target_options(options.pop("option")) or None

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from opsmith.cli.declared_options import declare_environment, declare_tools, with_options
 from opsmith.cli.options import (
     AsJson,
     BaseUrl,
@@ -20,7 +21,6 @@ from opsmith.cli.options import (
     ModelNames,
     NoReport,
     Out,
-    PassEnv,
     RayAddress,
     Seed,
     Servers,
@@ -55,6 +55,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="run")(improve_on_tasks)
 
 
+@with_options(declare_environment, declare_tools)
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
     model: ModelNames = None,
@@ -62,7 +63,6 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     server: Servers = None,
     policy: Annotated[str | None, typer.Option(metavar="P", help="Of several: each|cheapest-first|bandit.")] = None,
     guardian_model: Annotated[str | None, typer.Option(metavar="M", help="Asked by the llm guardian.")] = None,
-    pass_env: PassEnv = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -101,6 +101,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     no_report: NoReport = False,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
+    **shared: Any,
 ) -> None:
     """Improve on tasks, round by round. The same command goes on where an earlier one was stopped."""
     options = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
@@ -117,6 +118,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
+    options |= options.pop("shared")
     temperatures, tasks = options.pop("temperature"), options.pop("tasks")
     models = tuple(options.pop("model") or ())
     options |= {"model": models[0]} if len(models) == 1 else {"models": models or None}

@@ -26,6 +26,8 @@ NOT_HERE = {
     "base_url": "the option --base-url: your key is sent there",
     "analyst_url": "the option --analyst-url of opsmith optimise: your key is sent there",
     "profile_command": "the option --profile-command of opsmith optimise: it is executed, with your rights",
+    "servers": "the option --server of opsmith run: your key is sent there",
+    "pass_env": "the option --pass-env of opsmith run: an agent of the command line sees it",
     "max_cost": "the option --max-cost",
     "from_run": "opsmith run --from: an experiment starts from nothing",
     "concurrency": "opsmith run --concurrency: it has no say in a result",

@@ -7,13 +7,13 @@ cannot be known from the worst side: `ASSUMED` says how.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsmith.agents.prompt import Prompt, compose_prompt
 from opsmith.evaluation.forecast_steps import bill_steps
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.evaluation.prices import bill_requests
-from opsmith.models.table import check_family, choose_analyst
+from opsmith.models.table import check_family, check_team, check_tools, choose_analyst, choose_proposers
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
@@ -26,10 +26,16 @@ ASSUMED = (
     "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
     "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
     "as long as a reply. Runs end far earlier.",
+    "With tools every sample makes all its calls, one in each turn, and reads results of 1,024 tokens.",
+    "Of several models each makes every sample, with policy bandit the dearest one does.",
+    "Parts that a plan splits tasks into, and requests of a planner, are not counted: how many is not known before.",
     "Optimisation rounds: every task stays open, profiles take 4,096 tokens, every fix is asked for.",
     "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a few.",
     "A run that the store holds already is found there and costs nothing again.",
 )
+
+
+RESULT_TOKENS = 1024  # of what a tool says
 
 
 @dataclass(frozen=True)
@@ -70,14 +76,16 @@ def forecast_run(
     Raises UsageError where the model cannot do what the settings ask for.
     """
     check_family(settings.provider)
+    check_team(settings)
+    check_tools(settings)
     settings = choose_analyst(settings)
     steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
     if begins_right:
         first, rounds, limit = bill_steps(settings, tasks, 1), 0, Usage(cost_usd=0.0)
     else:
         listed = list(_list_rounds(settings, len(tasks)))
-        first, rounds = _bill_rounds(settings, tasks, [_Round(len(tasks), 0)]), len(listed)
-        limit = _bill_rounds(settings, tasks, listed)
+        first, rounds = _bill_team(settings, tasks, [_Round(len(tasks), 0)]), len(listed)
+        limit = _bill_team(settings, tasks, listed)
     if measure is not None:
         return Forecast(name, settings.provider.model, settings.seed, first, None, measure)
     return Forecast(name, settings.provider.model, settings.seed, first, rounds + optimise, limit + steps)
@@ -98,6 +106,15 @@ def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
         levels = 1 if settings.method.selection == "all" else settings.method.levels
         rounds += [_Round(tasks - n, n) for n in range(1, tasks) for _ in range(min(levels, n))]
     yield from rounds[:limit]
+
+
+def _bill_team(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
+    """What the rounds ask of all proposers and their guardian."""
+    bills = [_bill_rounds(own, tasks, rounds) for own in choose_proposers(settings).values() or (settings,)]
+    if settings.teamwork.team.policy != "bandit":
+        return Usage.total(bills)
+    costs = [bill.cost_usd for bill in bills if bill.cost_usd is not None]
+    return replace(bills[0], cost_usd=max(costs) if len(costs) == len(bills) else None)
 
 
 def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
@@ -132,8 +149,14 @@ def _split_samples(samples: int, completions: int) -> Iterator[tuple[int, int]]:
 def _list_requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
     """The input tokens of each request that one sample may make; the first is the proposer's."""
     guardian = get_target(task.target).base_prompt(GUARDIAN) if settings.method.guardian == "llm" else None
+    tooling, reply = settings.teamwork.tooling, settings.method.max_tokens + MESSAGE_TOKENS
+    calls = 0 if tooling.tools == "none" else tooling.tool_calls
+    spoken = calls * (reply + RESULT_TOKENS + MESSAGE_TOKENS)  # of a whole conversation with tools
     for turn in range(settings.method.repair + 1):
-        yield prompt + turn * 2 * (settings.method.max_tokens + MESSAGE_TOKENS)
+        start = prompt + turn * 2 * reply + (spoken if turn else 0)
+        yield start
+        if not turn:
+            yield from (start + call * spoken // calls for call in range(1, calls + 1))
         if guardian is not None and settings.method.agents == "agent":
             yield estimate_tokens(guardian) + settings.method.max_tokens + 2 * MESSAGE_TOKENS
 

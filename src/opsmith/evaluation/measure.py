@@ -7,13 +7,13 @@ is that of the mean of the redrawn ones: tasks and seeds are fixed, samples are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opsmith.results.intervals import Counts, pass_at_k_of_all, percentile_interval, resample_counts
+from opsmith.results.intervals import RESAMPLES, Counts, pass_at_k_of_all, percentile_interval, resample_counts
 
 Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]  # n [T], c [R, T] -> [R]
 
@@ -93,6 +93,26 @@ def divide_means(over: Sequence[SeedStatistic | None], under: Sequence[SeedStati
     return _make_estimate(seeds, value, redrawn[has_base] / redrawn_bases[has_base], [*tops, *bases])
 
 
+def average_tasks(seeds: Sequence[Mapping[str, float]], is_geometric: bool = False) -> MeanEstimate | None:
+    """The mean over tasks of each task's mean over seeds. None without a figure.
+
+    >>> average_tasks([{"a": 1.0, "b": 4.0}, {"a": 1.0, "b": 4.0}], is_geometric=True).value
+    2.0
+    """
+    transform, back = (math.log, math.exp) if is_geometric else (float, float)
+    by_task: dict[str, list[float]] = {}
+    for figures in seeds:
+        for task, figure in figures.items():
+            by_task.setdefault(task, []).append(transform(figure))
+    if not by_task:
+        return None
+    means = np.array([math.fsum(values) / len(values) for values in by_task.values()])
+    own = tuple(back(math.fsum(map(transform, seed.values())) / len(seed)) for seed in seeds if seed)
+    value = back(math.fsum(means.tolist()) / len(means))
+    low, high = percentile_interval(value, _redraw_means(means, back))
+    return MeanEstimate(value, low, high, own, len(by_task), 0)
+
+
 def _average_redrawn(statistics: Sequence[SeedStatistic]) -> NDArray[np.float64]:
     means: NDArray[np.float64] = np.mean([statistic.redrawn for statistic in statistics], axis=0)
     return means
@@ -107,3 +127,8 @@ def _make_estimate(
     return MeanEstimate(
         value, low, high, seeds, statistics[0].tasks, sum(statistic.samples for statistic in statistics)
     )
+
+
+def _redraw_means(means: NDArray[np.float64], back: Callable[[float], float]) -> NDArray[np.float64]:
+    drawn = np.random.default_rng(0).integers(0, len(means), size=(RESAMPLES, len(means)))
+    return np.array([back(mean) for mean in means[drawn].mean(axis=1).tolist()])

@@ -121,7 +121,8 @@ def _describe_settings(study: Study) -> Iterator[str]:
 _SAID = (
     "samples", "temperatures", "levels", "agents", "guardian", "selection", "repair", "prompt", "max_rounds",
     "max_tokens", "noise", "optimise", "objective", "attempts", "beam", "fixes", "refine", "plateau", "analyst",
-    "profiles", "memory", "example_pair", "reference",
+    "profiles", "memory", "example_pair", "reference", "plan", "planner", "plan_after", "splits", "depth", "tools",
+    "reasoning", "think", "policy",
 )  # fmt: skip
 _RUN = ("arm", "model", "seed", "run", "ended", "rounds", "solved", "requests", "input tokens", "output tokens", "USD")
 

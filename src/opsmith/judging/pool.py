@@ -30,14 +30,15 @@ from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
 from opsmith.judging.execution import Execution, Launcher, NotStartedError, start_process
 from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
+from opsmith.judging.plans import PlanAnswer, read_plans
 from opsmith.judging.trust import is_bundled
 from opsmith.judging.verifier import leave_unjudged
-from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
+from opsmith.records import Boundary, Diagnostic, Split, Task, Verdict, to_json
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
 from opsmith.running.turnstile import use_device
 from opsmith.targets import Build, Built, Commanded, Executed, Loaded, Target, get_target, is_own
-from opsmith.targets.protocols import Audited, Equipped
+from opsmith.targets.protocols import Audited, Equipped, Planned
 
 Found = TypeVar("Found")
 
@@ -179,6 +180,19 @@ class Pool:
                 "expected a target that interprets them; try: opsmith verify --json, which says a verdict's seconds"
             )
         return self._ask_figures("timings", task, source, candidates=list(candidates))
+
+    def plan(
+        self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
+    ) -> PlanAnswer:
+        """What the task's target (`Planned`) says of splits: `list` (the first `most`), `renegotiate` (the border of a
+        node), `check` (what is wrong with one).
+
+        A task that cannot be split has none, with the reason in words. Raises UsageError, VerifierError.
+        """
+        if not isinstance(get_target(task.target), Planned):
+            raise UsageError(f"plan of task {task.id}: the target {task.target} cannot split tasks; try: --plan none")
+        written = to_json(split) if split is not None else None
+        return read_plans(self._ask_figures("plan", task, "", question=question, split=written, node=node, most=most))
 
     def audit(self, task: Task) -> Future[dict[str, Any]]:
         """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""

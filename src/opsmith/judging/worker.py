@@ -19,6 +19,7 @@ from opsmith.errors import OpsmithError
 from opsmith.judging.answers import check_form, read_verdict
 from opsmith.judging.audit import audit_task
 from opsmith.judging.executed_steps import ExecutedSteps
+from opsmith.judging.plans import answer_plan
 from opsmith.judging.timings import measure_timings
 from opsmith.judging.verifier import charge_error, describe_error, leave_unjudged, verify, verify_many
 from opsmith.records import Task, Verdict, to_json
@@ -129,6 +130,10 @@ def _measure_timings(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     return measure_timings(task, request["source"], request["candidates"])
 
 
+def _answer_plan(task: Task, request: dict[str, Any]) -> dict[str, Any]:
+    return answer_plan(task, request)
+
+
 def _audit_task(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     is_executed = isinstance(get_target(task.target), Executed)
     return audit_task(task, request["source"], request["judge"] if is_executed else verify)
@@ -149,5 +154,6 @@ _ANSWERS: dict[str, Answer] = {
     "prepare": _prepare_task,
     "cost": _or_problem("estimate_cost", _estimate_cost),
     "timings": _or_problem("", _measure_timings),
+    "plan": _or_problem("list_splits", _answer_plan),
     "audit": _or_problem("audit_task", _audit_task),
 }

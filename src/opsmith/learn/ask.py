@@ -16,11 +16,11 @@ import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from opsmith.errors import ProviderError
 from opsmith.learn.session import RunSession
-from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, Request
+from opsmith.models import Caching, ChatModel, ExhaustedError, Message, Reply, Request, ToolOffer
 from opsmith.models.answers import describe_missing_answer
 from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Boundary, Usage
@@ -39,8 +39,27 @@ class UnjudgedError(Exception):
         self.charged_to = charged_to
 
 
+class UnansweredError(UnjudgedError):
+    """A reply came, and it holds no answer."""
+
+
 class HaltedError(Exception):
     """The sample was not asked for, because the session is ending."""
+
+
+@dataclass(frozen=True)
+class AgentQuestion:
+    """What an agent is asked."""
+
+    messages: tuple[Message, ...]
+    prompt: str  # the name of the messages in the store
+    tools: tuple[ToolOffer, ...] = ()
+    may_call: bool = True  # False: the tools are named since they were called before, and none may be called now
+
+    @property
+    def speaks_of_tools(self) -> bool:
+        """Whether a call of a tool is an answer."""
+        return bool(self.tools)
 
 
 class Asking:
@@ -67,22 +86,26 @@ class Asking:
 
     async def request_text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
+        return (await self.request_reply(key, agent, AgentQuestion(messages, prompt))).texts[0]
+
+    async def request_reply(self, key: SampleKey, agent: str, question: AgentQuestion) -> Reply:
+        """An agent's reply, which holds an answer: at least one text. Raises UnjudgedError, HaltedError."""
         reply = self._replies.pop(key.request_id(agent), None)
         if reply is None and agent == PROPOSER:
-            reply = await self._share_request(key, messages, prompt)
+            reply = await self._share_request(key, question)
         elif reply is None:
-            [reply] = await self._send_request((key,), agent, messages, prompt)
+            [reply] = await self._send_request((key,), agent, question)
         if missing := describe_missing_answer(reply):
-            raise UnjudgedError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
-        return reply.texts[0]
+            raise UnansweredError(Boundary.PROVIDER, f"{self._session.model_for(agent, key.model).name}: {missing}")
+        return reply if reply.texts else replace(reply, texts=("",))
 
-    async def _share_request(self, key: SampleKey, messages: tuple[Message, ...], prompt: str) -> Reply:
+    async def _share_request(self, key: SampleKey, question: AgentQuestion) -> Reply:
         """A sample's part of what is asked for its whole group, once."""
         group = self._groups[key]
         if len(group) == 1:
-            return (await self._in_turn(group, messages, prompt))[0]
+            return (await self._in_turn(group, question))[0]
         if group not in self._shared:
-            self._shared[group] = asyncio.create_task(self._fetch_group(group, messages, prompt))
+            self._shared[group] = asyncio.create_task(self._fetch_group(group, question))
         try:
             await self._shared[group]
         except (UnjudgedError, HaltedError):
@@ -90,45 +113,48 @@ class Asking:
                 raise
         return self._replies.pop(key.id)
 
-    async def _fetch_group(self, group: Group, messages: tuple[Message, ...], prompt: str) -> None:
+    async def _fetch_group(self, group: Group, question: AgentQuestion) -> None:
         """Ask until all of a group have replies; each is laid where its sample takes it, in the store by then."""
         missing = group
         while missing:
-            replies = await self._in_turn(missing, messages, prompt)
+            replies = await self._in_turn(missing, question)
             self._replies |= {key.id: reply for key, reply in zip(missing, replies, strict=False)}
             missing = missing[len(replies) :]
 
-    async def _in_turn(self, group: Group, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
+    async def _in_turn(self, group: Group, question: AgentQuestion) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
         first = group[0].model, group[0].task
         if first in self._ahead:
             await _wait_for_answer(self._ahead[first])
-        elif keeps_prompt(self._session.model_for(PROPOSER, group[0].model), messages):
+        elif keeps_prompt(self._session.model_for(PROPOSER, group[0].model), question.messages):
             very_first = next((event for (model, _), event in self._ahead.items() if model == first[0]), None)
             self._ahead[first] = asyncio.Event()
             try:
                 if very_first is not None:
                     await _wait_for_answer(very_first)
-                return await self._send_request(group, PROPOSER, messages, prompt)
+                return await self._send_request(group, PROPOSER, question)
             finally:
                 self._ahead[first].set()
-        return await self._send_request(group, PROPOSER, messages, prompt)
+        return await self._send_request(group, PROPOSER, question)
 
-    async def _send_request(self, group: Group, agent: str, messages: tuple[Message, ...], prompt: str) -> list[Reply]:
+    async def _send_request(self, group: Group, agent: str, question: AgentQuestion) -> list[Reply]:
         """A reply for each sample of the group, or for its first ones if less came; in the store by then."""
         settings, first, model = self._session.settings, group[0], self._session.model_for(agent, group[0].model)
         seed, attempt = first.seed(settings.seed, agent), self._attempts[first]
         limit, reasoning = settings.method.max_tokens, settings.teamwork.thinking.reasoning
-        request = Request(messages, len(group), first.temperature, limit, seed, attempt, reasoning=reasoning)
+        named = (question.tools, reasoning, question.may_call)
+        request = Request(question.messages, len(group), first.temperature, limit, seed, attempt, *named)
         async with self._slots[first.model]:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
             reply = await self._complete_request(first.model, model, request)
+        if not question.speaks_of_tools:  # nobody runs what was never offered: it says nothing
+            reply = replace(reply, calls=(), raw=())
         seconds = time.monotonic() - started
         replies = split_reply(reply) if len(group) > 1 and reply.texts else [reply]
-        rows: list[Row] = []
-        if reply.blind and any(message.images for message in messages):
-            prompt, rows = prompt_rows([replace(message, images=()) for message in messages])  # what it was asked
+        prompt, rows = question.prompt, list[Row]()
+        if reply.blind and any(message.images for message in question.messages):
+            prompt, rows = prompt_rows([replace(message, images=()) for message in question.messages])  # what it saw
         for key, share in zip(group, replies, strict=False):
             author = self._name_author(agent, share)
             rows += reply_rows(key, author, prompt, request, share, seconds, self._session.models.name_of_role(agent))

@@ -12,6 +12,7 @@ from opsmith.store.rows import RoundInfo, SampleKey
 if TYPE_CHECKING:
     from opsmith.results.result import RunResult
     from opsmith.store.measurements import StoredSpeed
+    from opsmith.store.plans import StoredPlan
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,20 @@ class SampleJudged:
 class TaskSolved:
     experience: Experience
     contaminated: bool  # the solution equals an example of its own prompt
+
+
+@dataclass(frozen=True)
+class PlanMade:
+    """A task was split, or another contract was made for one of its nodes; or there is no split. It is stored."""
+
+    plan: StoredPlan
+
+
+@dataclass(frozen=True)
+class NodeSolved:
+    """A child of a plan has its program."""
+
+    experience: Experience
 
 
 @dataclass(frozen=True)
@@ -101,6 +116,8 @@ Event = (
     | RoundStarted
     | SampleJudged
     | TaskSolved
+    | PlanMade
+    | NodeSolved
     | MeasuringStarted
     | ProgramMeasured
     | RoundEnded

@@ -1,42 +1,50 @@
 """The functional phase: from the first round without demonstrations to the last. It alone knows the order of what is
-tried: select -> compose -> sample -> filter -> experiences -> select ...
+tried: plan -> select -> compose -> sample -> filter -> experiences -> plan ...
 
-The state between rounds is what the store holds and nothing else, so a run that was killed goes on where it was.
+With plans, a round samples the frontier (`plans`): tasks, and children of those that are split; and it joins the
+programs of children that are all solved, one sample for each task whose they are. The state between rounds is what the
+store holds and nothing else, so a run that was killed goes on where it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from opsmith.agents.joining import request_join
 from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
 from opsmith.learn.budget import Budget
 from opsmith.learn.compose import SolvingPrompts
-from opsmith.learn.events import RoundEnded, RoundStarted, TaskSolved
+from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
+from opsmith.learn.plan_facts import read_facts
+from opsmith.learn.planning import PlanMaker
+from opsmith.learn.plans import PlanFacts, PlanForest, PlannedTask, PlanStep, grow_forest
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
 from opsmith.learn.slices import count_unjudged, find_policy, plan_round, sample_slices
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
-from opsmith.records import Boundary, Candidate, Experience, Task
+from opsmith.records import Candidate, Experience, Task
 from opsmith.results.counting import success_rate
+from opsmith.settings import Settings
 from opsmith.store import Row
-from opsmith.store.proposers import read_exhausted
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
     FUNCTIONAL,
+    JOIN,
     RoundInfo,
+    SampleKey,
     experience_rows,
     prompt_rows,
     round_end_row,
     round_row,
 )
 
-_AUTHOR = Boundary.TASK.value
 NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why a run ends
 
 
@@ -44,11 +52,18 @@ NOTHING_SOLVED = "nothing was solved, so there is nothing to learn from"  # why 
 class _State:
     """Where a run is between two rounds."""
 
-    past: tuple[Past, ...]
-    experiences: tuple[Experience, ...]
-    unsolved: tuple[Task, ...]
+    past: tuple[Past, ...]  # the rounds that have ended, less those that only joined programs in vain
+    number: int  # of the next round
+    experiences: tuple[Experience, ...]  # those of children too
+    facts: PlanFacts
+    forest: PlanForest
     planned: int  # samples of the rounds that have ended
     exhausted: bool  # the model has nothing more for some unsolved task
+
+    @property
+    def is_replanned(self) -> bool:
+        """Whether plans were made since the last round: what they split is tried from the first demonstrations on."""
+        return any(plan.split is not None and plan.round == self.number for plan in self.facts.plans)
 
 
 class FunctionalPhase:
@@ -61,78 +76,96 @@ class FunctionalPhase:
         self.attendant = attendant
         self.policy = find_policy(session)
         self.strategy = get_strategy(session.settings.method.selection)
+        self.planner = PlanMaker(session, self.tasks.keys())
 
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
         while not self.session.halt:
             state = self._read_state()
-            step = self._choose_selection(state)
+            step = self._choose_step(state)
             if isinstance(step, str):
                 return step
-            await self._run_round(state, step)
+            if isinstance(step, PlanStep):
+                await self.attendant.await_work(self.planner.make_plan(step, state.number))
+            else:
+                await self._run_round(state, step)
         return ""
 
     def _read_state(self) -> _State:
         store, run = self.session.store, self.session.run
         ended = [
-            (info, solved) for info, solved in store.read_rounds(run) if solved is not None and info.phase == FUNCTIONAL
+            (info, solved)
+            for info, solved in store.read_rounds(run, with_children=True)
+            if solved is not None and info.phase == FUNCTIONAL
         ]
-        past = tuple(Past(info.cycle, len(solved)) for info, solved in ended)
-        experiences = tuple(solution.experience for solution in store.read_experiences(run))
-        closed = {experience.task.digest for experience in experiences}
-        closed_rounds = {info.number for info, _ in ended}
-        charged = [(task, whom) for number, task, whom in store.read_charges(run) if number in closed_rounds]
-        exhausted = self._list_exhausted(closed_rounds)
-        given_up = exhausted | {task for task, whom in charged if whom == _AUTHOR}
-        unsolved = [task for task in self.tasks.values() if task.digest not in closed and task.id not in given_up]
-        planned = sum(info.planned for info, _ in ended)
-        unsolved_ids = {task.id for task in self.tasks.values() if task.digest not in closed}
-        return _State(past, experiences, tuple(unsolved), planned, not unsolved_ids.isdisjoint(exhausted))
+        past = tuple(Past(info.cycle, len(solved)) for info, solved in ended if solved or info.level != JOIN)
+        solutions = store.read_experiences(run, with_children=True)
+        facts = read_facts(store, run, [info for info, _ in ended], solutions)
+        unsolved_ids = {task.id for task in self.tasks.values() if task.digest not in facts.solved}
+        return _State(
+            past,
+            len(ended),
+            tuple(solution.experience for solution in solutions),
+            facts,
+            grow_forest(self.tasks.values(), facts, self.session.settings.teamwork.planning),
+            sum(info.planned for info, _ in ended),
+            not unsolved_ids.isdisjoint(facts.exhausted),
+        )
 
-    def _list_exhausted(self, rounds: set[int]) -> set[str]:
-        """Tasks for which no proposer has anything more, as these rounds found out."""
-        session = self.session
-        ended = {
-            (task, model) for number, task, model in read_exhausted(session.store, session.run) if number in rounds
-        }
-        proposers = session.models.proposers
-        return {task for task, _ in ended if all((task, model) in ended for model in proposers)}
-
-    def _choose_selection(self, state: _State) -> Selection | str:
-        """What the next round shows, or why there is none."""
-        settings = self.session.settings
-        if not state.unsolved:
+    def _choose_step(self, state: _State) -> Selection | PlanStep | str:
+        """What the next round shows, what is to be planned before it, or why there is neither."""
+        settings, forest = self.session.settings, state.forest
+        if not forest.is_open:
             return "nothing left to try" if state.exhausted else "all solved"
-        if settings.method.max_rounds is not None and len(state.past) >= settings.method.max_rounds:
+        if settings.method.max_rounds is not None and state.number >= settings.method.max_rounds:
             return "max rounds"
         if self._samples_left(state) == 0:
             return "budget spent"
-        step = self.strategy(state.experiences, state.past, settings.method.levels, settings.seed)
-        return step or ("demonstrations used up" if state.experiences else NOTHING_SOLVED)
+        selection = self._select_demonstrations(state, state.past)
+        if selection is None and not forest.joins:
+            forest = grow_forest(self.tasks.values(), state.facts, settings.teamwork.planning, stuck=True)
+        if forest.steps:
+            return forest.steps[0]
+        if state.is_replanned:
+            selection = self._select_demonstrations(state, _restart_cycle(state.past) if state.experiences else ())
+        if forest.joins and (selection is None or not forest.frontier):
+            return Selection(state.past[-1].cycle if state.past else 0, JOIN)
+        return selection or ("demonstrations used up" if state.experiences else NOTHING_SOLVED)
+
+    def _select_demonstrations(self, state: _State, past: Sequence[Past]) -> Selection | None:
+        settings = self.session.settings
+        return self.strategy(state.experiences, past, settings.method.levels, settings.seed)
 
     async def _run_round(self, state: _State, step: Selection) -> None:
-        session = self.session
-        attempted = tuple(task.id for task in state.unsolved)
-        plan = plan_round(session, len(state.past), attempted, self._samples_left(state))
+        session, joins = self.session, {node.task.id: node for node in state.forest.joins}
+        sampled = () if step.level == JOIN else state.forest.frontier
+        budget = self._samples_left(state)
+        keys = plan_joins(session.run, state.number, state.forest.joins, session.settings)[:budget]
+        remaining = None if budget is None else budget - len(keys)
+        plan = plan_round(session, state.number, [task.id for task in sampled], remaining)
         demonstrations = tuple(
-            (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(state.unsolved)
+            (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(sampled)
         )
-        planned = self.policy.count_samples(plan)
-        info = RoundInfo(len(state.past), step.cycle, step.level, demonstrations, attempted, planned)
-        prompts = {task.id: self._compose_prompt(task, step) for task in state.unsolved}
+        attempted = (*(task.id for task in sampled), *joins)
+        planned = len(keys) + self.policy.count_samples(plan)
+        info = RoundInfo(state.number, step.cycle, step.level, demonstrations, attempted, planned)
+        prompts = {task.id: self._compose_prompt(task, step) for task in sampled}
+        prompts |= {name: self._compose_join(node, state.experiences) for name, node in joins.items()}
         texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
         session.store.put([round_row(session.run, info), *texts]).result()
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
         composer = SolvingPrompts(prompts, session.settings.method.repair)
-        await self.attendant.await_work(sample_slices(session, plan, self.tasks, composer))
+        tasks = {task.id: task for task in (*sampled, *(node.task for node in joins.values()))}
+        await self.attendant.await_work(sample_slices(session, plan, tasks, composer, keys))
         if not session.halt:
-            await self._close_round(info, self._filter_round(info, prompts))
+            rates = {name: _multiply_rates(node, state.experiences) for name, node in joins.items()}
+            await self._close_round(info, self._filter_round(info, _RoundMaterial(tasks, prompts, rates)))
 
     def _samples_left(self, state: _State) -> int | None:
         """The samples that the budget allows the next round; None: any number."""
         if self.budget is None:
             return None
-        answered, spent = self.session.store.spent_before(self.session.run, len(state.past))
+        answered, spent = self.session.store.spent_before(self.session.run, state.number)
         return self.budget.samples_left(answered if self.policy.is_sliced else state.planned, answered, spent)
 
     def _compose_prompt(self, task: Task, step: Selection) -> Prompt:
@@ -156,21 +189,30 @@ class FunctionalPhase:
             session.warn_once(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")
         return prompt
 
+    def _compose_join(self, node: PlannedTask, experiences: Sequence[Experience]) -> Prompt:
+        """What asks for one program from those of a task's children."""
+        split = node.active.split if node.active is not None else None
+        assert split is not None
+        source_by_digest = {experience.task.digest: experience.source for experience in experiences}
+        programs = {child.name: source_by_digest[child.task.digest] for child in node.children}
+        return Prompt(request_join(node.task, split, programs))
+
     async def _close_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
         """Measure what was solved, where that is asked for, and end the round: what is stored by then decides later."""
         grade = self.session.settings.measuring.measure
-        if grade != "none" and solutions:
-            programs = [replace(solution.program, grade=MeasuringGrade(grade)) for solution in solutions]
+        programs = [solution.program for solution in solutions if solution.program.task.id in self.tasks]
+        if grade != "none" and programs:
+            programs = [replace(program, grade=MeasuringGrade(grade)) for program in programs]
             await self.attendant.await_work(measure_programs(self.session, programs))
         if not self.session.halt:
             self._end_round(info, solutions)
 
-    def _filter_round(self, info: RoundInfo, prompts: dict[str, Prompt]) -> list[_Solution]:
+    def _filter_round(self, info: RoundInfo, material: _RoundMaterial) -> list[_Solution]:
         """What the round solved, all of its samples judged."""
         session, store = self.session, self.session.store
-        tallies = store.read_tallies(session.run, info.number)
+        tallies = store.read_tallies(session.run, info.number, with_children=True)
         require_verdicts(store, session.run, info)
-        return self._collect_solutions(info.number, tallies, prompts)
+        return self._collect_solutions(info.number, tallies, material)
 
     def _end_round(self, info: RoundInfo, solutions: Sequence[_Solution]) -> None:
         """Close a round with what it solved: a round that is closed is never sampled again."""
@@ -179,24 +221,31 @@ class FunctionalPhase:
         solved = [solution.experience.task.id for solution in solutions]
         store.put([*rows, round_end_row(session.run, info.number, solved)]).result()
         for solution in solutions:
-            session.on_event(TaskSolved(solution.experience, solution.contaminated))
-        session.on_event(RoundEnded(info, tuple(solved), count_unjudged(session, info), session.spent))
+            is_own = solution.experience.task.id in self.tasks
+            event = TaskSolved(solution.experience, solution.contaminated)
+            session.on_event(event if is_own else NodeSolved(solution.experience))
+        unjudged = count_unjudged(session, info)
+        own = tuple(task for task in solved if task in self.tasks)
+        session.on_event(RoundEnded(info, own, unjudged, session.spent))
 
-    def _collect_solutions(self, number: int, tallies: Sequence[Tally], prompts: dict[str, Prompt]) -> list[_Solution]:
+    def _collect_solutions(self, number: int, tallies: Sequence[Tally], material: _RoundMaterial) -> list[_Solution]:
         answers: dict[str, list[Answer]] = {}
         for answer in self.session.store.read_answers(self.session.run, number):
             answers.setdefault(answer.task, []).append(answer)
         of_task: dict[str, list[Tally]] = {}
         for tally in tallies:
             of_task.setdefault(tally.task, []).append(tally)
-        rates = {task: success_rate(of_task[task]) for task in answers}
-        return [self._choose_solution(number, answers[task], rates[task], prompts[task]) for task in sorted(answers)]
+        rates = {**{task: success_rate(of_task[task]) for task in answers}, **material.rates}
+        return [self._choose_solution(number, answers[task], rates[task], material) for task in sorted(answers)]
 
-    def _choose_solution(self, number: int, answers: Sequence[Answer], rate: float, prompt: Prompt) -> _Solution:
-        session, task = self.session, self.tasks[answers[0].task]
+    def _choose_solution(
+        self, number: int, answers: Sequence[Answer], rate: float, material: _RoundMaterial
+    ) -> _Solution:
+        session, task = self.session, material.tasks[answers[0].task]
         names = {answer.source: canonical_source(task, answer.source) for answer in answers}
         best = choose_answer(answers, names.__getitem__, session.settings.seed, session.target.comment)
         experience = Experience(task, best.source, rate, number, session.run)
+        prompt = material.prompts[task.id]
         examples = {
             canonical_source(task, program) for _, program in read_prompt(prompt.messages, session.target).examples
         }
@@ -206,8 +255,37 @@ class FunctionalPhase:
 
 
 @dataclass(frozen=True)
+class _RoundMaterial:
+    """What a round was made from, by task."""
+
+    tasks: Mapping[str, Task]
+    prompts: Mapping[str, Prompt]
+    rates: Mapping[str, float]  # of tasks whose children's programs were joined: the product of theirs
+
+
+@dataclass(frozen=True)
 class _Solution:
     experience: Experience
     contaminated: bool
     program: RightProgram
     rows: list[Row]
+
+
+def _restart_cycle(past: Sequence[Past]) -> tuple[Past, ...]:
+    """The same rounds, as if the last one had solved something: the next one begins a cycle."""
+    return (*past[:-1], *(replace(ended, solved=max(1, ended.solved)) for ended in past[-1:]))
+
+
+def _multiply_rates(node: PlannedTask, experiences: Sequence[Experience]) -> float:
+    """How hard a task is whose children's programs are joined: the product of their success rates."""
+    rate_by_digest = {experience.task.digest: experience.success_rate for experience in experiences}
+    return math.prod(rate_by_digest[child.task.digest] for child in node.children)
+
+
+def plan_joins(run: str, number: int, nodes: Sequence[PlannedTask], settings: Settings) -> list[SampleKey]:
+    """One sample for each task whose children are solved; its number is that of the plan."""
+    return [
+        SampleKey(run, number, node.task.id, 0.0, node.active.number, settings.target or "", model=JOIN)
+        for node in nodes
+        if node.active is not None
+    ]

@@ -28,6 +28,7 @@ from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.protocols import GUARDIAN
+from opsmith.tools.table import list_tools, name_offers
 
 _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
@@ -98,6 +99,8 @@ def run_info(
     material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
     if material:
         deciders["material"] = material
+    if settings.teamwork.tooling.tools != "none":
+        deciders["offers"] = name_offers(list_tools(settings.teamwork.tooling.tools, target))
     identity, model = content_hash(dumps(deciders)), models.name
     if settings.teamwork.team.policy == "cheapest-first":
         versions[ORDER] = list_by_price(models.by_name)  # no part of the name: prices change

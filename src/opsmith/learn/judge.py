@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from opsmith.errors import TaskError
-from opsmith.records import Experience, Outcome, Task, Verdict
+from opsmith.records import Diagnostic, Experience, Outcome, Split, Task, Verdict
 
 IMPORT = "import"  # the origin of a hand-written experience
 
@@ -16,6 +16,34 @@ class Judge(Protocol):
     """`opsmith.judging.pool.Pool` is one."""
 
     async def judge(self, task: Task, source: str) -> Verdict: ...
+
+
+@dataclass(frozen=True)
+class SplitOffer:
+    """A split without faults, with its children: a task for each node, in their order."""
+
+    split: Split
+    children: tuple[Task, ...]
+
+
+@runtime_checkable
+class Splitting(Protocol):
+    """What a judge adds that runs splits of tasks, in the same workers: their code is that of the tasks' authors.
+
+    Raises UsageError, VerifierError, TargetError.
+    """
+
+    async def list_splits(self, task: Task, limit: int) -> Sequence[SplitOffer]:
+        """What the target offers, the best first."""
+        ...
+
+    async def check_split(self, task: Task, split: Split) -> SplitOffer | tuple[Diagnostic, ...]:
+        """A split that somebody else wrote, or its faults."""
+        ...
+
+    async def renegotiate_split(self, task: Task, split: Split, node: str) -> SplitOffer | None:
+        """The split with another contract for a node; None: there is none without faults."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -31,19 +32,19 @@ from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.learn.optimisation import OptimisationPhase
+from opsmith.learn.planning import require_planning
 from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.session import RunSession
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
 from opsmith.models import Batched, ChatModel
+from opsmith.models.joining import JoinModel
 from opsmith.models.roles import RoleModels, gather_models
 from opsmith.records import Experience, Task
 from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.batches import StoreLedger
-from opsmith.store.rows import (
-    run_end_row,
-)
+from opsmith.store.rows import JOIN, run_end_row
 from opsmith.store.spending import known_usd
 
 _OVER = "the run is over, so that nothing is measured now; for what it solved: opsmith measure {run}"
@@ -129,6 +130,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     emit = on_event or _ignore_event
     models, target = gather_models(model), target_of(tasks, settings)
     start, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
+    require_planning(settings.teamwork.planning, target, models, judge)
     info = choose_run(store, target, partial(run_info, tasks, start, budget, models, target, settings))
     resumed = store.read_info(info.id) is not None
     if store.end_reason(info.id) is not None:
@@ -147,6 +149,8 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
                 chat.use_ledger(StoreLedger(store))
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
+        if settings.teamwork.planning.plan != "none":
+            models = replace(models, by_name={**models.by_name, JOIN: JoinModel(target)})
         session = RunSession(
             info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
         )

@@ -111,6 +111,11 @@ class PlanForest:
     untried: frozenset[str] = frozenset()
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is anything to try."""
+        return bool(self.frontier or self.joins or self.steps)
+
+    @property
     def steps(self) -> list[PlanStep]:
         """What is to be planned before the next round. Each changes the forest: only the first one is sure."""
         return [node.step for node in self._list_open() if node.step is not None]

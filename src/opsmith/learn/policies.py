@@ -152,6 +152,11 @@ def _deal_samples(
                     yield SampleKey(run, number, task, temperature, index, settings.target or "", model=model)
 
 
+def list_ids(plan: RoundPlan) -> frozenset[str]:
+    """Of all samples that any slice of the round may hold: rows of others, such as a planner's, do not concern it."""
+    return frozenset(cell.id for model in plan.models for cell in list_cells(plan, model))
+
+
 def find_closed(slices: Sequence[Slice], ends: Ends) -> set[str]:
     """Tasks that need no further sample of the round: solved in these slices, or their file is at fault."""
     over = (SampleEnd.RIGHT, SampleEnd.TASK_FAULT)

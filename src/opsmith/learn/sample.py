@@ -8,26 +8,29 @@ the money is spent and when the provider keeps failing; requests in flight are f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from opsmith.agents import bare, guardian, repair
 from opsmith.agents.guardian import Guarded
-from opsmith.agents.reply import read_reply
-from opsmith.errors import TargetError, VerifierError
+from opsmith.agents.reply import ReadReply, read_reply
+from opsmith.errors import TargetError, UsageError, VerifierError
 from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early
 from opsmith.learn.compose import Composer
+from opsmith.learn.conversation import Conversing, find_last_program
 from opsmith.learn.events import SampleJudged
 from opsmith.learn.session import RunSession
 from opsmith.models import Batched, Message
 from opsmith.records import Boundary, Candidate, Outcome, Task, Verdict
 from opsmith.store.rows import (
     GUARDIAN,
-    PROPOSER,
+    JOIN,
     REPAIR,
     Judged,
     SampleKey,
+    ToolCallEntry,
     failure_row,
     in_turn,
     judged_rows,
@@ -36,6 +39,7 @@ from opsmith.store.rows import (
 )
 from opsmith.targets.capabilities import explain_message
 from opsmith.targets.protocols import Bare, Repaired
+from opsmith.tools import Costing, ToolContext
 
 KEPT = (
     10_000  # verdicts for programs that come again; samples of a task come together, so older ones are of other tasks
@@ -62,7 +66,7 @@ async def sample_round(
         session.warn_once("--batch hands in a round as a whole, so --max-cost is kept between rounds only")
     at_once = len(todo) if isinstance(session.model, Batched) else session.settings.provider.concurrency
     asking = Asking(session, todo, replies, _count_attempts(session, [*earlier, *keys]), at_once)
-    sampling = _Sampling(session, tasks, composer, asking)
+    sampling = _Sampling(session, tasks, composer, asking, session.store.unused_tool_calls(session.run, number))
     workers = []
     for of_model in _split_by_model(todo):  # each at its own pace: a slow one keeps no other from being asked
         # twice as many as may ask at once: while one's candidate is judged, another's request is under way
@@ -86,6 +90,7 @@ class _Sampling:
         tasks: dict[str, Task],
         composer: Composer,
         asking: Asking,
+        stored_calls: Mapping[str, Sequence[ToolCallEntry]],
     ) -> None:
         self.session = session
         self.tasks = tasks
@@ -96,6 +101,7 @@ class _Sampling:
         self.wanted = bare.expected_reply(target) if asks_bare and isinstance(target, Bare) else None
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
         self.prompts: set[str] = set()  # names of those whose texts are stored
+        self.conversing = Conversing(session, asking, self._store_prompt, stored_calls)
         self.closed: set[str] = set()  # tasks whose author is at fault
         self.exhausted: set[tuple[str, str]] = set()  # (model, task): there is nothing more to ask
 
@@ -133,24 +139,28 @@ class _Sampling:
 
         Each is followed by what the guardian made of it, where it made anything.
         """
-        messages = await self.composer.compose_messages(key, self.asking)
-        text = await self.asking.request_text(key, PROPOSER, messages, self._store_prompt(messages))
-        candidates = await self._judge_reply(key, PROPOSER, text, 0)
-        for turn in range(1, self.composer.turns + 1):
+        task, messages = self.tasks[key.task], await self.composer.compose_messages(key, self.asking)
+        conversation = await self.conversing.converse(key, messages, self._make_context(task))
+        messages, text = conversation.messages, conversation.last.text
+        wanted = None if key.model == JOIN else self.wanted
+        answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, wanted)
+        candidates = await self._judge_answer(key, agent, answer, 0)
+        for turn in range(1, 1 + (0 if key.model == JOIN else self.composer.turns)):
             last = candidates[-1]
             if last.verdict.passed:
                 break
             is_rewritten = turn_of(last.agent)[1]
-            rewritten, explain = last.source if is_rewritten else None, partial(explain_message, self.tasks[key.task])
+            rewritten, explain = last.source if is_rewritten else None, partial(explain_message, task)
             messages = repair.request_repair(messages, text, last.verdict, rewritten, explain)
-            text = await self.asking.request_text(key, in_turn(REPAIR, turn), messages, self._store_prompt(messages))
-            candidates += await self._judge_reply(key, in_turn(REPAIR, turn), text, turn)
+            reply = await self.asking.request_reply(key, in_turn(REPAIR, turn), self.conversing.ask_again(messages))
+            text = reply.texts[0]
+            answer = read_reply(self.session.target, task, text, expected=self.wanted)
+            candidates += await self._judge_answer(key, in_turn(REPAIR, turn), answer, turn)
         return candidates
 
-    async def _judge_reply(self, key: SampleKey, agent: str, text: str, turn: int) -> list[Judged]:
-        """The candidate of one reply, and the guardian's where there is one, with their verdicts."""
+    async def _judge_answer(self, key: SampleKey, agent: str, answer: ReadReply, turn: int) -> list[Judged]:
+        """The candidate of one answer, and the guardian's where there is one, with their verdicts."""
         session, task = self.session, self.tasks[key.task]
-        answer = read_reply(session.target, task, text, expected=self.wanted)
         if answer.source is None:
             return [Judged(None, answer.make_refusal(session.target.verifier), agent)]
         verdict = self.composer.refuse_program(answer.source) or await self._find_verdict(task, answer.source)
@@ -194,7 +204,17 @@ class _Sampling:
         return name
 
     async def _find_verdict(self, task: Task, source: str) -> Verdict:
-        """Equal programs for a task are judged once, as long as their verdict is kept."""
+        """The verdict that a sample has. Raises UnjudgedError."""
+        try:
+            verdict = await self.judge_once(task, source)
+        except VerifierError as error:
+            raise UnjudgedError(Boundary.OURS, str(error)) from error
+        if verdict.outcome is Outcome.UNJUDGED:
+            raise UnjudgedError(verdict.charged_to, verdict.message)
+        return verdict
+
+    async def judge_once(self, task: Task, source: str) -> Verdict:
+        """Equal programs for a task are judged once, as long as their verdict is kept. Raises VerifierError."""
         name = task.id, source
         judging = self.verdicts.get(name)
         if judging is None:
@@ -203,14 +223,38 @@ class _Sampling:
                 del self.verdicts[next(iter(self.verdicts))]
         self.session.judging += 1
         try:
-            verdict = await judging
-        except VerifierError as error:
-            raise UnjudgedError(Boundary.OURS, str(error)) from error
+            return await judging
         finally:
             self.session.judging -= 1
-        if verdict.outcome is Outcome.UNJUDGED:
-            raise UnjudgedError(verdict.charged_to, verdict.message)
-        return verdict
+
+    def _make_context(self, task: Task) -> ToolContext:
+        """What the tools of a sample of that task work on."""
+        session = self.session
+        style = session.settings.method.prompt
+        return ToolContext(
+            session.target, task, _TryingJudge(self), session.store, session.run, session.measurer, style
+        )
+
+
+class _TryingJudge:
+    """What tools judge by. A verdict counts as a sample's only if its answer is that program in the end."""
+
+    def __init__(self, sampling: _Sampling) -> None:
+        self._sampling = sampling
+
+    async def judge(self, task: Task, source: str) -> Verdict:
+        """Who is told that time is up leaves the verdict to those who wait for it too."""
+        refusal = self._sampling.composer.refuse_program(source)
+        if refusal is not None:
+            return refusal
+        return await asyncio.shield(self._sampling.judge_once(task, source))
+
+    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
+        """Raises UsageError where who judges runs no cost model."""
+        judge = self._sampling.session.judge
+        if not isinstance(judge, Costing):
+            raise UsageError("no cost model is run where this run is judged; try: a run on one machine")
+        return judge.cost(task, source)
 
 
 def _count_attempts(session: RunSession, keys: Sequence[SampleKey]) -> dict[SampleKey, int]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from opsmith.learn.compose import Composer
 from opsmith.learn.identity import ORDER
-from opsmith.learn.policies import POLICIES, DealingPolicy, Proposer, RoundPlan, Slice, choose_arm
+from opsmith.learn.policies import POLICIES, DealingPolicy, Proposer, RoundPlan, Slice, choose_arm, list_ids
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.records import Task, Usage
@@ -67,8 +67,9 @@ async def sample_slices(
     """Sample a round to its end. `joined`: samples of no proposer, made with its first slice. Returns early when the
     session halts."""
     policy, dealt, idle = find_policy(session), list[Slice](), set[str]()
+    own_ids = list_ids(plan) if policy.is_sliced else frozenset()
     while not session.halt:
-        ends = read_ends(session.store, session.run, plan.number) if policy.is_sliced else {}
+        ends = _read_own(session, plan, own_ids)
         dealt_keys = policy.plan_slice(plan, dealt, ends, _make_chooser(session, idle))
         keys = dealt_keys if dealt else (*joined, *dealt_keys)
         earlier = [*joined, *(key for keys in dealt for key in keys)] if dealt else []
@@ -80,6 +81,13 @@ async def sample_slices(
         if not dealt_keys:
             break
         dealt.append(dealt_keys)
+
+
+def _read_own(session: RunSession, plan: RoundPlan, own_ids: frozenset[str]) -> dict[str, SampleEnd]:
+    """What the round's own samples have come to; nothing is asked where nothing depends on it."""
+    if not own_ids:
+        return {}
+    return {name: end for name, end in read_ends(session.store, session.run, plan.number).items() if name in own_ids}
 
 
 def _make_chooser(session: RunSession, idle: set[str]) -> Callable[[Sequence[Proposer], int], str | None]:

@@ -61,6 +61,7 @@ class Request:
     attempt: int = 0  # how many first requests of this task came before in the run; for models that do not sample
     tools: tuple[ToolOffer, ...] = field(default=(), metadata={"left_out": ()})
     reasoning: Literal["low", "medium", "high"] | None = field(default=None, metadata={"left_out": None})
+    may_call: bool = field(default=True, metadata={"left_out": True})  # False: `tools` are there since they were called
 
 
 @dataclass(frozen=True)

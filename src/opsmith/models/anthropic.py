@@ -133,6 +133,7 @@ class AnthropicModel:
         }
         parameters |= {"system": system} if system else {}
         parameters |= {"tools": build_block_offers(request.tools)} if request.tools else {}
+        parameters |= {} if request.may_call or not request.tools else {"tool_choice": {"type": "none"}}
         return self._add_thinking(parameters, request, learnt)
 
     def _add_thinking(self, parameters: dict[str, Any], request: Request, learnt: Set[str]) -> dict[str, Any]:

@@ -128,14 +128,14 @@ def parse_command(name: str) -> tuple[str, ...]:
 def read_named(pass_env: Iterable[str]) -> dict[str, str]:
     """The variables of those names, of the environment or else of `.env`. Raises UsageError where one is not there."""
     named = tuple(pass_env)
-    known = {**read_env_file(), **os.environ}
-    absent = [name for name in named if name not in known]
+    variables = {**read_env_file(), **os.environ}
+    absent = [name for name in named if name not in variables]
     if absent:
         raise UsageError(
             f"--pass-env: given {', '.join(absent)}; expected variables of the environment or of .env; try: export "
             f"{absent[0]}=..."
         )
-    return {name: known[name] for name in named}
+    return {name: variables[name] for name in named}
 
 
 def write_conversation(messages: Sequence[Message]) -> str:

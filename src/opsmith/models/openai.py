@@ -123,6 +123,8 @@ class OpenAIModel:
             parameters["seed"] = request.seed % 2**31
         if request.tools:
             parameters["tools"] = build_chat_offers(request.tools)
+        if request.tools and not request.may_call:
+            parameters["tool_choice"] = "none"
         return parameters | spell_reasoning(self._endpoint.provider, request.reasoning)
 
     async def _create_completion(self, parameters: dict[str, Any], seconds: float) -> Any:

@@ -57,6 +57,7 @@ class Family:
     batches: bool = False  # it has a batch API that `batch_apis` speaks
     spreads: bool = False  # it computes each reply from the request alone, so that many machines may share the work
     completions: bool = False  # one request may ask for several completions
+    tools: bool = False  # it calls tools, natively or by text
     analyst: str | None = None  # the model that suggests to it; None: itself, "none": it reads no suggestion
 
 
@@ -82,6 +83,7 @@ def make_models(settings: Settings, target: Target | None = None, own: ChatModel
     Each is made once: what has the same name at the same server shares its connections and its limits.
     """
     check_team(settings)
+    check_tools(settings)
     built: dict[tuple[str, str | None], ChatModel] = {}
 
     def make_once(chosen: Settings) -> ChatModel:
@@ -119,6 +121,26 @@ def check_team(settings: Settings) -> None:
         )
     for chosen in choose_proposers(settings).values():
         check_family(chosen.provider)
+
+
+def check_tools(settings: Settings) -> None:
+    """Raises UsageError where proposers shall call tools and one of them cannot, or the settings leave it no turns."""
+    choice, provider = settings.teamwork.tooling.tools, settings.provider
+    if choice == "none":
+        return
+    for name in settings.teamwork.team.models or list_members(provider.model) or (provider.model,):
+        if not find_family(name)[1].tools:
+            able = ", ".join(prefix + family.suffix for prefix, family in FAMILIES.items() if family.tools)
+            raise UsageError(
+                f"--tools {choice}: given with model {name!r}, which calls no tools; expected {able}; try: leave it out"
+            )
+    if provider.batch:
+        raise UsageError(f"--tools {choice}: given with --batch, whose replies come in hours; expected one of them")
+    if provider.completions > 1:
+        raise UsageError(
+            f"--tools {choice}: given with --completions {provider.completions}; expected 1, since each sample is a "
+            "conversation of its own"
+        )
 
 
 def read_servers(settings: Settings) -> dict[str, str]:
@@ -390,6 +412,7 @@ FAMILIES: dict[str, Family] = {
         ProviderServer("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
         batches=True,
         completions=True,
+        tools=True,
     ),
     "anthropic/": Family(
         "NAME",
@@ -397,9 +420,14 @@ FAMILIES: dict[str, Family] = {
         _make_anthropic,
         ProviderServer("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
         batches=True,
+        tools=True,
     ),
     "deepseek/": Family(
-        "NAME", "DeepSeek", _make_openai, ProviderServer("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek")
+        "NAME",
+        "DeepSeek",
+        _make_openai,
+        ProviderServer("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek"),
+        tools=True,
     ),
     "together/": Family(
         "NAME",
@@ -407,6 +435,7 @@ FAMILIES: dict[str, Family] = {
         _make_openai,
         ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
+        tools=True,
     ),
     PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
     "command:": Family(

@@ -55,7 +55,7 @@ _RESULTS = "Results of the tools:\n"
 def write_textual(request: Request) -> Request:
     """The request without tools: offered in the system text, calls and results as the texts of their turns."""
     messages = list(_label_results(answer_all(request.messages)))
-    offers = _describe_offers(request.tools) if request.tools else ""
+    offers = _describe_offers(request.tools) if request.tools and request.may_call else ""
     if offers and messages[0].role != "system":
         messages.insert(0, Message("system", ""))
     turns = [message for role, group in groupby(messages, _name_turn) for message in _join_turn(role, list(group))]

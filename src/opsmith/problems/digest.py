@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, Derivation, InputTensor, OutputTensors, Problem
 from opsmith.records import content_hash, dumps
 
 
@@ -23,7 +23,9 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
     Shapes   of tensors: outermost axis first, the axes of an element last
     Units    `sizes`: entries of an axis in the base shape, for the symbols of those shapes
     """
-    symbols = {symbol for type_ in problem.types for dim in type_.shape for symbol in dim.symbols}
+    symbols = {
+        symbol for type_ in (*problem.types, *problem.origin_types) for dim in type_.shape for symbol in dim.symbols
+    }
     symbols |= set(problem.sizes) if problem.reference else set()
     return _drop_blanks(
         {
@@ -41,8 +43,13 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
             "accumulation": problem.accumulation,
             "bench": problem.bench,
             "constraints": list(problem.constraints),
+            "drawn_from": _describe_origin(problem.drawn_from),
         }
     )
+
+
+def _describe_origin(origin: Derivation | None) -> dict[str, Any]:
+    return {} if origin is None else {**describe_problem(origin.problem), "code": origin.code}
 
 
 def _describe_input(tensor: InputTensor) -> dict[str, Any]:

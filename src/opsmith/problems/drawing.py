@@ -14,6 +14,7 @@ from torch import Tensor
 
 from opsmith.problems.authored import compile_transform
 from opsmith.problems.bindings import Bindings, bind_tensors
+from opsmith.problems.derivation import derive_data
 from opsmith.problems.faults import make_fault
 from opsmith.problems.generators import make_tensor
 from opsmith.problems.namespace import run_global
@@ -33,12 +34,19 @@ def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bind
 
     `overrides` are sizes that win over the problem's own, also over those that `global` assigns.
     """
+    if problem.drawn_from is not None:
+        return derive_data(problem, draw_data(problem.drawn_from.problem, overrides, seed))
     with own_randomness(seed), default_dtype(default_of(False)):
         sizes, names, random_global = _run_watched(problem, overrides)
         tensors: dict[str, Tensor] = {}
         for entry in problem.tensors:
             tensors[entry.name] = make_tensor(entry, sizes, {**names, **tensors})
     return bind_tensors(sizes, tensors, names, False, random_global)
+
+
+def _derive_both(problem: Problem, origin: Bindings, seed_text: str) -> tuple[Bindings, Bindings]:
+    declared = derive_data(problem, origin)
+    return declared, widen_data(problem, declared, make_seed(seed_text))
 
 
 def draws_numbers(problem: Problem) -> bool:
@@ -110,6 +118,9 @@ def draw_with_margins(
 
     The seed of an attempt is a hash of `seed_text` and the attempt's number. Raises TaskFault after so many draws.
     """
+    if problem.drawn_from is not None:
+        origin, _ = draw_with_margins(problem.drawn_from.problem, overrides, seed_text, attempts)
+        return _derive_both(problem, origin, seed_text)
     narrow: str | None = None
     for attempt in range(attempts):
         seed = make_seed(seed_text, attempt)
@@ -150,6 +161,8 @@ def _is_wide_enough(distances: Any) -> bool:
 def draw_case(problem: Problem, overrides: Mapping[str, int], number: int) -> tuple[Bindings, Bindings]:
     """Hand-made input `number`: a draw at these sizes, changed by its text: (declared, wide). Raises TaskFault."""
     label, seed_text, text = f"cases[{number}]", f"case {number}", problem.cases[number].text
+    if problem.drawn_from is not None:
+        return _derive_both(problem, draw_case(problem.drawn_from.problem, overrides, number)[0], seed_text)
     plain, _ = draw_with_margins(problem, overrides, seed_text)
     namespace = clone_names(plain)
     with default_dtype(default_of(False)), torch.no_grad():

@@ -84,6 +84,19 @@ class CaseSpec:
 
 
 @dataclass(frozen=True)
+class Derivation:
+    """Where a problem's inputs come from: what `code` makes of the data of another problem, drawn as for that one.
+
+    `code` is PyTorch statements that see that problem's tensors as `input_data` and assign every input by its name;
+    parameters are passed through by name. Of `problem`, inputs, parameters, margins and cases count; its outputs are
+    there only for margins that read what their references assign.
+    """
+
+    problem: Problem
+    code: str
+
+
+@dataclass(frozen=True)
 class Problem:
     """What an operator computes. `interface` are types that a target adds (STeP: the fields of its functions): they
     belong to no tensor, but their dims must be whole, and their floats count as declared ones.
@@ -108,6 +121,7 @@ class Problem:
     bench: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # shape sets that are timed
     constraints: tuple[str, ...] = ()  # comparisons of dims that all sizes keep (`constraints`)
     source: Provenance | None = None  # of an imported problem
+    drawn_from: Derivation | None = None  # None: inputs and parameters are drawn by their generators
 
     @property
     def tensors(self) -> tuple[InputTensor, ...]:
@@ -128,7 +142,12 @@ class Problem:
     @property
     def dims(self) -> Iterator[Dim]:
         """Every dim that must have a whole value."""
-        return (dim for type_ in (*self.types, *self.interface) for dim in type_.shape)
+        return (dim for type_ in (*self.types, *self.interface, *self.origin_types) for dim in type_.shape)
+
+    @property
+    def origin_types(self) -> tuple[ArrayType, ...]:
+        """Those of the tensors that the data is computed from; (): it is drawn as it is."""
+        return () if self.drawn_from is None else tuple(tensor.type for tensor in self.drawn_from.problem.tensors)
 
     @cached_property
     def symbols(self) -> frozenset[str]:
@@ -138,7 +157,7 @@ class Problem:
 
     def count_numbers(self, sizes: Mapping[str, int]) -> int:
         """How many numbers all tensors hold together. Raises DimError where a dim has no whole value."""
-        return sum(math.prod(type_.shape_at(sizes)) for type_ in self.types)
+        return sum(math.prod(type_.shape_at(sizes)) for type_ in (*self.types, *self.origin_types))
 
     def count_points(self, sizes: Mapping[str, int]) -> int:
         """What a loop nest over all symbols would visit."""

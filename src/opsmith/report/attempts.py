@@ -6,11 +6,13 @@ left out is counted. Programs are drawn where their language can draw them; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from opsmith.records import Candidate, Outcome, Stage, Suggestion, Task, Usage, content_hash
+from opsmith.errors import UsageError
+from opsmith.records import Candidate, Outcome, Suggestion, Task, Usage, content_hash
+from opsmith.report.conversations import TurnView, is_tool_turn, view_turns
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.differences import Difference, find_difference, most_similar
 from opsmith.report.drawing import draw_dataflow
@@ -18,12 +20,14 @@ from opsmith.report.optimised import ProfileView, StepLine, list_steps, read_pic
 from opsmith.report.optimised_figures import draw_steps
 from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
+from opsmith.report.verdicts import label_of
 from opsmith.report.views import TaskRow
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_origin, find_parent
 from opsmith.store import Store
 from opsmith.store import attempts as stored
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import CandidateRow, KeptExperience, SampleDetail
+from opsmith.store.tool_use import read_used_tools
 from opsmith.suites import find_bundled
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import canonical_form, explain_message
@@ -62,6 +66,7 @@ class CallView:
     seed: int | None
     max_tokens: int
     pictures: tuple[str, ...]  # of the prompt, as `data:` addresses
+    goes_on: bool  # with a conversation, after tools: what it holds stands in the sample's turns
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,7 @@ class SampleView:
     failures: tuple[str, ...]  # what left it unjudged
     speeds: tuple[SpeedRow, ...]
     improvement: Improvement | None  # None: it was not to make a right program better
+    turns: tuple[TurnView, ...] = ()  # of its conversation with tools; (): it called none
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ def task_view(
 
     `optimised`: what came of the run's optimisation rounds.
     """
-    task = next(task for task in store.read_tasks(run) if task.id == row.id)
+    task = find_task(store, run, row.id)
     solution = _find_solution(store, run, task)
     groups, improved = _group_attempts(store, run, task, solution, programs), find_improvement(optimised, row.id)
     chosen = _choose_groups(groups, solution, limit)
@@ -189,7 +195,8 @@ def _view_kept_steps(
     names = [step.row.sample for step in improved.steps if step.is_kept] if improved is not None else []
     details = store.read_details(names[-limit:])
     speeds = store.read_speeds(run, task.id) if details else []
-    return tuple(_view_step(store, run, task, details[name], {}, speeds) for name in names[-limit:])
+    viewed = [_view_step(store, run, task, details[name], {}, speeds) for name in names[-limit:]]
+    return tuple(_add_turns(store, viewed, details))
 
 
 def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], DrawnFigure | None]:
@@ -199,17 +206,18 @@ def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow,
     return tuple(map(word_speed, kept_speeds)), _draw_kept(task, kept_speeds)
 
 
-def _draw_kept(task: str, kept: Sequence[StoredSpeed]) -> DrawnFigure | None:
-    figure = draw_speeds(task, [speed.report for speed in kept])
+def _draw_kept(task: str, speeds: Sequence[StoredSpeed]) -> DrawnFigure | None:
+    figure = draw_speeds(task, [speed.report for speed in speeds])
     return draw_picture(figure) if figure is not None else None
 
 
 def sample_view(store: Store, run: str, name: str) -> SampleView:
     """One sample with drawings, and differences against the kept and the bundled program. Raises UsageError."""
     detail = store.find_sample(run, name)
-    task = next(task for task in store.read_tasks(run) if task.id == detail.row.task)
+    task = find_task(store, run, detail.row.task)
     references = _reference_programs(task, _find_solution(store, run, task))
-    return _view_step(store, run, task, detail, references, store.read_speeds(run, task.id))
+    viewed = _view_step(store, run, task, detail, references, store.read_speeds(run, task.id))
+    return next(_add_turns(store, [viewed], {detail.row.id: detail}))
 
 
 def _view_step(
@@ -232,11 +240,21 @@ def _view_step(
     return replace(viewed, improvement=improvement)
 
 
-def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
-    """`passed`, `AFFINE`, `unjudged`."""
-    if outcome is Outcome.REFUSED and stage is not None:
-        return stage.name
-    return outcome.value if outcome is not None else Outcome.UNJUDGED.value
+def find_task(store: Store, run: str, name: str) -> Task:
+    """A task of a run, or a part that a plan of it split off. Raises UsageError for one that there is not."""
+    for task in (*store.read_tasks(run), *store.read_children(run)):
+        if task.id == name:
+            return task
+    raise UsageError(f"task {name!r}: run {run} has no such task")
+
+
+def _add_turns(
+    store: Store, samples: Sequence[SampleView], details: Mapping[str, SampleDetail]
+) -> Iterator[SampleView]:
+    """Samples with their conversations."""
+    used = read_used_tools(store, [sample.id for sample in samples])
+    for sample in samples:
+        yield replace(sample, turns=view_turns(details[sample.id], used.get(sample.id, ())))
 
 
 def own_program(task: Task) -> str | None:
@@ -250,7 +268,12 @@ _find_bundled = lru_cache(maxsize=256)(find_bundled)
 
 def _find_solution(store: Store, run: str, task: Task) -> KeptExperience | None:
     return next(
-        (solution for solution in store.read_experiences(run) if solution.experience.task.digest == task.digest), None
+        (
+            solution
+            for solution in store.read_experiences(run, with_children=True)
+            if solution.experience.task.digest == task.digest
+        ),
+        None,
     )
 
 
@@ -302,6 +325,7 @@ def _view_groups(
     details = store.read_details(chosen)
     sources = {f"attempt {number}": _counted_program(details[sample]) for number, sample in enumerate(chosen, 1)}
     references = _reference_programs(task, solution)
+    used = read_used_tools(store, chosen)
     for number, (group, sample) in enumerate(zip(groups, chosen, strict=True), 1):
         first = group.programs[0]
         neighbours = {name: text for name, text in sources.items() if name != f"attempt {number}" and text}
@@ -313,7 +337,10 @@ def _view_groups(
             passed=first.outcome is Outcome.PASSED,
             first_round=min(program.round for program in group.programs),
             is_kept=_holds_solution(group, solution),
-            sample=_view_sample(task, details[sample], references, speeds, neighbours),
+            sample=replace(
+                _view_sample(task, details[sample], references, speeds, neighbours),
+                turns=view_turns(details[sample], used.get(sample, ())),
+            ),
         )
 
 
@@ -399,7 +426,8 @@ def _view_calls(detail: SampleDetail) -> Iterable[CallView]:
         images = [image for message in call.messages for image in message.images]
         pictures = tuple(filter(None, (read_picture(image.media, image.data) for image in images)))
         facts = (call.reply.model, call.reply.usage, call.seed, call.max_tokens, pictures)
-        yield CallView(call.agent, name, messages, replies, *facts)
+        goes_on = is_tool_turn(call.agent)
+        yield CallView(call.agent, name, messages, replies, *facts, goes_on)
 
 
 def drawing_of(task: Task, source: str) -> str | None:

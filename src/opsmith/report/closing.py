@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 
+from opsmith.models import Message
 from opsmith.records import Task, printable
+from opsmith.report.conversations import is_tool_turn, list_calls
 from opsmith.report.tables import format_cost, format_duration, make_table
 from opsmith.results.metrics import GroupScore
 from opsmith.results.result import RunResult, TaskResult
-from opsmith.store.queries import KeptExperience, SampleDetail, SampleRow
+from opsmith.store.queries import Call, KeptExperience, SampleDetail, SampleRow
+from opsmith.store.tool_use import UsedTool
 from opsmith.targets.capabilities import explain_message
 
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
@@ -87,17 +90,19 @@ def samples_table(samples: Iterable[SampleRow]) -> Table:
     return rows
 
 
-def sample_text(detail: SampleDetail, task: Task) -> Iterator[str]:
-    """One sample of a task as text: each request and reply, each candidate with its verdict."""
+def sample_text(detail: SampleDetail, task: Task, used: Sequence[UsedTool] = ()) -> Iterator[str]:
+    """One sample of a task as text: each request and reply with the tools that it called, each candidate with its
+    verdict. Of a request that goes on after calls only what was not said before."""
     row = detail.row
     place = f"task {row.task}, round {row.round}, temperature {row.temperature:g}, number {row.number}"
     yield printable(f"sample {row.id}: {place}")
     for call in detail.calls:
-        for message in call.messages:
+        for message in _list_news(call):
             yield f"{_write_heading(call.agent, message.role)}\n{message.content}"
         for text, finish in zip(call.reply.texts, call.reply.finish or ("",) * len(call.reply.texts), strict=False):
             head = _write_heading(call.agent, f"reply ({finish or 'end not told'})")
             yield f"{head}\n{text}"
+        yield from list_calls(call.agent, used)
     for candidate in detail.candidates:
         program = candidate.source if candidate.source is not None else "(no program)"
         yield f"--- candidate of the {candidate.agent} ---\n{program}"
@@ -105,6 +110,16 @@ def sample_text(detail: SampleDetail, task: Task) -> Iterator[str]:
         yield from (f"warning: {warning}" for warning in candidate.verdict.warnings)
     for failure in detail.failures:
         yield f"--- left unjudged ---\n{failure}"
+
+
+def _list_news(call: Call) -> list[Message]:
+    """The messages of a request that no reply and no result before it says."""
+    if not is_tool_turn(call.agent):
+        return list(call.messages)
+    said = max(
+        (place for place, message in enumerate(call.messages) if message.role in {"assistant", "tool"}), default=0
+    )
+    return [message for message in call.messages[said + 1 :] if message.role == "user"]
 
 
 def _write_heading(agent: str, what: str) -> str:

@@ -88,7 +88,7 @@ def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:
         ShownPrompt(name, title, tuple(_name_message(message, uses) for message in messages))
         for name, (title, messages) in by_name.items()
     ]
-    shared = {shown.name: shown for prompt in prompts for shown in prompt.messages if shown.uses > 1}
+    shared = {message.name: message for prompt in prompts for message in prompt.messages if message.uses > 1}
     return Prompts(tuple(shared.values()), tuple(prompts))
 
 
@@ -117,6 +117,8 @@ def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tup
         where = f" of {report.view.id}" if len(reports) > 1 else ""
         for sample in _list_shown(report):
             for call in sample.calls:
+                if call.goes_on:
+                    continue
                 yield (
                     call.prompt,
                     f"{sample.task}, round {sample.round}{where}: {name_agent(call.agent)}",

@@ -102,7 +102,7 @@ def _draw_arrows(flow: Dataflow, layout: Layout) -> str:
     paths, heads, numbers = [], [], []
     for edge, places, start, end in zip(flow.edges, layout.edges, starts, ends, strict=True):
         source, target = layout.boxes[edge.source], layout.boxes[edge.target]
-        paths.append(_draw_path(start, source, places, end, target))
+        paths.append(_draw_path(start, source, places, end, target, has_label=bool(edge.type_text)))
         heads.append(f"M{end - 3:.1f} {target.top - 6:.1f}h6l-3 6z")
         if edge.operand:
             numbers.append(f'<text x="{end - 7:.1f}" y="{target.top - 3:.1f}" font-size="9">{edge.operand}</text>')
@@ -121,13 +121,15 @@ def _port_places(flow: Dataflow, layout: Layout, leaving: bool) -> list[float]:
     return places
 
 
-def _draw_path(start: float, source: Placed, places: Sequence[Placed], end: float, target: Placed) -> str:
+def _draw_path(
+    start: float, source: Placed, places: Sequence[Placed], end: float, target: Placed, has_label: bool
+) -> str:
     """Smooth between ranks, straight within them; broken where the label stands."""
     words = [f"M{start:.1f} {source.bottom:.1f}V{_rank_bottom(source):.1f}"]
     x, upper = start, source
     for number, place in enumerate(places):
         words.append(_draw_bend(x, _rank_bottom(upper), place.x, _rank_top(place)))
-        words.append(f"V{place.top:.1f}M{place.x:.1f} {place.bottom:.1f}" if number == 0 else "")
+        words.append(f"V{place.top:.1f}M{place.x:.1f} {place.bottom:.1f}" if number == 0 and has_label else "")
         words.append(f"V{_rank_bottom(place):.1f}")
         x, upper = place.x, place
     return "".join([*words, _draw_bend(x, _rank_bottom(upper), end, _rank_top(target)), f"V{target.top:.1f}"])

@@ -21,6 +21,7 @@ from opsmith.learn import events
 from opsmith.records import Usage, printable, strip_number
 from opsmith.report.speed_rows import describe_speed
 from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.store.plans import StoredPlan
 from opsmith.store.rows import OPTIMISATION, RoundInfo
 
 
@@ -45,6 +46,7 @@ class RunProgress:
     examples: str = ""  # the demonstrations of the round, in words
     planned: int = 0  # samples of the round
     answered: int = 0
+    nodes: int = 0  # children of plans that have their program
     spent: Usage = field(default_factory=Usage)
     began: float = field(default_factory=time.monotonic)
 
@@ -69,19 +71,28 @@ class RunProgress:
                 state.solved_in, state.rate = event.experience.round, event.experience.success_rate
             case events.RoundEnded():
                 self.spent = event.spent
+            case events.NodeSolved():
+                self.nodes += 1
+
+    def count_attempted(self, info: RoundInfo) -> str:
+        """`3 tasks`, `2 tasks and 4 nodes`."""
+        own = sum(task in self.tasks for task in info.attempted)
+        nodes = len(info.attempted) - own
+        counts = [f"{own} tasks"] if own or not nodes else []
+        return " and ".join([*counts, *([_count_noun(nodes, "node")] if nodes else [])])
 
     def _start_round(self, event: events.RoundStarted) -> None:
         info = event.round
         self.round, self.planned, self.answered = info.number, info.planned, event.judged_before
         self.examples = describe_round(info)
-        for task in info.attempted:
+        for task in self.tasks.keys() & set(info.attempted):
             self.tasks[task].right = self.tasks[task].judged = 0
 
     def _count_sample(self, event: events.SampleJudged) -> None:
         self.answered += 1
         self.spent = event.spent
-        if event.verdict is not None:
-            state = self.tasks[event.key.task]
+        state = self.tasks.get(event.key.task)  # None: of a child of a plan
+        if event.verdict is not None and state is not None:
             state.judged += 1
             state.right += event.verdict.passed
 
@@ -119,7 +130,7 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
             verb = "goes on" if event.resumed else "starts"
             return printable(f"run {event.run} {verb}: {len(event.tasks)} tasks, model {event.model}")
         case events.RoundStarted(round=info):
-            return f"round {info.number}: {board.examples}; {len(info.attempted)} tasks, {info.planned} samples"
+            return f"round {info.number}: {board.examples}; {board.count_attempted(info)}, {info.planned} samples"
         case events.TaskSolved(experience=found):
             flag = " (equals an example of its prompt)" if event.contaminated else ""
             return printable(f"  solved {found.task.id}: rate {found.success_rate:.3f}{flag}")
@@ -137,8 +148,12 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
 
 
 def _format_measuring(event: events.Event) -> str | None:
-    """The same of those that tell of measurements."""
+    """The same of those that tell of plans and measurements."""
     match event:
+        case events.PlanMade(plan=plan):
+            return printable(f"  {describe_plan(plan)}")
+        case events.NodeSolved(experience=solution):
+            return printable(f"  solved node {solution.task.id}: rate {solution.success_rate:.3f}")
         case events.MeasuringStarted():
             noun = "program" if event.programs == 1 else "programs"
             return f"  {event.programs} {noun} to be measured, {event.grade} grade"
@@ -146,6 +161,20 @@ def _format_measuring(event: events.Event) -> str | None:
             measured = event.speed.report.measurement
             return printable(f"  measured {event.speed.task} at {measured.shape_set}: {describe_speed(measured)}")
     return None
+
+
+def describe_plan(plan: StoredPlan) -> str:
+    """What was planned, and why.
+
+    >>> describe_plan(StoredPlan("attn_0", 0, "static", "unsolved after 2 rounds", 2, None, "it has one statement"))
+    'attn_0 has no split: it has one statement (unsolved after 2 rounds)'
+    """
+    if plan.split is None:
+        what = f"{plan.task}: the contract of {plan.changed} stays" if plan.changed else f"{plan.task} has no split"
+        return f"{what}: {plan.problem} ({plan.reason})"
+    names = ", ".join(node.name for node in plan.split.nodes)
+    verb = f"has another contract for {plan.changed}" if plan.changed else "is split"
+    return f"{plan.task} {verb}: {names} ({plan.reason})"
 
 
 def describe_stop(event: events.Stopping) -> str:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from opsmith.records import content_hash, printable
 from opsmith.report.attempts import CallView
+from opsmith.report.conversations import is_tool_turn
 from opsmith.report.speed_rows import list_reasons
 from opsmith.report.tables import format_cost, format_duration, list_names
 from opsmith.results.intervals import Estimate
@@ -28,6 +29,10 @@ class Links(Protocol):
     def run(self, run: str) -> str: ...
 
     def task(self, run: str, task: str) -> str | None: ...
+
+    def part(self, run: str, task: str) -> str | None:
+        """A part that a plan split off: a task that is none of the run's own."""
+        ...
 
     def sample(self, run: str, sample: str) -> str | None: ...
 
@@ -42,6 +47,9 @@ class Anchors:
 
     def task(self, run: str, task: str) -> str | None:
         return f"#{anchor_name('task', run, task)}"
+
+    def part(self, run: str, task: str) -> str | None:
+        return None
 
     def sample(self, run: str, sample: str) -> str | None:
         return None
@@ -122,10 +130,14 @@ def name_agent(name: str) -> str:
 
     >>> name_agent("guardian"), name_agent("repair-2"), name_agent("guardian-2"), name_agent("unanswered-1")
     ('guardian', 'proposer in repair turn 2', 'guardian in repair turn 2', 'agent that got no answer')
+    >>> name_agent("tools-1")
+    'proposer after tools, turn 2'
     """
     who, _, turn = name.partition("-")
     if who == UNANSWERED:
         return "agent that got no answer"
+    if is_tool_turn(name):
+        return f"proposer after tools, turn {int(turn) + 1}" if turn.isdecimal() else name
     return f"{'proposer' if who == 'repair' else who} in repair turn {turn}" if turn else name
 
 

@@ -101,7 +101,9 @@ def compare_runs(store: Store, first: str, second: str) -> Comparison:
         unpaired=tuple(name for name in names if name not in shared),
         settings=_differing_settings(*settings),
         first_round=_estimate_over_shared(views[0].first, views[1].first, shared),
-        solving_round=_estimate_over_shared(views[0].solving, views[1].solving, shared),
+        solving_round=None
+        if any(view.list_joined() & set(shared) for view in views)
+        else _estimate_over_shared(views[0].solving, views[1].solving, shared),
         problems=tuple(align_problems(store, views)) if have_several_targets(views) else (),
     )
 

@@ -52,7 +52,7 @@ class SpeedSummary:
     """What the kept programs of a run gained over their partners, over tasks and shape sets of the full grade."""
 
     gain: Interval | None  # geometric mean of the ratios that may be said; its interval is of the measuring
-    said: int  # ratios behind it
+    ratios: int  # behind it
     withheld: int  # measurements of the full grade without such a ratio
     screened: int  # measurements of the screening grade, which are in no headline
     unit: TimeUnit = TimeUnit.NS
@@ -66,7 +66,7 @@ class SpeedSummary:
         tail = "".join(f"; {count} {words}" for count, words in counts if count)
         if self.gain is None:
             return f"no ratio that may be published{tail}"
-        counted = f"geometric mean of {self.said} measurements{tail}"
+        counted = f"geometric mean of {self.ratios} measurements{tail}"
         if self.unit.is_counted:
             costs = f"the partner's simulated {_COUNTED[self.unit]} are {self.gain.value:.3f} times the program's"
             return f"{costs}, {counted}"
@@ -81,7 +81,11 @@ def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
         measurement for measurement in measured if measurement.unit is unit
     ]  # of several figures the first counts: bytes are no speed
     full = [measurement for measurement in measured if measurement.grade is MeasuringGrade.FULL]
-    ratios = [ratio.precise for one in full if (ratio := one.ratio) is not None and ratio.claim is not Claim.IN_PROCESS]
+    ratios = [
+        ratio.precise
+        for measurement in full
+        if (ratio := measurement.ratio) is not None and ratio.claim is not Claim.IN_PROCESS
+    ]
     counts = (len(ratios), len(full) - len(ratios), len(measured) - len(full))
     return SpeedSummary(average_ratios(ratios), *counts, unit)
 
@@ -93,7 +97,7 @@ def summarise_runs(store: Store) -> dict[str, str]:
     for run in store.list_measured_runs():
         summary = summarise_speeds(choose_kept(store.read_speeds(run), store.read_experiences(run)))
         words = (
-            f"{summary.gain} of {summary.said}"
+            f"{summary.gain} of {summary.ratios}"
             if summary.gain is not None
             else "screened"
             if summary.screened
@@ -162,8 +166,8 @@ def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
 def describe_speed(measurement: SpeedMeasurement) -> str:
     """A line of a log."""
     time = NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit)
-    said = ", ".join(figure for figure in (time, _write_ratio(measurement)) if figure != NOTHING)
-    return "; ".join(words for words in (said, measurement.reason) if words)
+    figures = ", ".join(figure for figure in (time, _write_ratio(measurement)) if figure != NOTHING)
+    return "; ".join(words for words in (figures, measurement.reason) if words)
 
 
 def explain_missing(report: SpeedReport) -> str:

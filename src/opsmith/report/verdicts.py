@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from opsmith.records import Verdict, printable, to_json
+from opsmith.records import Outcome, Stage, Verdict, printable, to_json
+
+
+def label_of(stage: Stage | None, outcome: Outcome | None) -> str:
+    """`passed`, `AFFINE`, `unjudged`."""
+    if outcome is Outcome.REFUSED and stage is not None:
+        return stage.name
+    return outcome.value if outcome is not None else Outcome.UNJUDGED.value
 
 
 def verdict_json(task: str, verdict: Verdict) -> dict[str, Any]:

@@ -7,21 +7,26 @@ it stays usable on large stores; one task's attempts are read by `opsmith.report
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from opsmith.records import Usage, printable
+from opsmith.records import Outcome, Usage, printable
 from opsmith.report.closing import NO_MODEL, NOT_A_MODEL
+from opsmith.report.conversations import describe_tool_use
 from opsmith.report.optimised import OptimisedView, view_optimisation
+from opsmith.report.plans import PlannedView, summarise_plans, view_plans
 from opsmith.report.run_fronts import FrontView, view_fronts
 from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
+from opsmith.results.by_model import ModelFigures, read_by_model
 from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
 from opsmith.results.metrics import GroupScore
 from opsmith.results.optimisation import read_optimisation
 from opsmith.results.result import RunResult, TaskResult, result_of
+from opsmith.results.tool_use import ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, spent_by_round
+from opsmith.store.joins import list_joins
 from opsmith.store.queries import RunSummary, Tally
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
 
@@ -73,6 +78,7 @@ class RoundRow:
     level: str
     demonstrations: tuple[str, ...]
     attempted: int
+    parts: int  # that plans split off, which were tried beside them
     planned: int
     spent: RoundSpending
     solved: tuple[str, ...]
@@ -122,6 +128,9 @@ class RunView:
     speed_summary: SpeedSummary | None  # None: nothing was measured of them
     optimised: OptimisedView | None  # None: it has no rounds that make right programs better
     fronts: FrontView | None  # None: at most one figure of its programs is stored
+    plans: tuple[PlannedView, ...]  # the tasks that were split
+    models: tuple[ModelFigures, ...]  # (): it has one
+    tool_use: ToolUse | None  # None: no tool was called
 
     @property
     def name(self) -> str:
@@ -129,6 +138,19 @@ class RunView:
         return f"{printable(self.model)} {self.id.rpartition('-')[2][:6]}" + (
             "" if self.is_language_model else " (no LM)"
         )
+
+    @property
+    def plan_summary(self) -> str:
+        """In words; "" where no task was split."""
+        return str(summarise_plans(self.plans)) if self.plans else ""
+
+    def list_joined(self) -> frozenset[str]:
+        """The tasks that a joined program solved: no count of samples has their rates."""
+        return frozenset(tree.task for tree in self.plans if tree.is_joined)
+
+    @property
+    def tool_lines(self) -> tuple[str, ...]:
+        return tuple(describe_tool_use(self.tool_use)) if self.tool_use is not None else ()
 
     @property
     def unjudged(self) -> int:
@@ -141,18 +163,20 @@ def run_view(store: Store, run: str) -> RunView:
     run = summary.info.id
     result, tallies = result_of(store, run), store.read_tallies(run, with_children=True)
     rounds = [(info, solved) for info, solved in store.read_rounds(run) if info.phase == FUNCTIONAL]
+    tried = {info.number: len(info.attempted) for info, _ in store.read_rounds(run, with_children=True)}
     first = store.find_optimisation(run)
     spent = {
         number: spending
         for number, spending in spent_by_round(store, run, tallies).items()
         if first is None or number < first
     }
-    counts, of_first = solving_counts(result, tallies), _best_counts(result, tallies, last=0)
-    rows = _view_rounds(rounds, spent)
+    joined = {join.task for join in list_joins(store, run) if join.outcome is Outcome.PASSED}
+    counts, of_first = solving_counts(result, tallies, joined), _best_counts(result, tallies, last=0)
+    rows = _view_rounds(rounds, spent, tried)
     speeds = store.read_speeds(run)
     kept_speeds = choose_kept(speeds, store.read_experiences(run))
     groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
-    info = summary.info
+    info, models = summary.info, read_by_model(store, run)
     return RunView(
         id=run,
         model=info.model,
@@ -187,16 +211,26 @@ def run_view(store: Store, run: str) -> RunView:
         speed_summary=summarise_speeds(kept_speeds) if kept_speeds else None,
         optimised=view_optimisation(read_optimisation(store, run)) if first is not None else None,
         fronts=view_fronts(store, run, speeds),
+        plans=view_plans(store, run),
+        models=models if len(models) > 1 else (),
+        tool_use=read_tool_use(store, run),
     )
 
 
-def solving_counts(result: RunResult, tallies: Iterable[Tally]) -> dict[str, tuple[int, int]]:
+def solving_counts(
+    result: RunResult, tallies: Iterable[Tally], joined: Set[str] = frozenset()
+) -> dict[str, tuple[int, int]]:
     """(judged, right) by task: at the best temperature of the round that solved it, or of its last; as pass@1 counts.
 
-    An unsolved task counts as wrong. A task without judged samples is left out.
+    An unsolved task counts as wrong. A task without judged samples is left out, and so is one that a `joined` program
+    solved: its rate is the product of those of its parts, which no count of samples has.
     """
     best = _best_counts(result, tallies)
-    return {name: (samples, right if result.per_task[name].solved else 0) for name, (samples, right) in best.items()}
+    return {
+        name: (samples, right if result.per_task[name].solved else 0)
+        for name, (samples, right) in best.items()
+        if name not in joined
+    }
 
 
 def _best_counts(result: RunResult, tallies: Iterable[Tally], last: int | None = None) -> dict[str, Count]:
@@ -224,7 +258,9 @@ def _view_group(name: str, tasks: Sequence[str], score: GroupScore, counts: Mapp
 
 
 def _view_rounds(
-    rounds: Sequence[tuple[RoundInfo, tuple[str, ...] | None]], spent: Mapping[int, RoundSpending]
+    rounds: Sequence[tuple[RoundInfo, tuple[str, ...] | None]],
+    spent: Mapping[int, RoundSpending],
+    tried: Mapping[int, int],
 ) -> tuple[RoundRow, ...]:
     rows, cumulative, tokens = [], 0, 0
     for info, solved in rounds:
@@ -232,7 +268,17 @@ def _view_rounds(
         cumulative += len(solved or ())
         tokens += spending.usage.input_tokens
         demonstrations = tuple(task for task, _ in info.demonstrations)
-        counts = (len(info.attempted), info.planned, spending, solved or (), cumulative, solved is not None, tokens)
+        own = len(info.attempted)
+        counts = (
+            own,
+            tried[info.number] - own,
+            info.planned,
+            spending,
+            solved or (),
+            cumulative,
+            solved is not None,
+            tokens,
+        )
         rows.append(RoundRow(info.number, info.cycle, info.level, demonstrations, *counts))
     return tuple(rows)
 

@@ -14,7 +14,7 @@ from opsmith.records import Usage
 from opsmith.results.intervals import Estimate, estimate_pass_at_k
 from opsmith.store.proposers import ModelCount, RightSample, count_samples, list_right_samples, sum_bills
 from opsmith.store.queries import Reader
-from opsmith.store.rows import PROPOSER, RunInfo
+from opsmith.store.rows import PLANNER, PROPOSER, RunInfo
 
 _ROLES = {"guardian": "guardian_model", "analyst": "analyst", "planner": "planner"}  # the setting that names each
 
@@ -113,7 +113,7 @@ def share_bills(info: RunInfo, bills: Mapping[tuple[str, str], Usage]) -> dict[s
     analyst, own = info.settings.get("analyst"), name_proposers(info)[0]
     for (model, agent), usage in bills.items():
         unnamed = analyst if agent.partition("-")[0] == "analyst" and analyst is not None else own
-        name = model or unnamed
+        name = own if model == PLANNER else model or unnamed  # a planner without a model of its own
         paid[name] = paid.get(name, Usage()) + usage
     return paid
 

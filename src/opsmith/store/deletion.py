@@ -28,6 +28,7 @@ from opsmith.store.schema import (
     suggestion,
     task,
     text,
+    tool_call,
     verdict,
 )
 
@@ -35,7 +36,7 @@ _REFERENCES = ("from_run", "budget_from", "tokens_from")  # settings that name a
 _NAMING = (  # columns that hold the hash of a text
     *(task.c.body, request.c.prompt, candidate.c.id, verdict.c.body, reverdict.c.body),
     *(experience.c.body, experience.c.source, measurement.c.body, profile.c.body, suggestion.c.body),
-    *(verdict.c.build, reverdict.c.build, plan.c.body, plan_node.c.body),
+    *(verdict.c.build, reverdict.c.build, plan.c.body, plan_node.c.body, tool_call.c.arguments, tool_call.c.result),
 )
 
 

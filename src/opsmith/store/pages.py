@@ -173,9 +173,9 @@ def judged_since(reader: Reader, run: str, moment: float) -> int:
     return int(reader.fetch_rows(query)[0][0])
 
 
-def list_solutions(reader: Reader, run: str) -> list[SolvedTask]:
-    """By round, then task; without the programs, and without the children of plans."""
-    solved, children = schema.experience, reader.list_children(run)
+def list_solutions(reader: Reader, run: str, with_children: bool = False) -> list[SolvedTask]:
+    """By round, then task; without the programs. `with_children`: those of the children of plans too."""
+    solved, children = schema.experience, frozenset() if with_children else reader.list_children(run)
     columns = (
         solved.c.task,
         solved.c.digest,

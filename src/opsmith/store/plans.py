@@ -13,8 +13,8 @@ from sqlalchemy import Row, select
 from opsmith.records import Split, Task, content_hash, dumps, split_from_json, to_json
 from opsmith.store.database import Row as NewRow
 from opsmith.store.reading import Reading
-from opsmith.store.rows import task_body, task_from_body, text_row
-from opsmith.store.schema import plan, plan_node, text
+from opsmith.store.rows import JOIN, task_body, task_from_body, text_row
+from opsmith.store.schema import experience, plan, plan_node, request, text
 
 CONTRACT = "contract"  # in place of a planner's name: the plan before, with another contract for one child
 
@@ -44,9 +44,19 @@ class PlanQueries(Reading):
         children = self._read_children(run) if rows else {}
         return [_read_plan(row, children.get(row.id, ())) for row in rows]
 
+    def has_plans(self, run: str) -> bool:
+        """Whether any task of a run was split, or was to be."""
+        return bool(self.fetch_rows(select(plan.c.id).where(plan.c.run == run).limit(1)))
+
     def read_children(self, run: str) -> list[Task]:
         """Those of all plans of a run: they are none of its own tasks."""
         return [child for children in self._read_children(run).values() for child in children]
+
+    def read_joined(self, run: str) -> frozenset[str]:
+        """The digests of the tasks, and children, that a joined program solved."""
+        query = select(experience.c.digest).join(request, request.c.id == experience.c.sample)
+        rows = self.fetch_rows(query.where(experience.c.run == run, request.c.asked == JOIN))
+        return frozenset(row.digest for row in rows)
 
     def _read_children(self, run: str) -> Mapping[str, tuple[Task, ...]]:
         """By plan."""

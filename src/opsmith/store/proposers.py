@@ -5,6 +5,7 @@ A model is named as the samples name it (`SampleKey.model`): "" is the run's own
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,8 +14,8 @@ from sqlalchemy import case, func, select, true
 
 from opsmith.records import Boundary, Outcome, Usage
 from opsmith.store.queries import Reader
-from opsmith.store.requests import is_proposed, read_sum, sums_of_bills
-from opsmith.store.rows import NOBODY
+from opsmith.store.requests import is_by, is_proposed, read_sum, sums_of_bills
+from opsmith.store.rows import NOBODY, PLANNER
 from opsmith.store.schema import failure, reply, reply_of, request, verdict
 
 
@@ -90,7 +91,8 @@ def list_right_samples(reader: Reader, run: str, before: int | None = None) -> l
 
 def read_ends(reader: Reader, run: str, number: int) -> dict[str, SampleEnd]:
     """The samples of a round that left a row, a reply or a failure, by id."""
-    replied = select(request.c.sample).where(request.c.run == run, request.c.round == number).distinct()
+    replied = select(request.c.sample).where(request.c.run == run, request.c.round == number)
+    replied = replied.where(~is_by(request, PLANNER)).distinct()
     failed = select(failure.c.sample, failure.c.charged_to).where(failure.c.run == run, failure.c.round == number)
     counted = select(request.c.id, verdict.c.outcome).join(verdict, verdict.c.sample == request.c.id)
     ends = {row.sample: SampleEnd.UNJUDGED for row in reader.fetch_rows(replied)}
@@ -101,11 +103,14 @@ def read_ends(reader: Reader, run: str, number: int) -> dict[str, SampleEnd]:
     return ends
 
 
-def read_exhausted(reader: Reader, run: str) -> set[tuple[int, str, str]]:
-    """(round, task, model) of samples that were not made because the model has nothing more for the task."""
-    model = func.coalesce(failure.c.asked, "").label("asked_model")
-    query = select(failure.c.round, failure.c.task, model).where(failure.c.run == run, failure.c.charged_to == NOBODY)
-    return {(row.round, row.task, row.asked_model) for row in reader.fetch_rows(query.distinct())}
+def list_exhausted(reader: Reader, run: str, rounds: Collection[int]) -> frozenset[str]:
+    """Tasks for which no proposer has anything more, as samples of these rounds found out."""
+    info = reader.read_info(run)
+    proposers = (info.settings.get("models") if info is not None else None) or [""]
+    place = (failure.c.round, failure.c.task, failure.c.asked)
+    query = select(*place).where(failure.c.run == run, failure.c.charged_to == NOBODY).distinct()
+    ended = {(row.task, row.asked or "") for row in reader.fetch_rows(query) if row.round in rounds}
+    return frozenset(task for task, _ in ended if all((task, model) in ended for model in proposers))
 
 
 def _is_before(number: int | None) -> Any:

@@ -12,6 +12,7 @@ from opsmith.store.rounds import Answer, RoundQueries, Tally
 from opsmith.store.runs import KeptExperience, RunQueries, RunSummary
 from opsmith.store.samples import Call, CandidateRow, SampleDetail, SampleQueries, SampleRow
 from opsmith.store.steps import StepQueries, StepRow
+from opsmith.store.tool_calls import ToolCallQueries
 
 __all__ = [
     "Answer",
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 
-class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries, PlanQueries):
+class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries, PlanQueries, ToolCallQueries):
     """All of them, answered from what is committed.
 
     Raises UsageError for a run or sample that does not exist, StoreError when the store cannot be read.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from opsmith.store import schema
 from opsmith.store.database import Row
 
 PROPOSER, GUARDIAN, REPAIR = "proposer", "guardian", "repair"
+TOOLS = "tools"  # tools-1, tools-2 ...: the proposer, told what the tools said that it called in its turn before
 UNANSWERED = "unanswered"  # -1, -2 ...: in that session an agent's reply held no answer; what it cost is booked so
 NOBODY = "nobody"  # a sample was not made, and nobody is at fault: the model has nothing more for its task
 Wish = Literal["pause", "resume"]
@@ -121,22 +122,40 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class ToolCallEntry:
+    """A call of a tool within a sample, and what the model was told."""
+
+    number: int  # within the sample, from 0
+    turn: str  # the agent whose reply called: proposer, tools-1 ...
+    name: str  # of the tool, as the model wrote it
+    arguments: str  # as received
+    result: str
+    outcome: str  # ok, error, refused, limit
+    seconds: float  # that the tool worked
+
+
+@dataclass(frozen=True)
 class PromptMessage:
     """A message of a prompt in the store, by the hashes of its texts."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
-    pictures: tuple[tuple[str, str], ...]  # (media, hash of the base64)
+    pictures: tuple[tuple[str, str], ...] = ()  # (media, hash of the base64)
+    calls: tuple[tuple[str, str, str], ...] = ()  # of tools: (id, name, hash of the arguments)
+    call: str = ""  # of role tool: the id of the call that it answers
+    raw: str | None = None  # hash of `Message.raw`; None: it is ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """All texts that it needs."""
-        return self.text, *(name for _, name in self.pictures)
+        arguments = (name for _, _, name in self.calls)
+        return self.text, *(name for _, name in self.pictures), *arguments, *([self.raw] if self.raw else [])
 
     def read_message(self, bodies: Mapping[str, str]) -> Message:
         """The message, from texts by their hashes."""
         pictures = tuple(Picture(media, bodies[name]) for media, name in self.pictures)
-        return Message(self.role, bodies[self.text], pictures)
+        calls = tuple(ToolCall(call, tool, bodies[arguments]) for call, tool, arguments in self.calls)
+        return Message(self.role, bodies[self.text], pictures, calls, self.call, bodies[self.raw] if self.raw else "")
 
 
 def in_turn(agent: str, turn: int) -> str:
@@ -144,10 +163,12 @@ def in_turn(agent: str, turn: int) -> str:
     return f"{agent}-{turn}" if turn else agent
 
 
-def turn_of(agent: str) -> tuple[int, bool]:
-    """The inverse, to sort by: what an agent does within a sample comes in this order."""
+def turn_of(agent: str) -> tuple[int, bool, int]:
+    """The inverse, to sort by: what an agent does within a sample comes in this order. Turns with tools come between
+    the proposer's first one and the guardian's."""
     name, _, turn = agent.partition("-")
-    return int(turn or 0), name == GUARDIAN
+    number = int(turn or 0)
+    return (0, False, number) if name == TOOLS else (number, name == GUARDIAN, 0)
 
 
 def text_row(body: str) -> Row:
@@ -196,7 +217,8 @@ def round_row(run: str, info: RoundInfo) -> Row:
 def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
     """The prompt's hash, and its texts; a message that is in the store already costs nothing.
 
-    A prompt is [[role, hash of the text], ...], with [[media, hash of the base64], ...] third where there are pictures.
+    A prompt is [[role, hash of the text], ...]. Where there are pictures, [[media, hash of the base64], ...] stands
+    third; where tools are called, `_index_calls` fourth.
     """
     rows: list[Row] = []
 
@@ -207,17 +229,36 @@ def prompt_rows(messages: Sequence[Message]) -> tuple[str, list[Row]]:
     named: list[list[Any]] = []
     for message in messages:
         pictures = [[picture.media, name_text(picture.data)] for picture in message.images]
-        named.append([message.role, name_text(message.content), *([pictures] if pictures else [])])
+        calls = _index_calls(message, name_text)
+        further = [pictures, calls] if calls else [pictures] if pictures else []
+        named.append([message.role, name_text(message.content), *further])
     prompt = name_text(dumps(named))
     return prompt, rows
 
 
+def _index_calls(message: Message, name_text: Callable[[str], str]) -> dict[str, Any]:
+    """What a message has to do with tools; empty: nothing."""
+    calls = [[call.id, call.name, name_text(call.arguments)] for call in message.calls]
+    raw = name_text(message.raw) if message.raw else None
+    entries = {"calls": calls, "call": message.call, "raw": raw}
+    return {name: entry for name, entry in entries.items() if entry}
+
+
 def read_prompt_names(index: str) -> list[PromptMessage]:
     """The inverse of what `prompt_rows` keeps under the prompt's hash."""
-    return [
-        PromptMessage(role, text, tuple((media, name) for media, name in (pictures[0] if pictures else ())))
-        for role, text, *pictures in json.loads(index)
-    ]
+    return [_read_named(*entry) for entry in json.loads(index)]
+
+
+def _read_named(
+    role: Literal["system", "user", "assistant", "tool"],
+    text: str,
+    pictures: Sequence[Sequence[str]] = (),
+    tools: Mapping[str, Any] | None = None,
+) -> PromptMessage:
+    tools = tools or {}
+    calls = tuple((call, name, arguments) for call, name, arguments in tools.get("calls", ()))
+    named = tuple((media, name) for media, name in pictures)
+    return PromptMessage(role, text, named, calls, tools.get("call", ""), tools.get("raw"))
 
 
 def reply_rows(
@@ -256,6 +297,15 @@ def read_calls(text: str | None) -> tuple[tuple[tuple[ToolCall, ...], ...], tupl
         return (), ()
     stored = json.loads(text)
     return tuple(tuple(ToolCall(**call) for call in calls) for calls in stored["calls"]), tuple(stored["raw"])
+
+
+def tool_call_rows(key: SampleKey, entry: ToolCallEntry) -> list[Row]:
+    """A call of a tool with its result."""
+    arguments, result = text_row(entry.arguments), text_row(entry.result)
+    named = {"number": entry.number, "turn": entry.turn, "name": entry.name, "outcome": entry.outcome}
+    hashes = {"arguments": arguments[1]["hash"], "result": result[1]["hash"]}
+    columns = _sample_columns(key, **named, **hashes, seconds=entry.seconds, at=time.time())
+    return [arguments, result, (schema.tool_call, columns)]
 
 
 def suggestion_rows(key: SampleKey, suggestion: Suggestion) -> list[Row]:

@@ -61,8 +61,7 @@ def read_arguments(tool: str, kind: type[ToolArguments], text: str) -> ToolArgum
 def check_arguments(tool: str, kind: type[ToolArguments], values: Any) -> ToolArguments:
     """The arguments as plain values. Raises WrongArgumentsError."""
     if not isinstance(values, Mapping):
-        given = f"a JSON {type(values).__name__}"
-        raise _explain_arguments(tool, given, f"an object with {_list_names(kind)}", "")
+        raise _explain_arguments(tool, f"a JSON {type(values).__name__}", f"an object with {_list_names(kind)}", "")
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
@@ -75,10 +74,10 @@ def _explain_mistake(tool: str, kind: type[ToolArguments], error: ValidationErro
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(str(step) for step in first["loc"])[:MOST_QUOTED]
     is_missing = first["type"] == "missing"
-    given = "nothing" if is_missing else f"{type(first['input']).__name__} {_quote_text(str(first['input']))}"
+    quote = "nothing" if is_missing else f"{type(first['input']).__name__} {_quote_text(str(first['input']))}"
     where = f"{tool}, argument {printable(place)!r}" if place else tool
     expected = "a value" if is_missing else first["msg"].removeprefix("Input should be ")
-    return _explain_arguments(where, given, expected, f"no arguments but {_list_names(kind)}")
+    return _explain_arguments(where, quote, expected, f"no arguments but {_list_names(kind)}")
 
 
 def _explain_arguments(where: str, given: str, expected: str, remedy: str) -> WrongArgumentsError:

@@ -60,15 +60,15 @@ def list_sections(target: Target) -> dict[str, str]:
 def find_topics(query: str, sections: dict[str, str]) -> list[str]:
     """The topics whose name has all words of the query, the shortest first, or else the likeliest by their texts, or
     those whose text holds a word of it in another form."""
-    asked = _split_words(query.strip().removeprefix("step."))
-    named = [name for name in sections if asked and set(asked) <= set(_split_words(name))]
+    words = _split_words(query.strip().removeprefix("step."))
+    named = [name for name in sections if words and set(words) <= set(_split_words(name))]
     if named:
         return sorted(named, key=len)[:MOST_SECTIONS]
-    scores = score_documents(" ".join(asked), [text.casefold() for text in sections.values()])
+    scores = score_documents(" ".join(words), [text.casefold() for text in sections.values()])
     likely = sorted(zip(scores, sections, strict=True), key=lambda pair: -pair[0])
     if likely and likely[0][0] > 0:
         return [name for score, name in likely if score > 0][:MOST_SECTIONS]
-    roots = [word for word in asked if len(word) >= SHORTEST_ROOT]
+    roots = [word for word in words if len(word) >= SHORTEST_ROOT]
     return [name for name, text in sections.items() if any(root in text.casefold() for root in roots)][:MOST_SECTIONS]
 
 

@@ -5,17 +5,26 @@ A further tool is one file that fits `Tool`, and one line in `TOOLS`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsmith.errors import OpsmithError, StoreError
+from opsmith.models import ToolOffer
+from opsmith.records import Task, content_hash, dumps
 from opsmith.targets import Target
 from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
-from opsmith.tools.arguments import ToolArguments, WrongArgumentsError, check_arguments, read_arguments
+from opsmith.tools.arguments import (
+    ProgramArguments,
+    ToolArguments,
+    WrongArgumentsError,
+    check_arguments,
+    read_arguments,
+    write_schema,
+)
 from opsmith.tools.check import CheckTool
 from opsmith.tools.language import LanguageTool
 from opsmith.tools.trying import TryTool
-from opsmith.tools.wording import bound_text
+from opsmith.tools.wording import bound_text, unwrap_program
 
 TOOLS: Mapping[str, Tool[Any]] = {tool.name: tool for tool in (LanguageTool(), CheckTool(), TryTool())}
 CHECKING = ("language", "check")  # what `--tools check` offers
@@ -26,6 +35,28 @@ def list_tools(choice: str, target: Target) -> tuple[Tool[Any], ...]:
     if choice == "none":
         return ()
     return tuple(tool for name, tool in TOOLS.items() if choice == "all" or name in CHECKING)
+
+
+def offer_tools(tools: Sequence[Tool[Any]]) -> tuple[ToolOffer, ...]:
+    """The tools as a model is told of them; equal tools give equal texts."""
+    return tuple(ToolOffer(tool.name, tool.description, dumps(write_schema(tool.arguments))) for tool in tools)
+
+
+def name_offers(tools: Sequence[Tool[Any]]) -> str:
+    """The hash of what a model is told of the tools."""
+    return content_hash(dumps(offer_tools(tools)))
+
+
+def read_program(tool: Tool[Any], target: Target, task: Task, arguments: str) -> str | None:
+    """The program that a call of a tool is about; None: its arguments hold none."""
+    if not issubclass(tool.arguments, ProgramArguments):
+        return None
+    try:
+        chosen = read_arguments(tool.name, tool.arguments, arguments)
+    except WrongArgumentsError:
+        return None
+    assert isinstance(chosen, ProgramArguments)
+    return unwrap_program(target, task, chosen.program)
 
 
 async def run_tool(tool: Tool[Any], context: ToolContext, arguments: str | Mapping[str, Any]) -> ToolResult:

@@ -12,16 +12,16 @@ MOST_TEXT = 12_000  # characters of a result
 MOST_FINDINGS = 10  # the first ones
 
 
-def bound_text(text: str, most: int = MOST_TEXT) -> str:
+def bound_text(text: str, length: int = MOST_TEXT) -> str:
     """A text that can be printed and sent: what is cut at its end is said.
 
     >>> bound_text("abcdef", 4)
     'abcd\\n... (2 of 6 characters are cut here)'
     """
     visible = printable(text.encode("utf-8", "replace").decode("utf-8"), "\n\t")
-    if len(visible) <= most:
+    if len(visible) <= length:
         return visible
-    return f"{visible[:most]}\n... ({len(visible) - most} of {len(visible)} characters are cut here)"
+    return f"{visible[:length]}\n... ({len(visible) - length} of {len(visible)} characters are cut here)"
 
 
 def write_findings(task: Task, errors: tuple[Diagnostic, ...]) -> str:

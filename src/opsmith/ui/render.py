@@ -33,6 +33,9 @@ class Addresses:
     def task(self, run: str, task: str) -> str:
         return make_url(run, "tasks", task)
 
+    def part(self, run: str, task: str) -> str:
+        return self.task(run, task)
+
     def sample(self, run: str, sample: str) -> str:
         return make_url(run, "samples", sample)
 

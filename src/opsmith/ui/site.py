@@ -9,6 +9,7 @@ from opsmith.learn.pause import store_wish
 from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
 from opsmith.report.optimised import summarise_gain
+from opsmith.report.pages import anchor_name
 from opsmith.report.views import RunView, run_view
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
@@ -18,14 +19,19 @@ from opsmith.store.rows import Wish
 from opsmith.ui.cache import ValueCache
 from opsmith.ui.feed import Fragments
 from opsmith.ui.guard import Access
-from opsmith.ui.render import render_fragments
+from opsmith.ui.render import render_fragments, render_template
 from opsmith.ui.snapshot import RunSnapshot, RunState, SnapshotReader
 
 ALL = ""  # the subject of the list of runs
 WARM_S = 2.0  # after which no further run is read before somebody asks
 RUN_PARTS = {
-    name: f"_{name}.html" for name in ("state", "progress", "problems", "tasks", "last", "rounds")
+    name: f"_{name}.html" for name in ("state", "progress", "problems", "tasks", "last", "plans", "rounds")
 }  # the parts of a run's page that change while it goes on
+
+
+def name_event(task: str) -> str:
+    """The event that brings the plan of a task to its page; a task's id may hold anything."""
+    return anchor_name("plan", task)
 
 
 @dataclass(frozen=True)
@@ -80,9 +86,10 @@ class Site:
         if subject == ALL:
             return Fragments(render_fragments({"runs": "_runs.html"}, lines=self.list_lines()))
         snapshot = self.read_snapshot(subject)
-        return Fragments(
-            render_fragments(RUN_PARTS, snapshot=snapshot, access=self.access), last=snapshot.state is RunState.FINISHED
-        )
+        html_by_name = render_fragments(RUN_PARTS, snapshot=snapshot, access=self.access)
+        for planned in snapshot.plans:
+            html_by_name[name_event(planned.task)] = render_template("_plan.html", planned=planned, run=snapshot)
+        return Fragments(html_by_name, last=snapshot.state is RunState.FINISHED)
 
     def note_wish(self, name: str, wish: Wish) -> str:
         """Tell whoever works on a run to pause or to go on; the run's id. Raises UsageError when it is finished."""

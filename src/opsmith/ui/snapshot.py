@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from opsmith.records import Outcome, Task
+from opsmith.report.plans import PlannedView, summarise_plans, view_plans
 from opsmith.results.counting import group_of
 from opsmith.store import Store
 from opsmith.store.pages import (
@@ -42,6 +43,7 @@ class RoundLine:
     level: str  # of its demonstrations; of a round that is not functional its phase
     demonstrations: int
     tasks: int  # attempted
+    parts: int  # that plans split off, which were tried beside them
     planned: int  # samples
     judged_count: int
     right: int
@@ -71,6 +73,8 @@ class RunSnapshot:
     wish_paused: bool  # somebody asked for a pause, whether or not a process is there to obey
     rounds: tuple[RoundLine, ...]
     groups: Mapping[str, tuple[TaskCell, ...]]
+    parts: tuple[TaskCell, ...]  # tasks that plans split off: none of the run's own
+    plans: tuple[PlannedView, ...]  # of the tasks that were split
     counts: Counter[SampleKind]
     functional: Counter[SampleKind]  # those of rounds that solve tasks
     last: tuple[SampleLine, ...]
@@ -95,6 +99,11 @@ class RunSnapshot:
     @property
     def task_count(self) -> int:
         return sum(not cell.was_given for cell in self.task_cells)
+
+    @property
+    def plan_summary(self) -> str:
+        """In words; "" where no task was split."""
+        return str(summarise_plans(self.plans)) if self.plans else ""
 
     @property
     def task_cells(self) -> list[TaskCell]:
@@ -146,6 +155,7 @@ class SnapshotReader:
         """Raises UsageError when there is no such run."""
         store, summary = self._store, self.read_summary(run)
         rounds = store.read_rounds(run)
+        tried = {info.number: len(info.attempted) for info, _ in store.read_rounds(run, with_children=True)}
         counts = self._count_samples(run, rounds)
         functional = _keep_functional(counts, rounds)
         by_round, by_task = _tally_kinds(counts)[0], _tally_kinds(functional)[1]
@@ -157,8 +167,12 @@ class SnapshotReader:
             summary=summary,
             state=state,
             wish_paused=wish,
-            rounds=tuple(_make_line(info, solved, by_round[info.number]) for info, solved in rounds),
+            rounds=tuple(
+                _make_line(info, solved, by_round[info.number], tried[info.number]) for info, solved in rounds
+            ),
             groups=_group_cells(self.list_tasks(run), list_solutions(store, run), by_task),
+            parts=self._read_parts(run, by_task),
+            plans=view_plans(store, run),
             counts=counts,
             functional=functional,
             last=tuple(last_verdicts(store, run, LAST)),
@@ -166,6 +180,13 @@ class SnapshotReader:
             per_minute=recent,
             max_cost=session_settings(store, run).get("max_cost"),
         )
+
+    def _read_parts(self, run: str, tallies: Mapping[str, _Tally]) -> tuple[TaskCell, ...]:
+        """By name; a part that several plans share once."""
+        parts = {task.id: task for task in self._store.read_children(run)}
+        solved = list_solutions(self._store, run, with_children=True) if parts else []
+        groups = _group_cells(sorted(parts.values(), key=lambda task: task.id), solved, tallies)
+        return tuple(cell for cells in groups.values() for cell in cells)
 
     def _count_samples(
         self, run: str, rounds: Iterable[tuple[RoundInfo, tuple[str, ...] | None]]
@@ -204,8 +225,9 @@ def _tally_kinds(counts: Mapping[SampleKind, int]) -> tuple[dict[int, _Tally], d
     return rounds, tasks
 
 
-def _make_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally) -> RoundLine:
-    sizes = len(info.demonstrations), len(info.attempted), info.planned
+def _make_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally, tried: int) -> RoundLine:
+    own = len(info.attempted)
+    sizes = len(info.demonstrations), own, tried - own, info.planned
     what = info.level if info.phase == FUNCTIONAL else info.phase
     return RoundLine(info.number, what, *sizes, tally.judged_count, tally.right, solved)
 

@@ -7,16 +7,24 @@ from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.records import Outcome, Stage
-from opsmith.report.attempts import draw_improvement, find_improvement, read_task_speeds, sample_view, task_view
+from opsmith.report.attempts import (
+    draw_improvement,
+    find_improvement,
+    find_task,
+    read_task_speeds,
+    sample_view,
+    task_view,
+)
 from opsmith.report.optimised import list_steps
+from opsmith.report.plans import PlannedView
 from opsmith.report.views import TaskRow
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
 from opsmith.store.pages import SampleKind, page_of
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
 from opsmith.ui.render import make_url
-from opsmith.ui.site import Site
-from opsmith.ui.snapshot import RunState, TaskCell
+from opsmith.ui.site import Site, name_event
+from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
 
 PROGRAMS = 12  # of a task, that its page lists
 COMPARED = 100  # of a task, that are compared for isomorphism
@@ -57,13 +65,17 @@ def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, An
 def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such task."""
     snapshot = site.read_snapshot(run)
-    cell = _find_cell(site, run, task)
+    cell, planned = _find_cell(site, run, task), _find_planned(snapshot, task)
+    is_live = planned is not None and snapshot.state is not RunState.FINISHED
     speeds, picture = read_task_speeds(site.store, run, task)
     improved = find_improvement(read_optimisation(site.store, run), task)
     return {
         "run": run,
         "info": snapshot.summary.info,
-        "task": next(entry for entry in site.reader.list_tasks(run) if entry.id == task),
+        "task": find_task(site.store, run, task),
+        "planned": planned,
+        "plan_event": name_event(planned.task) if planned is not None else "",
+        "live": make_url(run) if is_live else None,
         "cell": cell,
         "rounds": _count_by_round(snapshot.functional, task),
         "stages": _count_by_stage(snapshot.functional, task),
@@ -109,12 +121,18 @@ def fill_results(site: Site, run: str, now: bool) -> dict[str, Any]:
 
 
 def _find_cell(site: Site, run: str, task: str) -> TaskCell:
-    cells = site.read_snapshot(run).task_cells
-    cell = next((cell for cell in cells if cell.id == task), None)
+    snapshot = site.read_snapshot(run)
+    cells = snapshot.task_cells
+    cell = next((cell for cell in (*cells, *snapshot.parts) if cell.id == task), None)
     if cell is None:
         names = ", ".join(cell.id for cell in cells)
         raise UsageError(f"task {task!r}: run {run} has no such task; known: {names}")
     return cell
+
+
+def _find_planned(snapshot: RunSnapshot, task: str) -> PlannedView | None:
+    """The tree of a split task, or the one that a part stands in."""
+    return next((tree for tree in snapshot.plans if tree.has_task(task)), None)
 
 
 def _list_choices(
@@ -170,7 +188,7 @@ def _find_program(site: Site, run: str, cell: TaskCell) -> str | None:
     """The program that was kept for a task."""
     if cell.solution is None:
         return None
-    experiences = site.store.read_experiences(run)
+    experiences = site.store.read_experiences(run, with_children=True)
     return next(
         (
             experience.experience.source

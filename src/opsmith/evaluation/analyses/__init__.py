@@ -12,6 +12,7 @@ from opsmith.evaluation.analyses.groups import analyse_groups
 from opsmith.evaluation.analyses.levels import analyse_levels
 from opsmith.evaluation.analyses.methods import analyse_methods
 from opsmith.evaluation.analyses.samples import analyse_samples
+from opsmith.evaluation.analyses.solved import analyse_solved
 from opsmith.evaluation.analysis import Analysis
 from opsmith.evaluation.study import Study
 
@@ -23,5 +24,6 @@ ANALYSES: Mapping[str, Callable[[Study], Analysis]] = {
     "curves": analyse_curves,  # round by round against input tokens
     "levels": analyse_levels,  # what the adaptive granularity costs and brings
     "samples": analyse_samples,  # against the number of samples
+    "solved": analyse_solved,  # which tasks each arm solves, and how many more than one of them, pair by pair
     "gains": analyse_gains,  # how much better right programs become
 }

@@ -6,19 +6,14 @@ was shown, or nothing could be measured, it counts as 1. Arms are compared pair 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, shorten_model
-from opsmith.evaluation.measure import MeanEstimate
+from opsmith.evaluation.measure import MeanEstimate, average_tasks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.report.figures import Spec, interval_chart
-from opsmith.results.intervals import RESAMPLES, percentile_interval
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, read_optimisation
 from opsmith.results.states import AttemptState
 
@@ -107,26 +102,6 @@ def _match_seeds(runs: Sequence[_ArmRun], base: Sequence[_ArmRun]) -> list[Gains
     return [by_seed.get(run.observed.seed, {}) for run in runs]
 
 
-def average_tasks(seeds: Sequence[Mapping[str, float]], is_geometric: bool = False) -> MeanEstimate | None:
-    """The mean over tasks of each task's mean over seeds. None without a figure.
-
-    >>> average_tasks([{"a": 1.0, "b": 4.0}, {"a": 1.0, "b": 4.0}], is_geometric=True).value
-    2.0
-    """
-    transform, back = (math.log, math.exp) if is_geometric else (float, float)
-    by_task: dict[str, list[float]] = {}
-    for figures in seeds:
-        for task, figure in figures.items():
-            by_task.setdefault(task, []).append(transform(figure))
-    if not by_task:
-        return None
-    means = np.array([math.fsum(values) / len(values) for values in by_task.values()])
-    own = tuple(back(math.fsum(map(transform, seed.values())) / len(seed)) for seed in seeds if seed)
-    value = back(math.fsum(means.tolist()) / len(means))
-    low, high = percentile_interval(value, _redraw_means(means, back))
-    return MeanEstimate(value, low, high, own, len(by_task), 0)
-
-
 def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate | None:
     """The geometric mean of gain by the base's gain, of what has both.
 
@@ -137,11 +112,6 @@ def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate
     return average_tasks(
         [{task: own[task] / control[task] for task in own if task in control} for own, control in pairs], True
     )
-
-
-def _redraw_means(means: NDArray[np.float64], back: Callable[[float], float]) -> NDArray[np.float64]:
-    drawn = np.random.default_rng(0).integers(0, len(means), size=(RESAMPLES, len(means)))
-    return np.array([back(mean) for mean in means[drawn].mean(axis=1).tolist()])
 
 
 # -- what is shown

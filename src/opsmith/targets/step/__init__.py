@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
-from opsmith.records import Stage, Task, strip_number
+from opsmith.records import Diagnostic, Split, Stage, Task, strip_number
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
 from opsmith.targets.protocols import GUARDIAN, PROPOSER
@@ -65,7 +65,7 @@ class StepTarget:
         for warning in warnings:
             logging.getLogger("opsmith.tasks").warning("%s: %s", path or task_id, warning)
         bare = replace(spec, impl=None, test_name="")
-        visible = write_spec(replace(bare, shapes={}, margins=(), cases=()))
+        visible = write_spec(replace(bare, shapes={}, margins=(), cases=(), drawn_from=None))
         return Task(task_id, self.name, write_spec(bare), spec.impl, strip_number(task_id), path, visible)
 
     def problem_digest(self, task: Task) -> str:
@@ -197,6 +197,39 @@ class StepTarget:
         from opsmith.targets.step.library.package import OWNERSHIP  # noqa: PLC0415 - imports torch
 
         return OWNERSHIP
+
+    def list_splits(self, task: Task) -> Iterator[Split]:
+        from opsmith.targets.step.planning import list_task_splits  # noqa: PLC0415 - imports torch
+
+        return list_task_splits(spec_of(task.text))
+
+    def renegotiate(self, task: Task, split: Split, node: str) -> Split | None:
+        from opsmith.targets.step.planning import renegotiate_border  # noqa: PLC0415 - imports torch
+
+        return renegotiate_border(spec_of(task.text), split, node)
+
+    def find_split_faults(self, task: Task, split: Split) -> tuple[Diagnostic, ...]:
+        from opsmith.targets.step.planning.faults import find_faults  # noqa: PLC0415 - imports torch
+
+        return find_faults(spec_of(task.text), split)
+
+    def make_children(self, task: Task, split: Split) -> tuple[Task, ...]:
+        from opsmith.targets.step.planning.children import list_child_specs  # noqa: PLC0415 - few runs need it
+
+        specs = list_child_specs(spec_of(task.text), split)
+        children = (
+            self.read_task(write_spec(spec), f"{task.id}.{node.name}")
+            for node, spec in zip(split.nodes, specs, strict=True)
+        )
+        return tuple(replace(child, group=task.group) for child in children)
+
+    def join_programs(self, task: Task, split: Split, sources: Mapping[str, str]) -> str:
+        from opsmith.targets.step.planning.children import list_child_specs  # noqa: PLC0415 - few runs need it
+        from opsmith.targets.step.planning.joining import PartProgram, join_parts  # noqa: PLC0415
+
+        spec = spec_of(task.text)
+        pairs = zip(split.nodes, list_child_specs(spec, split), strict=True)
+        return join_parts(spec, split, [PartProgram(node, child, sources[node.name]) for node, child in pairs])
 
     def enumerate_programs(self, task: Task) -> Iterator[str]:
         from opsmith.targets.step.sampler.search import search_programs  # noqa: PLC0415 - imports the sampler

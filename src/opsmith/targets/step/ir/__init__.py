@@ -2,8 +2,8 @@
 
 Reads a YAML text into a `TaskSpec` and writes one back; `read_spec(write_spec(spec)) == spec` for every spec that was
 read, and writing is a fixed point. Nothing of the file is executed. Keys of ours, all optional: `shapes` (name ->
-{symbol: size}), `margins` (texts), `cases` (texts, or the name of a shape set -> text), `target` (a name), and an
-output's `rtol` and `atol`.
+{symbol: size}), `margins` (texts), `cases` (texts, or the name of a shape set -> text), `drawn_from` (`origin`),
+`target` (a name), and an output's `rtol` and `atol`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from opsmith.problems.files.texts import parse_code
 from opsmith.targets.step.ir import code as ir_code
 from opsmith.targets.step.ir.code import sizes_with
 from opsmith.targets.step.ir.entry import StepEntry, StepNames
+from opsmith.targets.step.ir.origin import read_origin
 from opsmith.targets.step.ir.records import FN_KEYS, OUTPUT_KEYS, TENSOR_KEYS, read_fn, read_output, read_tensor
 from opsmith.targets.step.ir.write import write_spec
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec, TensorSpec
@@ -36,6 +37,7 @@ TOP_KEYS = (
     "shapes",
     "margins",
     "cases",
+    "drawn_from",
     "target",
     "impl",
 )
@@ -80,6 +82,7 @@ def _read_task(top: StepEntry) -> TaskSpec:
     parameters = _read_tensors(top, "parameters", "the parameter")
     fns = tuple(fn for entry in _list_entries(top, "fns", FN_KEYS, "func_name") if (fn := read_fn(entry)))
     outputs = _read_outputs(top)
+    origin = read_origin(top)
     global_code, sizes = _read_global(top)
     shapes = read_shapes(top, sizes)
     _check_sizes(top, global_code, shapes)
@@ -99,6 +102,7 @@ def _read_task(top: StepEntry) -> TaskSpec:
         margins=top.read_values("margins"),
         cases=read_cases(top, shapes),
         extra=top.names.extra,
+        drawn_from=origin,
     )
 
 

@@ -20,7 +20,7 @@ from opsmith.problems.files.writing import (
     write_shapes,
     write_text,
 )
-from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OriginSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import DType, Tuple
 
 
@@ -58,9 +58,22 @@ def write_spec(spec: TaskSpec) -> str:
     rows += write_shapes(spec.shapes)
     rows += write_codes("margins", spec.margins)
     rows += write_cases(spec.cases)
+    rows += _write_origin(spec.drawn_from)
     rows += write_extra(extra)
     rows += write_code("impl", spec.impl or "")
     return "\n".join(rows) + "\n"
+
+
+def _write_origin(origin: OriginSpec | None) -> list[str]:
+    if origin is None:
+        return []
+    rows = _write_section("inputs", ((t.name, _write_tensor(t)) for t in origin.inputs), {})
+    rows += _write_section("parameters", ((t.name, _write_tensor(t)) for t in origin.parameters), {})
+    rows += _write_section("outputs", ((output.name, _write_output(output)) for output in origin.outputs), {})
+    rows += write_codes("margins", origin.margins)
+    rows += write_cases(origin.cases)
+    rows += write_code("code", origin.code)
+    return ["drawn_from:", *(f"  {row}" if row else "" for row in rows)]
 
 
 def _write_tensor(tensor: TensorSpec) -> list[str]:

@@ -130,6 +130,11 @@ def element_dims(field: Field) -> tuple[Dim, ...]:
     return (*reversed(field.dims), *element_dims(field.elem))
 
 
+def array_shape(field: Field, dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    """The shape of a whole stream's tensor in symbols, outermost first."""
+    return (*reversed(dims), *element_dims(field))
+
+
 def element_shape(field: Field, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The tensor shape of one element. Raises DimError where a dim has no whole value."""
     return tuple(dim.value(sizes) for dim in element_dims(field))

@@ -1,0 +1,58 @@
+"""Options that several commands share, declared once: the parameters of a function that is never called.
+
+    @with_options(declare_tools)
+    def improve_on_tasks(experiment: ExperimentFile = None, **shared: Any) -> None: ...
+
+typer reads a command's options from its signature; `shared` holds what is declared elsewhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from opsmith.cli.options import PassEnv
+
+
+def declare_environment(pass_env: PassEnv = None) -> None:
+    """What agents of the command line see."""
+
+
+def declare_tools(
+    tools: Annotated[
+        str | None, typer.Option(metavar="none|check|all", help="What a model may call while it answers.")
+    ] = None,
+    tool_calls: Annotated[int | None, typer.Option(metavar="N", help="Of a sample, at most; default 8.")] = None,
+    tool_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Output of a sample with tools, in all its turns.")
+    ] = None,
+    tool_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Of a sample's tools at work; default 120.")
+    ] = None,
+) -> None:
+    """Tools within a sample."""
+
+
+def with_options(*declarations: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the parameters of the declarations to a command, which finds their values by name in its `**shared`."""
+
+    def extend_command(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        parameters = [entry for entry in own.parameters.values() if entry.kind is not inspect.Parameter.VAR_KEYWORD]
+        for declaration in declarations:
+            parameters += inspect.signature(declaration, eval_str=True).parameters.values()
+
+        @wraps(command)
+        def run_command(**values: Any) -> None:
+            command(**values)
+
+        del run_command.__wrapped__  # whose signature typer would read instead
+        run_command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run_command.__annotations__ = {entry.name: entry.annotation for entry in parameters}
+        return run_command
+
+    return extend_command

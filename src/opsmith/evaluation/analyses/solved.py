@@ -1,0 +1,157 @@
+"""How many tasks each arm solves, and how many more than one of them, pair by pair: the same task, the same seed.
+
+A task is solved where a program for the whole of it passed; the parts that a plan splits it into count as samples and
+not as tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, shorten_model
+from opsmith.evaluation.measure import MeanEstimate, average_tasks
+from opsmith.evaluation.study import ALL, ObservedRun, Study
+from opsmith.report.figures import Spec, interval_chart
+
+SOLVED, MORE = "solved", "solved more than base"
+INTERVALS = (
+    "Values are numbers of tasks, means over seeds, the value of each seed in parentheses. Brackets hold 95 % "
+    "bootstrap intervals over tasks, seeds fixed: they say how far the number depends on which tasks were asked, and "
+    "nothing about other seeds."
+)
+Marks = Mapping[str, float]  # by task: 1 solved, 0 not
+
+
+def analyse_solved(study: Study) -> Analysis:
+    """Tasks solved, tasks more than `relative_to`, samples and tokens of every arm; and every task in every arm."""
+    cells = [
+        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
+    ]
+    rows = [row for cell in cells for row in _list_rows(study, *cell)]
+    base = study.experiment.relative_to
+    notes = [f"{MORE.replace('base', base)}: of the same task and seed, by task"] if base else []
+    return Analysis(
+        _write_headline(study, rows),
+        tuple(rows),
+        (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
+        {"": _draw_figure(study, rows)},
+        tuple(notes),
+        INTERVALS,
+    )
+
+
+def mark_solved(run: ObservedRun, tasks: Sequence[str]) -> Marks:
+    """1 for each of the tasks with a right program."""
+    counts = run.count_samples(tasks, best=False)
+    return {task: float(right > 0) for task, (_, right) in zip(tasks, counts, strict=True)}
+
+
+def count_more(seeds: Sequence[Marks], base: Sequence[Marks]) -> MeanEstimate | None:
+    """How many tasks more than the base, of what has both.
+
+    >>> count_more([{"a": 1.0, "b": 1.0}], [{"a": 0.0, "b": 1.0}]).value
+    1.0
+    """
+    pairs = zip(seeds, base, strict=True)
+    return count_tasks([{task: own[task] - control[task] for task in own if task in control} for own, control in pairs])
+
+
+def count_tasks(seeds: Sequence[Marks]) -> MeanEstimate | None:
+    """The sum over tasks of each one's mean over seeds. None without a task."""
+    mean = average_tasks(seeds)
+    if mean is None:
+        return None
+    value, low, high = (mean.tasks * figure for figure in (mean.value, mean.low, mean.high))
+    own = tuple(sum(seed.values()) for seed in seeds if seed)
+    return replace(mean, value=value, low=low, high=high, seeds=own)
+
+
+def _list_rows(study: Study, series: str, arm: str) -> list[Row]:
+    tasks, base = study.tasks_by_group[ALL], study.experiment.relative_to
+    runs, controls = study.select_runs(series, arm), study.select_runs(series, base)
+    marks = [mark_solved(run, tasks) for run in runs]
+    estimates = {SOLVED: count_tasks(marks)}
+    if controls and arm != base:
+        by_seed = {run.seed: mark_solved(run, tasks) for run in controls}
+        estimates[MORE] = count_more(marks, [by_seed.get(run.seed, {}) for run in runs])
+    samples = sum(run.judged for run in runs)
+    return [
+        Row(series, arm, name, ALL, estimate and replace(estimate, samples=samples))
+        for name, estimate in estimates.items()
+    ]
+
+
+def format_count(estimate: MeanEstimate | None) -> str:
+    """`22.7 [20.0, 24.7] (23, 22, 23)`."""
+    if estimate is None:
+        return "-"
+    seeds = ", ".join(f"{value:g}" for value in estimate.seeds)
+    interval = f"{estimate.value:.1f} [{estimate.low:.1f}, {estimate.high:.1f}]"
+    return interval + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
+
+
+def _tabulate_arms(study: Study, rows: Sequence[Row], cells: Sequence[tuple[str, str]]) -> Grid:
+    base = study.experiment.relative_to
+    names = [f"solved of {len(study.tasks)}", *([MORE.replace("base", base)] if base else [])]
+    spent = ("seeds", "judged samples a run", "input tokens", "output tokens", "of those reasoning", "USD")
+    lines = (_format_arm(study, rows, *cell) for cell in cells)
+    return Grid("By arm", ("model", "arm", *names, *spent), tuple(lines))
+
+
+def _format_arm(study: Study, rows: Sequence[Row], series: str, arm: str) -> tuple[str, ...]:
+    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    names = [SOLVED, *([MORE] if study.experiment.relative_to else [])]
+    values = [format_count(own[name].estimate) if name in own else "0" for name in names]
+    average = partial(study.average_number, series, arm)
+    spent = [average(lambda run: float(run.judged)), average(lambda run: float(run.usage.input_tokens))]
+    spent.append(average(lambda run: float(run.usage.output_tokens)))
+    spent.append(average(lambda run: float(run.usage.reasoning_tokens)))
+    dollars = average(lambda run: run.usage.cost_usd)
+    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
+    seeds = str(len(study.select_runs(series, arm)))
+    return (shorten_model(series), arm, *values, seeds, *(format_number(number) for number in spent), cost)
+
+
+def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
+    """In how many seeds each arm solved each task, so that a number hides nothing."""
+    tasks = study.tasks_by_group[ALL]
+    marks = {cell: [mark_solved(run, tasks) for run in study.select_runs(*cell)] for cell in cells}
+    lines = [
+        (task, *(f"{sum(seed[task] for seed in seeds):g} of {len(seeds)}" for seeds in marks.values()))
+        for task in tasks
+    ]
+    has_one_series = len(study.series_names) == 1
+    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in cells]
+    return Grid("Seeds in which a task was solved", ("task", *names), tuple(lines))
+
+
+def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
+    points = [
+        {
+            "arm": row.arm,
+            "model": shorten_model(row.model),
+            "y": row.estimate.value,
+            "low": row.estimate.low,
+            "high": row.estimate.high,
+        }
+        for row in rows
+        if row.measure == SOLVED and row.estimate
+    ]
+    title, upward = study.experiment.title, f"tasks solved of {len(study.tasks)}"
+    return interval_chart(
+        points, x="arm", y="y", series="model", low="low", high="high", title=title, y_title=upward, width=540
+    )
+
+
+def _write_headline(study: Study, rows: Sequence[Row]) -> str:
+    has_one_series = len(study.series_names) == 1
+    parts = []
+    for row in rows:
+        name = row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}"
+        if row.measure == SOLVED:
+            parts.append(f"{name} {format_count(row.estimate)}")
+        else:
+            parts[-1] += f", {format_count(row.estimate)} more than {study.experiment.relative_to}"
+    return f"solved of {len(study.tasks)}: {'; '.join(parts)}"

@@ -1,0 +1,161 @@
+"""A reference as a graph of work: statements that depend on the task's streams, and what each of them needs.
+
+What depends on no stream (sizes, constants, parameters alone), and what is no tensor, supports: every part that needs
+it computes it itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from torch import Tensor
+
+from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.planning.observation import Observation, ValueType
+from opsmith.targets.step.planning.statements import ReferenceStatement
+
+
+@dataclass
+class WorkGraph:
+    """The statements of a task by what they are for. Work is numbered in the order of the reference."""
+
+    spec: TaskSpec
+    observation: Observation = field(repr=False)
+    work: list[ReferenceStatement] = field(default_factory=list)
+    support: dict[str, ReferenceStatement] = field(default_factory=dict)  # by each of their targets
+
+    def __post_init__(self) -> None:
+        self.streams = frozenset(tensor.name for tensor in self.spec.inputs)
+        self.parameters = frozenset(tensor.name for tensor in self.spec.parameters)
+        dependent: set[str] = set()
+        for statement in self.observation.reference.statements:
+            constant = self._write_constants(statement)
+            if constant is not None:
+                self.support |= dict.fromkeys(statement.targets, constant)
+                continue
+            reads = self._list_sources(statement)
+            if self._is_cheap(statement, reads):
+                self.support |= dict.fromkeys(statement.targets, statement)
+            elif reads & (self.streams | dependent) and any(self._is_value(name) for name in statement.targets):
+                self.work.append(statement)
+                dependent.update(statement.targets)
+            else:
+                self.support |= dict.fromkeys(statement.targets, statement)
+        self._makers = {name: number for number, statement in enumerate(self.work) for name in statement.targets}
+
+    def _is_cheap(self, statement: ReferenceStatement, reads: frozenset[str]) -> bool:
+        """Whether it only arranges the task's own tensors anew: whoever needs it does so itself."""
+        is_output = any(name in self.outputs for name in statement.targets)
+        return not is_output and not statement.operations and reads <= self.streams | self.parameters
+
+    def _is_value(self, name: str) -> bool:
+        return name in self.outputs or isinstance(self.observation.find_value(name), Tensor)
+
+    def _write_constants(self, statement: ReferenceStatement) -> ReferenceStatement | None:
+        """The statement with a size in place of what it reads, where its value is one."""
+        if len(statement.targets) != 1 or not statement.reads:
+            return None
+        expression = self.observation.write_constant(statement.targets[0])
+        if expression is None:
+            return None
+        tree = ast.Assign([ast.Name(statement.targets[0], ast.Store())], expression, lineno=1)
+        return ReferenceStatement((ast.fix_missing_locations(tree),), statement.targets, frozenset())
+
+    def _list_sources(self, statement: ReferenceStatement) -> frozenset[str]:
+        """Values and tensors that a statement reads, also through what supports it."""
+        names: set[str] = set()
+        pending = list(statement.reads)
+        while pending:
+            name = pending.pop()
+            if name in self.support:
+                pending += self.support[name].reads
+            else:
+                names.add(name)
+        return frozenset(names)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.observation.reference.outputs
+
+    @cached_property
+    def needs(self) -> list[frozenset[str]]:
+        """Per work: streams and values of other work that it needs."""
+        return [self._list_sources(statement) - self.parameters for statement in self.work]
+
+    @cached_property
+    def parents(self) -> list[int]:
+        """Per work: other work that it needs directly, as bits."""
+        return [sum({1 << self._makers[name] for name in needs if name in self._makers}) for needs in self.needs]
+
+    @cached_property
+    def ancestors(self) -> list[int]:
+        """Per work: itself and all that it depends on, as bits."""
+        closures: list[int] = []
+        for number, parents in enumerate(self.parents):
+            closure = 1 << number
+            for parent in list_bits(parents):
+                closure |= closures[parent]
+            closures.append(closure)
+        return closures
+
+    def find_maker(self, name: str) -> int | None:
+        """The work that makes a value; None: it is a stream of the task."""
+        return self._makers.get(name)
+
+    def list_supports(self, numbers: Iterable[int]) -> list[ReferenceStatement]:
+        """What work needs beside values, in the order of the reference."""
+        needed: set[str] = set()
+        pending = [name for number in numbers for name in self.work[number].reads]
+        while pending:
+            name = pending.pop()
+            if name in self.support and name not in needed:
+                needed.add(name)
+                pending += self.support[name].reads
+        statements = [self.support[name] for name in needed]
+        order = {id(statement): number for number, statement in enumerate(self._all_supports)}
+        return sorted(
+            {id(statement): statement for statement in statements}.values(), key=lambda support: order[id(support)]
+        )
+
+    @cached_property
+    def _all_supports(self) -> list[ReferenceStatement]:
+        return list({id(statement): statement for statement in self.support.values()}.values())
+
+    @cached_property
+    def operations(self) -> list[tuple[str, ...]]:
+        """Per work: its operations, and those of what supports it that depends on values."""
+        return [self._list_operations(number) for number in range(len(self.work))]
+
+    def _list_operations(self, number: int) -> tuple[str, ...]:
+        supports = [
+            support for support in self.list_supports([number]) if self._list_sources(support) - self.parameters
+        ]
+        return tuple(word for support in (*supports, self.work[number]) for word in support.operations)
+
+    @cached_property
+    def mentions(self) -> list[frozenset[str]]:
+        """Per work: the parameters that it reads."""
+        return [self._list_sources(statement) & self.parameters for statement in self.work]
+
+    def find_type(self, name: str) -> ValueType | None:
+        return self.observation.types.get(name)
+
+    def list_crossing(self, inside: int) -> list[str]:
+        """Values of the work `inside` that other work needs, in order."""
+        names = {name for number in range(len(self.work)) if not inside >> number & 1 for name in self.needs[number]}
+        return [name for name, maker in self._makers.items() if inside >> maker & 1 and name in names]
+
+    def list_consumers(self, name: str) -> list[int]:
+        return [number for number, needs in enumerate(self.needs) if name in needs]
+
+
+def list_bits(bits: int) -> list[int]:
+    numbers = []
+    while bits:
+        low = bits & -bits
+        numbers.append(low.bit_length() - 1)
+        bits ^= low
+    return numbers

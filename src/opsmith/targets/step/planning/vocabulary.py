@@ -1,0 +1,254 @@
+"""Words for operations: what a statement of a reference does, and what the body of a function has, in one vocabulary.
+
+Only PyTorch is known here. `VIEWS` move numbers without changing one; streams do that without functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from opsmith.targets.step.language.spec import FnSpec
+
+VIEWS = frozenset(
+    [
+        "reshape",
+        "view",
+        "unsqueeze",
+        "squeeze",
+        "expand",
+        "expand_as",
+        "permute",
+        "transpose",
+        "T",
+        "mT",
+        "H",
+        "movedim",
+        "moveaxis",
+        "swapaxes",
+        "swapdims",
+        "flatten",
+        "unflatten",
+        "contiguous",
+        "clone",
+        "detach",
+        "to",
+        "float",
+        "double",
+        "half",
+        "bfloat16",
+        "int",
+        "long",
+        "bool",
+        "type",
+        "type_as",
+        "repeat",
+        "tile",
+        "repeat_interleave",
+        "broadcast_to",
+        "broadcast_tensors",
+        "stack",
+        "cat",
+        "concat",
+        "concatenate",
+        "hstack",
+        "vstack",
+        "subscript",
+        "narrow",
+        "select",
+        "index_select",
+        "chunk",
+        "split",
+        "unbind",
+        "tensor_split",
+        "atleast_1d",
+        "atleast_2d",
+        "ravel",
+        "t",
+        "pack",
+        "values",
+        "indices",
+        "alias",
+        "zeros",
+        "ones",
+        "full",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "empty",
+        "empty_like",
+        "arange",
+        "tensor",
+        "as_tensor",
+        "size",
+        "dim",
+        "numel",
+        "item",
+    ]
+)
+_OPERATORS: Mapping[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.USub: "neg",
+    ast.Not: "not",
+    ast.Invert: "not",
+    ast.Gt: "gt",
+    ast.GtE: "gt",
+    ast.Lt: "gt",
+    ast.LtE: "gt",
+    ast.Eq: "eq",
+    ast.NotEq: "eq",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.And: "and",
+    ast.Or: "or",
+}
+_SPELLINGS: Mapping[str, str] = {
+    spelling: word
+    for word, spellings in {
+        "max": "amax maximum cummax fmax clamp_min",
+        "min": "amin minimum cummin fmin clamp_max",
+        "matmul": "mm bmm mv dot inner vdot baddbmm addmm tensordot einsum linear",
+        "mul": "multiply mul_ outer",
+        "div": "divide true_divide div_ reciprocal",
+        "add": "add_ addcmul",
+        "sub": "subtract sub_ rsub",
+        "neg": "negative",
+        "abs": "absolute",
+        "gt": "ge lt le greater greater_equal less less_equal",
+        "eq": "ne not_equal",
+        "not": "logical_not bitwise_not",
+        "and": "logical_and bitwise_and all",
+        "or": "logical_or bitwise_or any",
+        "xor": "logical_xor bitwise_xor",
+        "pow": "float_power",
+        "clamp": "clip",
+        "clamp_min": "relu6",
+        "sum": "nansum",
+        "topk": "sort argsort kthvalue",
+        "argmax": "argmin",
+        "log": "log1p log2 log10",
+        "exp": "expm1 exp2",
+        "sigmoid": "expit",
+        "one_hot": "scatter scatter_ scatter_add index_add",
+        "gather": "take take_along_dim embedding",
+        "where": "masked_fill masked_fill_",
+    }.items()
+    for spelling in spellings.split()
+}
+_POWERS: Mapping[float, str] = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "div"}
+# a word of a function's body -> the operations of statements that such a word may be part of
+_SERVES: Mapping[str, frozenset[str]] = {
+    word: frozenset([word, *operations.split()])
+    for word, operations in {
+        "add": "sum cumsum matmul mean logsumexp",
+        "sum": "matmul mean",
+        "mul": "square prod cumprod matmul pow",
+        "div": "mean reciprocal",
+        "square": "pow mul norm",
+        "max": "relu clamp argmax topk",
+        "min": "clamp",
+        "gt": "where max min argmax topk",
+        "where": "max min relu gt argmax",
+        "relu": "max clamp",
+        "clamp": "max min relu",
+        "rsqrt": "sqrt div",
+        "one_hot": "eq argmax topk gather",
+        "stack": "one_hot",
+        "tanh": "gelu",
+        "erf": "gelu",
+        "sigmoid": "silu",
+        "and": "mul",
+        "or": "add max",
+    }.items()
+}
+
+
+@dataclass(frozen=True)
+class FnWords:
+    """What a function of the task can do: a word for each operation of its body, views left out."""
+
+    func_name: str
+    words: tuple[str, ...]
+    tensors: frozenset[str]  # of the task, that the body reads
+
+
+def list_words(node: ast.AST) -> Iterator[str]:
+    """A word for each operation in a syntax tree, views among them."""
+    for child in ast.walk(node):
+        yield from word_operation(child)
+
+
+def word_operation(node: ast.AST) -> Iterator[str]:
+    """The words of one node, without what is inside it."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        yield _word_power(node.right)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_same(node.left, node.right):
+        yield "square"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+        return
+    elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
+        yield _OPERATORS.get(type(node.op), "")
+    elif isinstance(node, ast.Compare):
+        yield from (_OPERATORS.get(type(operator), "") for operator in node.ops)
+    elif isinstance(node, ast.Call):
+        yield _word_call(node)
+    elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "values", "indices"):
+        yield node.attr
+    elif isinstance(node, ast.IfExp):
+        yield "where"
+    elif isinstance(node, ast.Subscript):
+        yield "subscript"
+
+
+def _is_same(first: ast.expr, second: ast.expr) -> bool:
+    return ast.dump(first) == ast.dump(second)
+
+
+def _word_power(exponent: ast.expr) -> str:
+    try:
+        return _POWERS.get(float(ast.literal_eval(exponent)), "pow")
+    except (ValueError, TypeError, SyntaxError):
+        return "pow"
+
+
+def _word_call(call: ast.Call) -> str:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name == "pow" and call.args:
+        return _word_power(call.args[-1])
+    return _SPELLINGS.get(name, name)
+
+
+@lru_cache(maxsize=1024)
+def read_fn_words(fn: FnSpec) -> FnWords:
+    """The words of a function's body; a body that does not parse has none."""
+    try:
+        tree = ast.parse("def apply(state, input):\n" + "\n".join(f" {row}" for row in fn.apply.split("\n")))
+    except (SyntaxError, ValueError):
+        return FnWords(fn.func_name, (), frozenset())
+    words = tuple(word for word in list_words(tree) if word and word not in VIEWS)
+    return FnWords(fn.func_name, words, frozenset(list_mentions(tree)))
+
+
+def list_mentions(node: ast.AST) -> Iterator[str]:
+    """The names X of every input_data['X']."""
+    for child in ast.walk(node):
+        if not isinstance(child, ast.Subscript) or not isinstance(child.slice, ast.Constant):
+            continue
+        is_tensor = isinstance(child.value, ast.Name) and child.value.id == "input_data"
+        if is_tensor and isinstance(child.slice.value, str):
+            yield child.slice.value
+
+
+def can_serve(word: str, operation: str) -> bool:
+    """Whether a word of a function's body may be (part of) an operation of a statement."""
+    return word == operation or operation in _SERVES.get(word, ())
