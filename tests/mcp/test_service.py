@@ -29,18 +29,18 @@ from opsmith.suites import find_files
 
 TASK = "gemm_2"
 RIGHT = load_task(TASK).impl or ""
-WRONG_HIDDEN = """\
+DOUBLED = """\
 E2 = step.Streamify().apply(step.Repeat(n=M).apply(step.Bufferize(a=1).apply(E1)))
 A = step.Accum(fn=fn_add, b=1).apply(step.Map(fn=fn_mul).apply((E0, E2)))
 A, B = step.Copy().apply(A)
 B = step.Accum(fn=fn_add, b=1).apply(step.Repeat(n=2).apply(B))
-return [B, A, A, A, A, A, A][K_value - 7 * (K_value // 7)]
 """
+WRONG_HIDDEN = f"{DOUBLED}return [B, A, A, A, A, A, A][K_value - 7 * (K_value // 7)]"
 PROGRAMS = {
     "right": RIGHT,
-    "wrong": RIGHT.replace("fn_mul", "fn_add"),
+    "wrong": f"{DOUBLED}return [A, B][1]",
     "wrong at sizes that are not shown": WRONG_HIDDEN,
-    "mistyped": RIGHT.replace("b=1", "b=7"),
+    "mistyped": RIGHT.replace("fn_mul", "fn_add"),
     "no program": "I could not solve this.",
     "a bomb": "return " + "[" * 20_000 + "E0" + "]" * 20_000,
 }
@@ -97,7 +97,7 @@ def test_verdicts_are_those_of_the_command_line(speak, shared_pool):
         verdict = judged.verdict
         assert answers[name].verdict == (verdict.outcome, verdict.stage.name, verdict.charged_to), name
     assert answers["right"].verdict == ("passed", "MATCH", "candidate")
-    assert answers["a bomb"].verdict[0] == "refused"
+    assert [answer.verdict[1] for answer in answers.values()] == ["MATCH", "MATCH", "MATCH", "TYPE", "PARSE", "PARSE"]
 
 
 def test_no_answer_holds_a_hidden_size(speak, shared_pool):
