@@ -18,7 +18,6 @@ from opsmith.report.plan_tables import print_plans
 from opsmith.report.plans import summarise_plans, view_plans
 from opsmith.report.views import run_view
 from opsmith.store import Store
-from opsmith.store.tool_use import read_used_tools
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +93,7 @@ def test_show_prints_each_turn_once(agents: tuple[Store, str]) -> None:
     store, run = agents
     detail = store.find_sample(run, find_calling().id)
     text = "\n".join(
-        sample_text(detail, store.read_tasks(run)[0], read_used_tools(store, [detail.row.id])[detail.row.id])
+        sample_text(detail, store.read_tasks(run)[0], store.read_tool_calls([detail.row.id])[detail.row.id])
     )
     assert text.count("Write a program.") == 1
     order = [
