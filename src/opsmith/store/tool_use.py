@@ -9,6 +9,7 @@ from sqlalchemy import case, func, select
 from opsmith.records import Outcome
 from opsmith.store.queries import Reader
 from opsmith.store.requests import is_proposed
+from opsmith.store.rows import TOOLS
 from opsmith.store.schema import request, tool_call, verdict
 
 
@@ -40,6 +41,13 @@ def count_tools(reader: Reader, run: str) -> list[ToolCount]:
     query = select(*place, func.count().label("calls"), samples, seconds).where(tool_call.c.run == run)
     rows = reader.fetch_rows(query.group_by(*place).order_by(*place))
     return [ToolCount(row.name, row.outcome, row.calls, row.samples, float(row.seconds)) for row in rows]
+
+
+def count_turns(reader: Reader, run: str) -> dict[str, int]:
+    """By sample that went on after tools, how many replies its conversation has."""
+    is_turn = request.c.agent.startswith(f"{TOOLS}-", autoescape=True)
+    query = select(request.c.sample, func.count().label("turns")).where(request.c.run == run, is_turn)
+    return {row.sample: 1 + row.turns for row in reader.fetch_rows(query.group_by(request.c.sample))}
 
 
 def count_users(reader: Reader, run: str) -> dict[bool, UserCount]:
