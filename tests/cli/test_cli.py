@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from opsmith.cli.app import build_app
 from opsmith.cli.overview import write_overview
 
-HEAVY = {"typer", "torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "yaml", "rich"}
-COMMANDS = ["tasks", "models", "runs", "show", "verify", "run", "prompt", "codegen", "cost"]
+HEAVY = {"typer", "torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "yaml", "rich", "mcp"}
+COMMANDS = ["tasks", "models", "runs", "show", "verify", "run", "prompt", "codegen", "cost", "mcp"]
 
 
 def test_help_imports_nothing_heavy():

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from opsmith.errors import ProviderError, UsageError
-from opsmith.models import Message, Reply, Request
+from opsmith.models import Message, Reply, Request, ToolOffer
 from opsmith.models.agent_output import read_output
 from opsmith.models.attempt import Failure
 from opsmith.models.command import CommandModel
@@ -219,6 +219,19 @@ def test_pictures_are_left_out_and_that_is_said(agent, caplog):
     reply = ask(model, Request((Message("user", "look", (draw_png(),)),)))
     assert (reply.blind, "look" in reply.texts[0]) == (True, True)
     assert "no pictures" in caplog.text
+
+
+def test_tools_are_offered_and_called_by_text(agent):
+    offer = ToolOffer("check", "Checks a program.", '{"type": "object"}')
+    model = agent(
+        "import sys; text = sys.stdin.read(); print('```tool\\nname: check\\narguments: {program: x}\\n```' if 'Checks a program.' in text else text)"
+    )
+    [[call]] = ask(model, Request((Message("user", "go"),), tools=(offer,))).calls
+    assert (call.name, call.arguments) == ("check", '{"program":"x"}')
+    told = (Message("user", "go"), Message("assistant", "", calls=(call,)), Message("tool", "Refused.", call=call.id))
+    last = ask(model, Request(told, tools=(offer,), may_call=False))
+    assert "Results of the tools:" in last.texts[0]
+    assert last.calls == ()
 
 
 def test_as_many_run_at_once_as_the_setting_says(agent, tmp_path):

@@ -11,8 +11,9 @@ from opsmith.errors import UsageError
 from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.guard import LOOPBACK, Access
+from opsmith.ui.listening import is_loopback
 from opsmith.ui.render import make_url
-from opsmith.ui.serve import choose_access, is_loopback
+from opsmith.ui.serve import choose_access
 
 TOKEN = "a-token-of-some-length"
 

@@ -32,3 +32,29 @@ def list_fenced_blocks(text: str) -> list[str]:
             blocks[-1].append(line)
     joined = ("".join(lines) for lines in blocks)
     return [block for block in joined if block.strip()]
+
+
+def drop_fenced(text: str, word: str) -> str:
+    """The text without the blocks of that info word, and without what is fenced in them.
+
+    >>> drop_fenced("a\\n```plan\\n1\\n```c\\n2\\n```\\n```\\nb", "plan")
+    'a\\nb'
+    """
+    lines: list[str] = []
+    fences: list[str] = []  # that are open: more than one only in a block to be dropped
+    dropping = False
+    for line in text.splitlines(keepends=True):
+        match = _FENCE.fullmatch(line.rstrip())
+        if match and (not fences or (dropping and match[2])):
+            dropping = dropping or match[2].strip() == word
+            fences.append(match[1])
+            lines += [] if dropping else [line]
+            continue
+        lines += [] if dropping else [line]
+        is_end = (
+            match[1].startswith(fences[-1]) and not match[2] if match else line.rstrip().endswith(tuple(fences[-1:]))
+        )
+        if is_end:
+            fences.pop()
+            dropping = dropping and bool(fences)
+    return "".join(lines)

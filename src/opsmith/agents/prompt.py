@@ -17,6 +17,7 @@ import yaml
 
 from opsmith.agents.bare import BareForm, read_message
 from opsmith.agents.indentation import strip_indentation
+from opsmith.agents.outline import request_outline
 from opsmith.errors import UsageError
 from opsmith.models import Message
 from opsmith.models.tokens import CHARS_PER_TOKEN, MESSAGE_TOKENS, estimate_tokens
@@ -56,14 +57,15 @@ def compose_prompt(
     *,
     ranked: bool = False,
     style: str = "structural",
+    outlined: bool = False,
 ) -> Prompt:
     """The prompt for `task`. Demonstrations that would overflow `context_window` less `reserve` (tokens kept for the
     reply) are left out, the one with the highest success rate first (of equals the last); with `ranked` the last one
-    first, since they come in order of their use to the task. None: nothing is left out. Raises UsageError when the
-    target has no prompt of that style.
+    first, since they come in order of their use to the task. None: nothing is left out. `outlined`: a plan is asked
+    for before the program. Raises UsageError when the target has no prompt of that style.
     """
     form = get_form(target, style)
-    system = Message("system", form.write_system())
+    system = Message("system", form.write_system() + (request_outline(target, style) if outlined else ""))
     texts = [form.write_example(demonstration) for demonstration in demonstrations]
     order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
     room = None if context_window is None else context_window - reserve - estimate_tokens(system.content)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from opsmith.agents.fences import list_fenced_blocks
 from opsmith.agents.indentation import strip_indentation
+from opsmith.agents.outline import drop_outline, is_of_outline
 from opsmith.agents.yaml_reply import compile_key_line, list_dropped_lines, read_mapping
 from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Target
@@ -25,6 +26,11 @@ MAX_BLOCKS = 32  # fenced blocks looked at, the last ones
 MAX_CUTS = 8  # places tried as the end of a program that prose follows, and as its start after prose
 MAX_PARSED = 2**18  # characters of one reply that the target is asked to parse, over all attempts
 
+CUT_SHORT = "reply: cut by the limit of tokens"  # where it failed: of a verdict that the limit is to blame for
+_WITHIN_LIMIT = (
+    "a reply that ends before the limit of tokens",
+    "answer with the program at once and without prose, or set a larger max_tokens in a settings file",
+)
 _BOM = "\ufeff"  # YAML skips it, but counts it where it says at which character a value starts
 _NEXT_KEY = re.compile(r"[A-Za-z_]\w*:(?:\s.*)?")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
@@ -38,23 +44,54 @@ class ReadReply:
     dropped: tuple[str, ...] = ()
     errors: tuple[Diagnostic, ...] = ()  # empty exactly when there is a source
 
+    def leave_outline(self) -> ReadReply:
+        """Without the keys of a plan among those that were dropped: it was asked for."""
+        return replace(self, dropped=tuple(name for name in self.dropped if not is_of_outline(name)))
+
+    def blame_limit(self, spent: str) -> ReadReply:
+        """Where there is no program, the finding that the limit of tokens cut the reply; `spent`: on what they went, ""
+        where it did not."""
+        if self.source is not None or not spent:
+            return self
+        given = f"{self.errors[0].given}; it {spent}"
+        return replace(self, errors=(Diagnostic("FORMAT", CUT_SHORT, given, *_WITHIN_LIMIT),))
+
     def make_refusal(self, verifier: str = "") -> Verdict:
         """The verdict on a reply without a program: it counts as a sample, refused at FORMAT."""
         return Verdict("", Stage.FORMAT, Outcome.REFUSED, Boundary.CANDIDATE, self.errors, verifier=verifier)
 
 
-def read_reply(
-    target: Target, task: Task, text: str, keys: Sequence[str] = ("impl",), expected: tuple[str, str] | None = None
-) -> ReadReply:
-    """The program for `task` in a reply; `keys` are the YAML keys that may hold it, the preferred one first.
+@dataclass(frozen=True)
+class ReplyForm:
+    """What a reply was asked to be."""
 
-    `expected`: what was asked for where that is no YAML, and what to try; said of a reply without a program.
-    """
-    expected = expected or _expect_yaml(keys)
+    expected: tuple[str, str] | None = None  # what, where it is no YAML, and what to try: said of one without a program
+    outlined: bool = False  # with a plan before the program
+
+
+PLAIN = ReplyForm()
+
+
+def read_reply(
+    target: Target, task: Task, text: str, keys: Sequence[str] = ("impl",), form: ReplyForm = PLAIN
+) -> ReadReply:
+    """The program for `task` in a reply; `keys` are the YAML keys that may hold it, the preferred one first."""
+    expected = form.expected or _expect_yaml(keys)
     if len(text) > MAX_REPLY:
         return _refuse_reply(f"a reply of {len(text)} characters", expected)
     if not _is_unicode(text):
         return _refuse_reply("text with lone surrogates, which is not Unicode", expected)
+    if not form.outlined:
+        return _find_program(target, task, text, keys, expected)
+    answer = strip_thoughts(text.removeprefix(_BOM))
+    program_text = drop_outline(answer, keys, form.expected is None)
+    if answer.strip() and not program_text.strip():
+        return _refuse_reply("a plan without a program after it", expected)
+    has_more = program_text != answer
+    return _find_program(target, task, program_text if has_more else text, keys, expected).leave_outline()
+
+
+def _find_program(target: Target, task: Task, text: str, keys: Sequence[str], expected: tuple[str, str]) -> ReadReply:
     reader, answer = _Reader(target, task, keys), strip_thoughts(text.removeprefix(_BOM))
     blocks = list_fenced_blocks(answer)
     for block in [*islice(reversed(blocks), MAX_BLOCKS), answer]:
@@ -179,5 +216,5 @@ def _expect_yaml(keys: Sequence[str]) -> tuple[str, str]:
     return f"a YAML mapping whose only key is `{keys[0]}`", remedy
 
 
-def _refuse_reply(given: str, expected: tuple[str, str]) -> ReadReply:
-    return ReadReply(None, (), (Diagnostic("FORMAT", "reply: no implementation found", given, *expected),))
+def _refuse_reply(problem: str, expected: tuple[str, str]) -> ReadReply:
+    return ReadReply(None, (), (Diagnostic("FORMAT", "reply: no implementation found", problem, *expected),))

@@ -24,9 +24,10 @@ from opsmith.store.rows import GUARDIAN, RunInfo
 from opsmith.suites import load_tasks
 from opsmith.ui.app import make_app
 from opsmith.ui.guard import Access
+from opsmith.ui.listening import open_listener
 from opsmith.ui.query import write_place
 from opsmith.ui.render import make_url
-from opsmith.ui.serve import PageServer, open_listener
+from opsmith.ui.serve import PageServer
 
 RUN = RunInfo("bench-s0-0", "0", "bench", False, "step", 0, {"agents": "agent", "guardian": "static"}, {})
 PER_SECOND = 50  # samples that come while pages are asked for

@@ -37,6 +37,30 @@ def declare_tools(
     """Tools within a sample."""
 
 
+def declare_planning(
+    plan: Annotated[str | None, typer.Option(metavar="none|static|llm", help="Split what stays unsolved.")] = None,
+    planner: Annotated[str | None, typer.Option(metavar="M", help="Who plans, with --plan llm.")] = None,
+    plan_after: Annotated[int | None, typer.Option(metavar="N", help="Rounds before a task is split.")] = None,
+    splits: Annotated[int | None, typer.Option(metavar="N", help="Of a task that are tried; default 2.")] = None,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Of a plan, at most; default 3.")] = None,
+    contract_rounds: Annotated[
+        int | None, typer.Option(metavar="N", help="Rounds before a contract is changed.")
+    ] = None,
+) -> None:
+    """How a task that stays unsolved is split."""
+
+
+def declare_thinking(
+    reasoning: Annotated[
+        str | None, typer.Option(metavar="low|medium|high", help="How much a model reasons, where it may be told.")
+    ] = None,
+    think: Annotated[
+        bool | None, typer.Option("--think", help="Ask for a plan in the reply, before the program.")
+    ] = None,
+) -> None:
+    """How much a model thinks before it answers."""
+
+
 def with_options(*declarations: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the parameters of the declarations to a command, which finds their values by name in its `**shared`."""
 

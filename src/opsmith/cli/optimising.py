@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from opsmith.cli.declared_options import declare_environment, declare_tools, with_options
+from opsmith.cli.declared_options import declare_environment, declare_thinking, declare_tools, with_options
 from opsmith.cli.optimising_options import (
     Allowed,
     Analyst,
@@ -79,7 +79,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="optimise")(optimise_programs)
 
 
-@with_options(declare_environment, declare_tools)
+@with_options(declare_environment, declare_tools, declare_thinking)
 def optimise_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     names: RunOrTasks,
     program: StartProgram = None,

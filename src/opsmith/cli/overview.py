@@ -24,6 +24,7 @@ COMMANDS = {  # module of this package -> its commands
         "pause": "Let a run wait: what is in flight is finished, nothing starts.",
         "resume": "Let a paused run go on.",
     },
+    "hosting": {"mcp": "Serve tasks, checks and verdicts to an agent of yours (MCP)."},
     "exporting": {
         "export": "Take a run's operators or experiences away.",
         "reverify": "Judge a run's programs again, by the verifier of today.",

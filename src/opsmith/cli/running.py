@@ -9,7 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from opsmith.cli.declared_options import declare_environment, declare_tools, with_options
+from opsmith.cli.declared_options import (
+    declare_environment,
+    declare_planning,
+    declare_thinking,
+    declare_tools,
+    with_options,
+)
 from opsmith.cli.options import (
     AsJson,
     BaseUrl,
@@ -53,7 +59,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="run")(improve_on_tasks)
 
 
-@with_options(declare_environment, declare_tools)
+@with_options(declare_environment, declare_planning, declare_tools, declare_thinking)
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
     model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,

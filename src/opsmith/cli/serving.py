@@ -72,12 +72,12 @@ def _store_wish(name: str, out: Path, url: str | None, wish: Wish) -> None:
 
 
 @contextmanager
-def needs_extra() -> Iterator[None]:
+def needs_extra(extra: str = "ui", packages: tuple[str, ...] = ("fastapi", "starlette", "uvicorn")) -> Iterator[None]:
     """Around imports: what is missing is told with the extra that brings it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("fastapi", "starlette", "uvicorn"):
+        if (error.name or "").partition(".")[0] not in packages:
             raise
-        problem = f"this needs the extra `ui`; {error.name} is not installed"
-        raise UsageError(f"{problem}; try: pip install 'opsmith[ui]'") from error
+        problem = f"this needs the extra `{extra}`; {error.name} is not installed"
+        raise UsageError(f"{problem}; try: pip install 'opsmith[{extra}]'") from error

@@ -13,7 +13,14 @@ from opsmith.agents.prompt import Prompt, compose_prompt
 from opsmith.evaluation.forecast_steps import bill_steps
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.evaluation.prices import bill_requests
-from opsmith.models.table import check_family, check_team, check_tools, choose_analyst, choose_proposers
+from opsmith.models.table import (
+    check_family,
+    check_team,
+    check_thinking,
+    check_tools,
+    choose_analyst,
+    choose_proposers,
+)
 from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
@@ -78,6 +85,7 @@ def forecast_run(
     check_family(settings.provider)
     check_team(settings)
     check_tools(settings)
+    check_thinking(settings)
     settings = choose_analyst(settings)
     steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
     if begins_right:
@@ -163,4 +171,5 @@ def _list_requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]
 
 def _compose_first(task: Task, settings: Settings) -> Prompt:
     """The first round's."""
-    return compose_prompt(task, (), get_target(task.target), None, 0, style=settings.method.prompt)
+    outlined, style = settings.teamwork.thinking.think, settings.method.prompt
+    return compose_prompt(task, (), get_target(task.target), None, 0, style=style, outlined=outlined)

@@ -16,10 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opsmith.agents.reply import ReadReply, read_reply
+from opsmith.agents.reply import PLAIN, ReadReply, ReplyForm, read_reply
 from opsmith.learn.ask import AgentQuestion, Asking, HaltedError
 from opsmith.learn.session import RunSession
 from opsmith.models import Message, Reply, ToolCall
+from opsmith.models.answers import describe_cut
 from opsmith.records import Task, printable
 from opsmith.settings import Tooling
 from opsmith.store.rows import JOIN, PROPOSER, TOOLS, SampleKey, ToolCallEntry, in_turn, tool_call_rows
@@ -39,6 +40,7 @@ class SpokenTurn:
     agent: str
     text: str
     calls: tuple[ToolCall, ...] = ()
+    cut: str = ""  # on what its tokens went, where their limit cut it
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ class Conversing:
             question = AgentQuestion(talk.messages, self._store_prompt(talk.messages), offers, may_call=not is_last)
             reply = await self._asking.request_reply(key, agent, question)
             calls = tuple(_name_uniquely(reply.calls[0])) if any(reply.calls[:1]) else ()
-            talk.turns.append(SpokenTurn(agent, reply.texts[0], tuple(call.call for call in calls)))
+            talk.turns.append(
+                SpokenTurn(agent, reply.texts[0], tuple(call.call for call in calls), describe_cut(reply))
+            )
             if not calls:
                 return Conversation(talk.messages, tuple(talk.turns))
             talk.allowance.tokens += reply.usage.output_tokens
@@ -218,11 +222,11 @@ def find_last_program(
     target: Target,
     task: Task,
     tools: Mapping[str, Tool[Any]],
-    expected: tuple[str, str] | None = None,
+    form: ReplyForm = PLAIN,
 ) -> tuple[ReadReply, str]:
     """The program that counts, and the agent whose turn holds it: that of the last reply, or else the one that a tool
-    was last called with, or a draft in the text of an earlier turn. `expected`: as `read_reply` has it."""
-    final = read_reply(target, task, conversation.last.text, expected=expected)
+    was last called with, or a draft in the text of an earlier turn. `form`: as `read_reply` has it."""
+    final = read_reply(target, task, conversation.last.text, form=form).blame_limit(conversation.last.cut)
     if final.source is not None:
         return final, conversation.last.agent
     for turn in reversed(conversation.turns):
@@ -231,7 +235,7 @@ def find_last_program(
             source = None if tool is None else read_program(tool, target, task, call.arguments)
             if source is not None:
                 return ReadReply(source), turn.agent
-        draft = read_reply(target, task, turn.text, expected=expected) if turn is not conversation.last else final
+        draft = read_reply(target, task, turn.text, form=form) if turn is not conversation.last else final
         if draft.source is not None:
             return draft, turn.agent
     return final, conversation.last.agent

@@ -180,6 +180,7 @@ class FunctionalPhase:
             reserve,
             ranked=step.nearest is not None,
             style=settings.method.prompt,
+            outlined=settings.teamwork.thinking.think,
         )
         if prompt.left_out:
             names = ", ".join(experience.task.id for experience in prompt.left_out)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from opsmith.agents.outline import request_outline
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.learn.budget import Budget
 from opsmith.learn.material import read_material
@@ -98,6 +99,8 @@ def run_info(
     material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
     if material:
         deciders["material"] = material
+    if settings.teamwork.thinking.think:
+        deciders["outline"] = content_hash(request_outline(target, settings.method.prompt))
     if settings.teamwork.tooling.tools != "none":
         deciders["offers"] = name_offers(list_tools(settings.teamwork.tooling.tools, target))
     identity, model = content_hash(dumps(deciders)), models.own.name

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from opsmith.errors import TaskError
-from opsmith.records import Diagnostic, Experience, Outcome, Split, Task, Verdict
+from opsmith.judging.plans import PlanAnswer
+from opsmith.records import Experience, Outcome, Split, Task, Verdict
 
 IMPORT = "import"  # the origin of a hand-written experience
 
@@ -18,31 +19,14 @@ class Judge(Protocol):
     async def judge(self, task: Task, source: str) -> Verdict: ...
 
 
-@dataclass(frozen=True)
-class SplitOffer:
-    """A split without faults, with its children: a task for each node, in their order."""
-
-    split: Split
-    children: tuple[Task, ...]
-
-
 @runtime_checkable
 class Splitting(Protocol):
-    """What a judge adds that runs splits of tasks, in the same workers: their code is that of the tasks' authors.
+    """What a judge adds that asks a task's target for splits, in the same workers: authors' code runs there."""
 
-    Raises UsageError, VerifierError, TargetError.
-    """
-
-    async def list_splits(self, task: Task, limit: int) -> Sequence[SplitOffer]:
-        """What the target offers, the best first."""
-        ...
-
-    async def check_split(self, task: Task, split: Split) -> SplitOffer | tuple[Diagnostic, ...]:
-        """A split that somebody else wrote, or its faults."""
-        ...
-
-    async def renegotiate_split(self, task: Task, split: Split, node: str) -> SplitOffer | None:
-        """The split with another contract for a node; None: there is none without faults."""
+    def plan(
+        self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
+    ) -> PlanAnswer:
+        """As `Pool.plan`. It blocks. Raises UsageError, VerifierError, TargetError."""
         ...
 
 

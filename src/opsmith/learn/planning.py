@@ -7,9 +7,9 @@ was killed. What comes of it is a plan with a split that has no faults, or one t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import asyncio
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from itertools import islice
 
 from opsmith.agents.planning import (
     EarlierSplit,
@@ -23,7 +23,7 @@ from opsmith.agents.planning import (
 from opsmith.errors import OpsmithError, ProviderError, StoreError, UsageError
 from opsmith.learn.ask import Asking, HaltedError, UnansweredError, UnjudgedError
 from opsmith.learn.events import PlanMade
-from opsmith.learn.judge import Judge, SplitOffer, Splitting
+from opsmith.learn.judge import Judge, Splitting
 from opsmith.learn.plans import PlanStep, find_active
 from opsmith.learn.session import RunSession
 from opsmith.models import Message
@@ -78,39 +78,41 @@ class PlanMaker:
         if isinstance(offer, str):
             plan = replace(plan, problem=offer)
         else:
-            children = tuple(self._name_children(step, offer))
-            plan = replace(plan, split=offer.split, children=children)
+            plan = replace(plan, split=offer, children=tuple(self._make_children(step, offer)))
         self._session.store.put(plan_rows(self._session.run, plan)).result()
         self._session.on_event(PlanMade(plan))
 
-    async def _find_split(self, step: PlanStep, number: int) -> SplitOffer | str:
+    async def _find_split(self, step: PlanStep, number: int) -> Split | str:
         """The split, or in words why there is none."""
         judge = self._session.judge
         assert isinstance(judge, Splitting)
         try:
             if step.changed:
-                active = find_active(step.before)
-                assert active is not None
-                assert active.split is not None
-                return await judge.renegotiate_split(step.task, active.split, step.changed) or NO_OTHER_CONTRACT
-            if self._session.settings.teamwork.planning.plan == "llm":
-                return await self._ask_planner(step, number, judge)
-            return await _choose_split(step, judge)
+                split = await _renegotiate_split(step, judge)
+            elif self._session.settings.teamwork.planning.plan == "llm":
+                split = await self._ask_planner(step, number, judge)
+            else:
+                split = await _choose_split(step, judge)
+            if isinstance(split, Split):
+                tuple(self._make_children(step, split))  # whose texts must be tasks
         except (ProviderError, StoreError):
             raise
         except OpsmithError as error:  # of the task's code, of the target, or a worker that was lost
             return f"it could not be split: {error}"
+        return split
 
-    def _name_children(self, step: PlanStep, offer: SplitOffer) -> Iterator[Task]:
-        """The children under ids that no other plan of the run gives."""
+    def _make_children(self, step: PlanStep, split: Split) -> Iterator[Task]:
+        """The children under ids that no other plan of the run gives. Raises TaskError."""
+        target = self._session.target
+        assert isinstance(target, Planned)
         prefix = f"{step.task.id}.{step.number}." if step.number else f"{step.task.id}."
-        for node, child in zip(offer.split.nodes, offer.children, strict=True):
+        for node, child in zip(split.nodes, target.make_children(step.task, split), strict=True):
             name = prefix + node.name
             while name in self._own:
                 name += "_"
             yield replace(child, id=name)
 
-    async def _ask_planner(self, step: PlanStep, number: int, judge: Splitting) -> SplitOffer | str:
+    async def _ask_planner(self, step: PlanStep, number: int, judge: Splitting) -> Split | str:
         """What the model says; an answer with faults goes back once."""
         session = self._session
         key = SampleKey(
@@ -126,11 +128,13 @@ class PlanMaker:
             except UnansweredError as error:
                 return f"the planner gave no answer: {error}"
             answer = read_plan(text)
-            offer = answer if isinstance(answer, str) else await _check_split(step, answer, judge)
-            if isinstance(offer, SplitOffer):
-                return offer
-            problem = offer if isinstance(offer, str) else "; ".join(map(str, offer))
-            messages = request_better_plan(messages, text, problem, () if isinstance(offer, str) else offer)
+            if isinstance(answer, Split):
+                faults, problem = await _check_split(step, answer, judge)
+                if not problem:
+                    return answer
+            else:
+                faults, problem = (), answer
+            messages = request_better_plan(messages, text, problem, faults)
         return f"the planner's answer was no split that can be used: {problem}"
 
     async def _ask_model(self, asking: Asking, key: SampleKey, agent: str, messages: tuple[Message, ...]) -> str:
@@ -172,20 +176,25 @@ class PlanMaker:
                 yield RefusedProgram(node or "(the whole task)", finals[0].source, finals[0].verdict.message)
 
 
-async def _choose_split(step: PlanStep, judge: Splitting) -> SplitOffer | str:
+async def _choose_split(step: PlanStep, judge: Splitting) -> Split | str:
     """The first split of the target's list that was not tried."""
     tried = [plan.split for plan in step.before]
-    offers = await judge.list_splits(step.task, MOST_SPLITS)
-    return next((offer for offer in islice(offers, MOST_SPLITS) if offer.split not in tried), NO_OTHER_SPLIT)
+    answer = await asyncio.to_thread(judge.plan, step.task, "list", most=min(MOST_SPLITS, 2 * len(tried) + 4))
+    untried = (split for split in answer.splits if split not in tried)
+    return next(untried, answer.reason or NO_OTHER_SPLIT)
 
 
-async def _check_split(step: PlanStep, split: Split, judge: Splitting) -> SplitOffer | str | Sequence[Diagnostic]:
-    """A model's split with its children, or what is wrong with it."""
+async def _renegotiate_split(step: PlanStep, judge: Splitting) -> Split | str:
+    """The split that holds with another contract for one of its nodes."""
+    active = find_active(step.before)
+    assert active is not None
+    answer = await asyncio.to_thread(judge.plan, step.task, "renegotiate", active.split, node=step.changed)
+    return next(iter(answer.splits), answer.reason or NO_OTHER_CONTRACT)
+
+
+async def _check_split(step: PlanStep, split: Split, judge: Splitting) -> tuple[tuple[Diagnostic, ...], str]:
+    """What is wrong with a model's split: faults, and the same in words; "": nothing."""
     if split in [plan.split for plan in step.before]:
-        return "that split was tried before"
-    try:
-        return await judge.check_split(step.task, split)
-    except ProviderError:
-        raise
-    except OpsmithError as error:
-        return str(error)
+        return (), "that split was tried before"
+    answer = await asyncio.to_thread(judge.plan, step.task, "check", split)
+    return answer.findings, answer.reason or "; ".join(map(str, answer.findings))

@@ -1,9 +1,9 @@
 """The plan book: what the stored rows of a run say of its plans, and what comes next. A pure function of them.
 
-A task that stays unsolved is split, and its parts are sampled in its place. A part whose contract no program meets has
-that contract renegotiated once, then it is split itself, then the task is split otherwise. When all parts of a task are
-solved, their programs are joined. What no split helps is given up: a part with its plan, a task of the run is sampled
-itself again.
+A task that stays unsolved is split, and its children are sampled in its place. A child whose contract no program meets
+has that contract renegotiated once, then it is split itself. Where that does not help either it is sampled on, until
+the demonstrations are used up or its patience is: then it is lost, and its task is split otherwise. When all children
+of a task are solved, their programs are joined. A task of the run that no split helps is sampled itself again.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from opsmith.records import Task
 from opsmith.settings import Planning
 from opsmith.store.plans import CONTRACT, StoredPlan
 
+PATIENCE = 4  # times `contract_rounds`: as long is a child tried that nothing else is left for
 STATIC = "static"  # the planner that lists its splits: when it has no more, it will have none later
 
 
 class PlanState(StrEnum):
-    """How a task, or a part of one, stands."""
+    """How a task, or a child of one, stands."""
 
     UNSPLIT = "unsplit"  # a task of the run that is sampled itself, and was never split
-    OPEN = "open"  # a part that is sampled, or a task whose parts are
+    OPEN = "open"  # a child that is sampled, or a task whose children are
     SOLVED = "solved"
-    JOINING = "joining"  # all parts are solved; the next round joins their programs
+    JOINING = "joining"  # all children are solved; the next round joins their programs
     JOINED = "joined"  # solved so
     JOIN_FAILED = "join failed"
-    RENEGOTIATED = "renegotiated"  # a part that is sampled under another contract
+    RENEGOTIATED = "renegotiated"  # a child that is sampled under another contract
     GIVEN_UP = "given up"  # no split helped
 
 
@@ -62,20 +63,21 @@ class PlanStep:
     reason: str
     depth: int  # of the task; 0: one of the run's own
     before: tuple[StoredPlan, ...] = ()  # the task's plans so far
-    changed: str = ""  # the part whose contract is renegotiated; "": the task is split anew
+    changed: str = ""  # the node whose contract is renegotiated; "": the task is split anew
 
 
 @dataclass(frozen=True)
 class PlannedTask:
-    """A task of the run, or a part of one, with what came of it."""
+    """A task of the run, or a child of one, with what came of it."""
 
     task: Task
     depth: int  # 0: one of the run's own
     state: PlanState
-    name: str = ""  # of a part: its node's
+    name: str = ""  # of a child: its node's
     plans: tuple[StoredPlan, ...] = ()  # all attempts at splitting it
-    children: tuple[PlannedTask, ...] = ()  # the parts of the plan that holds
+    children: tuple[PlannedTask, ...] = ()  # those of the plan that holds
     step: PlanStep | None = None  # what is to be planned for it
+    is_lost: bool = False  # a child that is not tried any more
 
     @property
     def active(self) -> StoredPlan | None:
@@ -84,20 +86,20 @@ class PlannedTask:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether programs for it are asked for, not for its parts."""
+        """Whether programs for it are asked for, not for its children."""
         if self.state is PlanState.GIVEN_UP:
-            return self.depth == 0
+            return not self.is_lost
         return not self.children and self.state in (PlanState.UNSPLIT, PlanState.OPEN, PlanState.RENEGOTIATED)
 
     def list_open(self) -> Iterator[PlannedTask]:
-        """Itself and the parts below it that have a say in the next round, parts first."""
+        """Itself and all below it that have a say in the next round, children first."""
         if self.state is PlanState.OPEN and self.step is None:
             for child in self.children:
                 yield from child.list_open()
         yield self
 
     def list_all(self) -> Iterator[PlannedTask]:
-        """Itself, and then all parts below it."""
+        """Itself, and then all below it."""
         yield self
         for child in self.children:
             yield from child.list_all()
@@ -122,7 +124,7 @@ class PlanForest:
 
     @property
     def frontier(self) -> tuple[Task, ...]:
-        """What the next round samples; a part that two plans share once."""
+        """What the next round samples; a child that two plans share once."""
         sampled = [node for node in self._list_open() if node.is_sampled and node.task.id not in self.untried]
         first = {node.task.digest if node.depth else node.task.id: node.task for node in reversed(sampled)}
         return tuple(first.values())[::-1]
@@ -148,7 +150,7 @@ def find_active(plans: Sequence[StoredPlan]) -> StoredPlan | None:
 
 def grow_forest(tasks: Iterable[Task], facts: PlanFacts, settings: Planning, stuck: bool = False) -> PlanForest:
     """The trees of the run's own tasks, in their order. `stuck`: the run would end now, so that nobody waits longer
-    before a task or a part is split.
+    before a task or a child is split, or lost.
     """
     grower = _Grower(facts, settings, stuck)
     return PlanForest(tuple(grower.grow_tree(task) for task in tasks), facts.untried)
@@ -156,7 +158,7 @@ def grow_forest(tasks: Iterable[Task], facts: PlanFacts, settings: Planning, stu
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a part is a part of."""
+    """What a child is a child of."""
 
     task: Task
     depth: int
@@ -192,8 +194,8 @@ class _Grower:
             is_joined = task.digest in self._facts.joined
             return replace(node, state=PlanState.JOINED if is_joined else PlanState.SOLVED)
         if active is not None:
-            return self._judge_parts(node, active)
-        return self._judge_failed(node) if plans else self._judge_leaf(node, origin)
+            return self._judge_children(node, active, origin)
+        return self._judge_failed(node, origin) if plans else self._judge_leaf(node, origin)
 
     def _judge_leaf(self, leaf: PlannedTask, origin: _Origin | None) -> PlannedTask:
         """One that was never split."""
@@ -212,7 +214,15 @@ class _Grower:
             )
         if leaf.depth < self._settings.depth:
             return replace(leaf, state=state, step=PlanStep(leaf.task, 0, reason, leaf.depth))
-        return replace(leaf, state=PlanState.GIVEN_UP)
+        return self._judge_patience(replace(leaf, state=state), origin)
+
+    def _judge_patience(self, node: PlannedTask, origin: _Origin | None) -> PlannedTask:
+        """One for which nothing is left but to be sampled on."""
+        if origin is None:
+            return node
+        tries = self._facts.count_tries(node.task.id, origin.active.round)
+        is_lost = self._is_unmet(node.task, tries, PATIENCE * self._settings.contract_rounds)
+        return replace(node, state=PlanState.GIVEN_UP, is_lost=True) if is_lost else node
 
     def _judge_own(self, leaf: PlannedTask) -> PlannedTask:
         tries = self._facts.count_tries(leaf.task.id, 0)
@@ -226,28 +236,28 @@ class _Grower:
         """Whether a task was tried for as long as it is tried before something else is."""
         return tries >= (1 if self._stuck else patience) or task.id in self._facts.untried
 
-    def _judge_parts(self, node: PlannedTask, active: StoredPlan) -> PlannedTask:
+    def _judge_children(self, node: PlannedTask, active: StoredPlan, origin: _Origin | None) -> PlannedTask:
         """One whose plan holds."""
-        lost = [child.name for child in node.children if child.state is PlanState.GIVEN_UP]
+        lost = [child.name for child in node.children if child.is_lost]
         if lost:
-            return self._plan_otherwise(node, f"split {active.number}: {', '.join(lost)} was given up")
+            return self._plan_otherwise(node, f"split {active.number}: {', '.join(lost)} was given up", origin)
         if any(child.state not in (PlanState.SOLVED, PlanState.JOINED) for child in node.children):
             return node
         if not self._facts.count_tries(node.task.id, active.round):
             return replace(node, state=PlanState.JOINING)
-        reason = f"split {active.number}: its parts are solved, and the program joined from theirs is wrong"
-        return self._plan_otherwise(replace(node, state=PlanState.JOIN_FAILED), reason)
+        reason = f"split {active.number}: its nodes are solved, and the program joined from theirs is wrong"
+        return self._plan_otherwise(replace(node, state=PlanState.JOIN_FAILED), reason, origin)
 
-    def _judge_failed(self, node: PlannedTask) -> PlannedTask:
+    def _judge_failed(self, node: PlannedTask, origin: _Origin | None) -> PlannedTask:
         """One whose last split is none."""
-        return self._plan_otherwise(node, f"split {node.plans[-1].number}: {node.plans[-1].problem}")
+        return self._plan_otherwise(node, f"split {node.plans[-1].number}: {node.plans[-1].problem}", origin)
 
-    def _plan_otherwise(self, node: PlannedTask, reason: str) -> PlannedTask:
+    def _plan_otherwise(self, node: PlannedTask, reason: str, origin: _Origin | None) -> PlannedTask:
         """The task's next split, or that it is given up."""
         splits = [plan for plan in node.plans if plan.planner != CONTRACT]
         is_used_up = splits[-1].split is None and splits[-1].planner == STATIC
         if is_used_up or len(splits) >= self._settings.splits:
-            return replace(node, state=PlanState.GIVEN_UP)
+            return self._judge_patience(replace(node, state=PlanState.GIVEN_UP), origin)
         return replace(node, step=PlanStep(node.task, len(node.plans), reason, node.depth, node.plans))
 
 

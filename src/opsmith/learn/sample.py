@@ -15,7 +15,7 @@ from typing import Any
 
 from opsmith.agents import bare, guardian, repair
 from opsmith.agents.guardian import Guarded
-from opsmith.agents.reply import ReadReply, read_reply
+from opsmith.agents.reply import PLAIN, ReadReply, ReplyForm, read_reply
 from opsmith.errors import TargetError, UsageError, VerifierError
 from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early
 from opsmith.learn.compose import Composer
@@ -23,6 +23,7 @@ from opsmith.learn.conversation import Conversing, find_last_program
 from opsmith.learn.events import SampleJudged
 from opsmith.learn.session import RunSession
 from opsmith.models import Batched, Message
+from opsmith.models.answers import describe_cut
 from opsmith.records import Boundary, Candidate, Outcome, Task, Verdict
 from opsmith.store.rows import (
     GUARDIAN,
@@ -91,7 +92,8 @@ class _Sampling:
         self.asking = asking
         target = session.target
         asks_bare = session.settings.method.prompt == "bare"
-        self.wanted = bare.expected_reply(target) if asks_bare and isinstance(target, Bare) else None
+        expected = bare.expected_reply(target) if asks_bare and isinstance(target, Bare) else None
+        self.form = ReplyForm(expected, outlined=session.settings.teamwork.thinking.think)
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
         self.prompts: set[str] = set()  # names of those whose texts are stored
         self.conversing = Conversing(session, asking, self._store_prompt, stored_calls)
@@ -134,8 +136,8 @@ class _Sampling:
         task, messages = self.tasks[key.task], await self.composer.compose_messages(key, self.asking)
         conversation = await self.conversing.converse(key, messages, self._make_context(task))
         messages, text = conversation.messages, conversation.last.text
-        wanted = None if key.model == JOIN else self.wanted
-        answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, wanted)
+        form = PLAIN if key.model == JOIN else self.form
+        answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, form)
         candidates = await self._judge_answer(key, agent, answer, 0)
         for turn in range(1, 1 + (0 if key.model == JOIN else self.composer.turns)):
             last = candidates[-1]
@@ -146,7 +148,7 @@ class _Sampling:
             messages = repair.request_repair(messages, text, last.verdict, rewritten, explain)
             reply = await self.asking.request_reply(key, in_turn(REPAIR, turn), self.conversing.ask_again(messages))
             text = reply.texts[0]
-            answer = read_reply(self.session.target, task, text, expected=self.wanted)
+            answer = read_reply(self.session.target, task, text, form=self.form).blame_limit(describe_cut(reply))
             candidates += await self._judge_answer(key, in_turn(REPAIR, turn), answer, turn)
         return candidates
 

@@ -50,9 +50,9 @@ def read_output(printed: str, written: str | None = None) -> Reply:
 
 
 def _read_answer(printed: str) -> _Answer:
-    whole = _parse_object(printed)
-    if whole is not None:
-        return _read_object(whole, printed)
+    report = _parse_object(printed)
+    if report is not None:
+        return _read_object(report, printed)
     body, _, line = printed.rstrip().rpartition("\n")
     last = _parse_object(line)
     if last is None:

@@ -37,16 +37,18 @@ def describe_missing_answer(reply: Reply) -> str:
         return ""
     what = "broken off by the provider" if ending in BROKEN_OFF else "without text"
     reason = repr(ending[:MAX_ENDING]) if ending else "not told"
-    spent = f": it {describe_spent(reply)}" if ending == CUT else ""
+    spent = f": it {describe_cut(reply, ' while reasoning')}" if ending == CUT else ""
     remedy = _REMEDIES.get(ending, _AGAIN)
     return f"given a reply {what} (it ended: {reason}{spent}); expected a text; try: {remedy}"
 
 
-def describe_spent(reply: Reply) -> str:
-    """On what the tokens of a cut reply went, as its server counts them."""
+def describe_cut(reply: Reply, when: str = "") -> str:
+    """On what the tokens of a reply went that their limit cut, as its server counts them; "": it was not cut."""
+    if reply.finish[:1] != (CUT,):
+        return ""
     output, thoughts = reply.usage.output_tokens, reply.usage.reasoning_tokens
     counts = f" after {output}" + (f", {thoughts} of them thoughts" if thoughts else "") if output else ""
-    return f"ran out of tokens while reasoning{counts}"
+    return f"ran out of tokens{when}{counts}"
 
 
 def holds_answer(reply: Reply) -> bool:

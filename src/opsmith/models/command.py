@@ -4,7 +4,7 @@ Each request starts the program once, in an empty folder of its own (`agent_proc
 its standard input, or in a file where ARGS hold `{prompt}`; the reply is what it prints (`agent_output`), or the file
 `{reply}`. Temperature, seed and the number of tokens are the agent's own affair. To the store it is a language model:
 whatever stands behind the command wrote the programs, and it is no sampler of ours, whose runs are reported as such.
-It calls none of our tools by itself and is shown no pictures.
+Our tools are offered and called by text (`textual_tools`); pictures are left out.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from opsmith.models.keys import make_blotter, read_env_file, redact_secrets
 from opsmith.models.limits import Gate, RateLimits
 from opsmith.models.parts import replace_surrogates
 from opsmith.models.retry import Retry, log
+from opsmith.models.textual_tools import read_textual, write_textual
 from opsmith.models.tokens import estimate_tokens
 from opsmith.records import printable
 
@@ -62,7 +63,7 @@ class CommandModel:
         self._is_blind_told = False
 
     async def complete(self, request: Request) -> Reply:
-        prompt = write_conversation(request.messages)
+        prompt = write_conversation((write_textual(request) if request.tools else request).messages)
         blind = any(message.images for message in request.messages)
         if blind and not self._is_blind_told:
             self._is_blind_told = True
@@ -70,6 +71,7 @@ class CommandModel:
 
         async def send(_: float) -> Sent[Reply]:
             reply = self._read_reply(await run_agent(self._order, prompt))
+            reply = read_textual(reply) if request.tools and request.may_call else reply
             return Sent(replace(reply, blind=blind), reply.usage.input_tokens + reply.usage.output_tokens)
 
         return await self._retry.send_patiently(self.name, send, self._gate, estimate_tokens(prompt))
@@ -128,14 +130,14 @@ def parse_command(name: str) -> tuple[str, ...]:
 def read_named(pass_env: Iterable[str]) -> dict[str, str]:
     """The variables of those names, of the environment or else of `.env`. Raises UsageError where one is not there."""
     named = tuple(pass_env)
-    known = {**read_env_file(), **os.environ}
-    absent = [name for name in named if name not in known]
+    variables = {**read_env_file(), **os.environ}
+    absent = [name for name in named if name not in variables]
     if absent:
         raise UsageError(
             f"--pass-env: given {', '.join(absent)}; expected variables of the environment or of .env; try: export "
             f"{absent[0]}=..."
         )
-    return {name: known[name] for name in named}
+    return {name: variables[name] for name in named}
 
 
 def write_conversation(messages: Sequence[Message]) -> str:

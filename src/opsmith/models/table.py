@@ -58,6 +58,8 @@ class Family:
     spreads: bool = False  # it computes each reply from the request alone, so that many machines may share the work
     completions: bool = False  # one request may ask for several completions
     tools: bool = False  # it calls tools, natively or by text
+    reasons: bool = False  # it can be told how much to reason
+    is_program: bool = False  # it follows no words: a plan is nothing that it could make
     analyst: str | None = None  # the model that suggests to it; None: itself, "none": it reads no suggestion
 
 
@@ -84,6 +86,7 @@ def make_models(settings: Settings, target: Target | None = None, own: ChatModel
     """
     check_team(settings)
     check_tools(settings)
+    check_thinking(settings)
     made: dict[tuple[str, str | None], ChatModel] = {}
 
     def make_once(chosen: Settings) -> ChatModel:
@@ -140,6 +143,25 @@ def check_tools(settings: Settings) -> None:
         raise UsageError(
             f"--tools {choice}: given with --completions {provider.completions}; expected 1, since each sample is a "
             "conversation of its own"
+        )
+
+
+def check_thinking(settings: Settings) -> None:
+    """Raises UsageError where nobody can do what is asked for; of several proposers, those that cannot ignore it."""
+    thinking, provider = settings.teamwork.thinking, settings.provider
+    names = settings.teamwork.team.models or list_members(provider.model) or (provider.model,)
+    families = [find_family(name)[1] for name in names]
+    listed = ", ".join(map(repr, names))
+    if thinking.reasoning and not any(family.reasons for family in families):
+        able = ", ".join(prefix + family.suffix for prefix, family in FAMILIES.items() if family.reasons)
+        raise UsageError(
+            f"--reasoning {thinking.reasoning}: given with model {listed}, which cannot be told how much to reason; "
+            f"expected {able}; try: leave it out"
+        )
+    if thinking.think and all(family.is_program for family in families):
+        raise UsageError(
+            f"--think: given with model {listed}, a program, which writes no plan; expected a language model; "
+            f"try: leave it out"
         )
 
 
@@ -387,12 +409,14 @@ FAMILIES: dict[str, Family] = {
         "the program sampler of the target language: offline, free, no language model",
         _make_embedded,
         spreads=True,
+        is_program=True,
         analyst=NO_MODEL,
     ),
     "search": Family(
         "",
         "best-first search over the target's typed moves: offline, free, no language model",
         _make_search,
+        is_program=True,
         analyst=NO_MODEL,
     ),
     "tuner": Family(
@@ -400,10 +424,15 @@ FAMILIES: dict[str, Family] = {
         "rewrites right programs to faster ones: offline, free, no language model",
         _make_tuning,
         spreads=True,
+        is_program=True,
         analyst=ANALYST,
     ),
     "analyst": Family(
-        "", "suggests rewritings to the tuner: offline, free, no language model", _make_tuning, spreads=True
+        "",
+        "suggests rewritings to the tuner: offline, free, no language model",
+        _make_tuning,
+        spreads=True,
+        is_program=True,
     ),
     "openai/": Family(
         "NAME",
@@ -413,6 +442,7 @@ FAMILIES: dict[str, Family] = {
         batches=True,
         completions=True,
         tools=True,
+        reasons=True,
     ),
     "anthropic/": Family(
         "NAME",
@@ -421,6 +451,7 @@ FAMILIES: dict[str, Family] = {
         ProviderServer("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
         batches=True,
         tools=True,
+        reasons=True,
     ),
     "deepseek/": Family(
         "NAME",
@@ -428,6 +459,7 @@ FAMILIES: dict[str, Family] = {
         _make_openai,
         ProviderServer("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek"),
         tools=True,
+        reasons=True,
     ),
     "together/": Family(
         "NAME",
@@ -436,12 +468,16 @@ FAMILIES: dict[str, Family] = {
         ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
         tools=True,
+        reasons=True,
     ),
     PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
     "command:": Family(
         "PROGRAM ARGS",
         "an agent of your own on the command line: prompt on its input or in {prompt}, reply printed or in {reply}",
         _make_command,
+        tools=True,
     ),
-    "replay:": Family("FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True),
+    "replay:": Family(
+        "FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True, reasons=True
+    ),
 }

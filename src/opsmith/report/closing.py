@@ -20,6 +20,9 @@ NOT_A_MODEL = "the embedded model is a program sampler of the target language, n
 NO_MODEL = "the search enumerates programs of the target language; no model is asked"
 
 
+MORE_TOKENS = "try a larger max_tokens in a settings file"
+
+
 def not_a_model(name: str) -> str:
     """What must stand beside results that no language model made."""
     return NO_MODEL if "search" in name else NOT_A_MODEL
@@ -50,6 +53,9 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     if result.solved_before:
         names = printable(", ".join(result.solved_before))
         yield f"given   {len(result.solved_before)} tasks were solved before this run and are not counted: {names}"
+    if result.cut_short:
+        samples = sum(task.samples for task in result.per_task.values())
+        yield f"cut     {result.cut_short:,} of {samples:,} samples ran out of tokens before a program: {MORE_TOKENS}"
     copied = [task.task for task in result.per_task.values() if task.contaminated]
     if copied:
         yield f"warning: equal to an example of their own prompt: {printable(', '.join(copied))}"

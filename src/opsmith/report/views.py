@@ -56,6 +56,7 @@ class TaskRow:
     input_tokens: int | None  # of one prompt
     contaminated: bool  # its solution equals an example of its own prompt
     cells: tuple[Cell | None, ...]  # by round; None: not tried in it
+    cut_short: int = 0  # of the judged samples: out of tokens before a program
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ class RunView:
     input_tokens: float | None  # mean over the tasks, of one prompt
     samples: int  # answered
     judged: int
+    cut_short: int  # samples that ran out of tokens before a program; they are refused
     pass_at_k: tuple[PassAt, ...]
     solving: Mapping[str, tuple[int, int]]  # by task: (judged, right) of the samples that pass@1 counts
     first: Mapping[str, tuple[int, int]]  # the same of round 0
@@ -201,6 +203,7 @@ def run_view(store: Store, run: str) -> RunView:
         input_tokens=result.input_tokens,
         samples=sum(spending.samples for spending in spent.values()),
         judged=sum(spending.judged for spending in spent.values()),
+        cut_short=result.cut_short,
         pass_at_k=(
             *_estimate_curve("round 0", list(of_first.values())),
             *_estimate_curve("the round of each solution", list(counts.values()) if len(rows) > 1 else []),
@@ -302,7 +305,7 @@ def _view_task(task: TaskResult, counts: Sequence[tuple[int, int] | None], numbe
     state = "solved" if task.solved else "unsolved" if samples else "untried"
     right = sum(cell.right for cell in cells if cell)
     figures = (task.round, task.success_rate, right, samples, task.input_tokens, task.contaminated)
-    return TaskRow(task.task, task.group, state, *figures, cells)
+    return TaskRow(task.task, task.group, state, *figures, cells, task.cut_short)
 
 
 def _warn_of_model(summary: RunSummary) -> str:

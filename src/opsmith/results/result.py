@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from opsmith.agents.guardian import Effect
+from opsmith.agents.reply import CUT_SHORT
 from opsmith.judging.verifier import canonical_source
 from opsmith.records import Experience, Task, Usage, to_json
 from opsmith.results.counting import count_best, deciding_tallies, group_of
@@ -46,6 +47,7 @@ class TaskResult:
     samples: int  # judged, over all rounds
     input_tokens: int | None  # of one sample's prompt in the round that solved it, or in the last; None: never tried
     contaminated: bool  # the solution equals an example of its own prompt
+    cut_short: int = field(default=0, metadata={"left_out": 0})  # samples that ran out of tokens before a program
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,11 @@ class RunResult:
     def solved(self) -> int:
         return self.overall.solved
 
+    @property
+    def cut_short(self) -> int:
+        """Samples whose reply the limit of tokens cut before it held a program; they count as refused."""
+        return sum(task.cut_short for task in self.per_task.values())
+
     def as_json(self) -> dict[str, Any]:
         """What `opsmith run --json` prints."""
         names = ("round", "cycle", "level", "demonstrations", "attempted", "cumulative")
@@ -97,6 +104,7 @@ class RunResult:
             "guardian": dict(self.guardian),
             "usage": to_json(self.usage),
             "wall_s": self.wall_s,
+            **({"cut_short": self.cut_short} if self.cut_short else {}),
         }
 
 
@@ -173,11 +181,11 @@ def _per_task(store: Store, run: str, tasks: list[Task], earned: Mapping[str, Ke
     samples: dict[str, int] = {}
     for tally in store.read_tallies(run):
         samples[tally.task] = samples.get(tally.task, 0) + tally.judged
-    tokens = store.prompt_tokens(run)
-    return {
-        task.id: _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id))
-        for task in tasks
-    }
+    tokens, cut = store.prompt_tokens(run), store.count_blamed(run, CUT_SHORT)
+    results = (
+        _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id)) for task in tasks
+    )
+    return {result.task: replace(result, cut_short=cut[result.task]) for result in results}
 
 
 def _read_task_result(task: Task, solution: KeptExperience | None, samples: int, tokens: int | None) -> TaskResult:

@@ -129,6 +129,15 @@ class SampleQueries(Reading):
         number: int = self.fetch_rows(query)[0][0]
         return number
 
+    def count_blamed(self, run: str, where: str) -> Counter[str]:
+        """By task, the samples without a program whose verdict has its finding there."""
+        mark = f'"where":{json.dumps(where)}'
+        query = select(request.c.task, func.count().label("samples")).select_from(verdict)
+        query = query.join(text, text.c.hash == verdict.c.body).join(request, request.c.id == verdict.c.sample)
+        empty = (verdict.c.candidate == "") & (verdict.c.stage == Stage.FORMAT.name)
+        query = query.where(verdict.c.run == run, empty, verdict.c.final, text.c.body.contains(mark, autoescape=True))
+        return Counter({row.task: row.samples for row in self.fetch_rows(query.group_by(request.c.task))})
+
     def _keep_functional(self, query: Select[Any], run: str) -> Select[Any]:
         """A query on candidates, of those from functional rounds; as it was where the run has no others."""
         if self.find_optimisation(run) is None:

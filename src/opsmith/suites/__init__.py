@@ -21,7 +21,7 @@ from opsmith.errors import OpsmithError, OptionError, TaskError, UsageError
 from opsmith.outside import read_text
 from opsmith.problems.files.reading import is_problem_file
 from opsmith.records import Task
-from opsmith.targets import Target, get_target
+from opsmith.targets import Target, get_target, is_own
 from opsmith.targets.faults import charged_to_target, of_kind
 from opsmith.targets.lookup import WHY_NOT_STATED, is_language_file
 from opsmith.targets.problem import NAME as PROBLEM_FILE
@@ -89,13 +89,19 @@ def name_files(paths: Sequence[Path]) -> list[str]:
     return [path.stem if ids[path.stem] == 1 else str(path) for path in paths]
 
 
-def read_task_file(path: Path, target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})) -> Task:
+def read_task_file(
+    path: Path,
+    target: str | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    takes_own: bool = True,
+) -> Task:
     """One file as a task of that target, or else of its own, with the program that lies beside it if it holds none.
 
     A problem file without a target is a task of the target `problem`. Raises TaskError with line and column where the
-    file is wrong, and UsageError for options that the target does not have.
+    file is wrong, and UsageError for options that the target does not have. `takes_own`: the file may state a target
+    that is not built in, whose code is imported into this process.
     """
-    return _add_plain(_ask_for(_read_own(path), target, options), path)
+    return _add_plain(_ask_for(_read_own(path, takes_own), target, options), path)
 
 
 def adapt_task(task: Task, target: str | None, options: Mapping[str, Any] = MappingProxyType({})) -> Task:
@@ -165,11 +171,13 @@ def _add_plain(task: Task, path: Path) -> Task:
     return replace(task, impl=read_text(file)) if file.is_file() else task
 
 
-def _read_own(path: Path) -> Task:
+def _read_own(path: Path, takes_own: bool = True) -> Task:
     """One file as a task of the target that it states."""
     text = read_text(path)
     stated = _TARGET_LINE.search(text)
     name = stated[2] if stated else PROBLEM_FILE if is_problem_file(text) else DEFAULT_TARGET
+    if is_own(name) and not takes_own:
+        raise TaskError(f"{path}: target: given {name}; expected a language that is built in")
     body = _TARGET_LINE.sub("#", text, count=1)  # the line stays, so that later lines keep their numbers
     target = _find_target(name, path)
     with charged_to_target(name, "read_task"):

@@ -132,6 +132,13 @@ class Documented(Protocol):
 
 
 @runtime_checkable
+class Outlined(Protocol):
+    """What a plan for a program of this language works out."""
+
+    outline_words: str  # part of a sentence: continues "plan the program, that is: ..."
+
+
+@runtime_checkable
 class Executed(Protocol):
     """Candidates are executed instead of interpreted, each apart from its task: `Target.run_programs` is not called.
 

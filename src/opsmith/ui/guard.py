@@ -54,7 +54,7 @@ class Access:
         return hashlib.sha256(f"opsmith ui {self.token}".encode()).hexdigest()
 
     def is_token(self, text: str) -> bool:
-        return self.token is not None and _match_secret(text, self.token)
+        return self.token is not None and match_secret(text, self.token)
 
 
 class Guard:
@@ -85,7 +85,7 @@ class Guard:
             return None if parse_host(host) in access.hosts else _render_page(421, _WRONG_HOST)
         if (token := request.query_params.get("token")) is not None:
             return self._answer_first_visit(request) if access.is_token(token) else _render_page(401, _NO_TOKEN)
-        has_cookie = _match_secret(request.cookies.get(access.cookie_name, ""), access.cookie_value)
+        has_cookie = match_secret(request.cookies.get(access.cookie_name, ""), access.cookie_value)
         return None if has_cookie else _render_page(401, _NO_TOKEN)
 
     def _answer_first_visit(self, request: Request) -> Response:
@@ -110,7 +110,7 @@ async def is_ours(request: Request, access: Access) -> bool:
         if len(body) > FORM_LIMIT:
             return False
     secret = parse_qs(body.decode("ascii", "replace")).get("secret", [""])[0]
-    return _match_secret(secret, access.form_secret)
+    return match_secret(secret, access.form_secret)
 
 
 def parse_host(host: str) -> str:
@@ -126,7 +126,8 @@ def _make_local(path: str) -> str:
     return "/" + path.lstrip("/\\")
 
 
-def _match_secret(secret: str, expected: str) -> bool:
+def match_secret(secret: str, expected: str) -> bool:
+    """In a time that says nothing of where they differ."""
     return hmac.compare_digest(secret.encode("utf-8", "replace"), expected.encode())
 
 

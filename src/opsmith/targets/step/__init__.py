@@ -58,6 +58,10 @@ class StepTarget:
     repaired_stage = "AFFINE"
     earlier_verifiers = ("step-2",)  # whose unfinished runs go on under today's
     requirements = ("torch>=2.6",)  # of a package of operators
+    outline_words = (
+        "which fn makes each output's type and what feeds it, backwards to the inputs; the dims of every stream, "
+        "innermost first; which streams are used more than once and need Copies"
+    )
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
         """Raises TaskError with line and column; keys without meaning are logged as warnings."""
