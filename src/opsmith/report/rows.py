@@ -34,10 +34,10 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
         info, groups = store.read_info(run), {task.id: group_of(task) for task in store.read_tasks(run)}
         rounds = {info_of_round.number: info_of_round for info_of_round, _ in store.read_rounds(run)}
         for row in rows_of_run(store, run):
-            info_of_round = rounds[row["round"]]
+            info_of_round, asked = rounds[row["round"]], row.pop("asked")
             yield {
                 "run": run,
-                "model": info.model if info else "",
+                "model": asked or (info.model if info else ""),
                 "is_language_model": bool(info and info.is_language_model),
                 "group": groups.get(row["task"], ""),
                 "level": info_of_round.level,
@@ -47,7 +47,6 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
                 **({"turns": turns.get(row["sample"], 1)} if "turns" in columns else {}),
                 "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
                 **row,
-                **({"model": row["asked"]} if row["asked"] else {}),
             }
 
 
