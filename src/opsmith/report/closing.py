@@ -13,7 +13,7 @@ from opsmith.report.tables import format_cost, format_duration, make_table
 from opsmith.results.metrics import GroupScore
 from opsmith.results.result import RunResult, TaskResult
 from opsmith.store.queries import Call, KeptExperience, SampleDetail, SampleRow
-from opsmith.store.tool_use import UsedTool
+from opsmith.store.rows import ToolCallEntry
 from opsmith.targets.capabilities import explain_message
 
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
@@ -98,7 +98,7 @@ def samples_table(samples: Iterable[SampleRow]) -> Table:
     return rows
 
 
-def sample_text(detail: SampleDetail, task: Task, used: Sequence[UsedTool] = ()) -> Iterator[str]:
+def sample_text(detail: SampleDetail, task: Task, used: Sequence[ToolCallEntry] = ()) -> Iterator[str]:
     """One sample of a task as text: each request and reply with the tools that it called, each candidate with its
     verdict. Of a request that goes on after calls only what was not said before."""
     row = detail.row
