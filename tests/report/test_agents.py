@@ -165,4 +165,4 @@ def test_markdown_and_the_bill_tell_models_plans_and_reasoning(agents: tuple[Sto
     out = io.StringIO()
     Console(file=out, width=200).print(spent_table(spent_of(store, run, ("agent",)), "agent"))
     assert "reasoning" in out.getvalue()
-    assert any("of which 140 reasoning" in line for line in closing_lines(result_of(store, run)))
+    assert any("140 of them reasoning" in line for line in closing_lines(result_of(store, run)))

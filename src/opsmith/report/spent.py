@@ -52,13 +52,13 @@ def spent_of(reader: Reader, run: str, sums: Sequence[str] = ()) -> RunBill:
 
 def spent_table(spent: RunBill, by: str) -> Table:
     """A row for each round, agent or task, and their sum."""
-    thoughts = spent.total.reasoning_tokens > 0
-    numbers = ("requests", "input", "cached", "output", *(["reasoning"] if thoughts else []), "USD")
+    with_reasoning = spent.total.reasoning_tokens > 0
+    numbers = ("requests", "input", "cached", "output", *(["reasoning"] if with_reasoning else []), "USD")
     rows = make_table(by, *numbers, right=numbers)
     for name, usage in spent.by[by].items():
-        rows.add_row(printable(name), *_usage_cells(usage, thoughts))
+        rows.add_row(printable(name), *_usage_cells(usage, with_reasoning))
     rows.add_section()
-    rows.add_row("all", *_usage_cells(spent.total, thoughts))
+    rows.add_row("all", *_usage_cells(spent.total, with_reasoning))
     return rows
 
 
