@@ -36,6 +36,7 @@ CHAINS = {
     "profiles": ["profiles.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
+    "agents of one's own": ["command-agents.md", "mcp.md"],
 }
 NOT_RUN = {
     "index.md": 1,
@@ -47,6 +48,8 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 1,
     "optimise.md": 3,
+    "command-agents.md": 1,
+    "mcp.md": 2,
 }  # blocks that say so, and why
 
 
