@@ -15,6 +15,7 @@ from opsmith.evaluation.experiment import BY_ARM, Experiment
 from opsmith.evaluation.forecast import forecast_runs
 from opsmith.evaluation.plan import ExperimentOptions, name_tasks, plan_runs
 from opsmith.evaluation.reading import read_experiment
+from opsmith.models.table import read_servers
 from opsmith.suites import load_tasks
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments("agents")}
@@ -62,6 +63,16 @@ def test_conversations_with_tools_and_several_models_cost_more_than_one_answer()
     assert models["each"].requests == 2
     assert models["each"].cost_usd == pytest.approx(sum(usage.cost_usd or 0.0 for usage in alone))
     assert models["bandit"].cost_usd == models["the dearer alone"].cost_usd
+
+
+def test_one_server_may_be_asked_for_all_models() -> None:
+    options = ExperimentOptions(("openai/mine",), seeds=(0,), base_url="http://127.0.0.1:1/v1")
+    planned = {run.arm.name: run.settings for run in plan_runs(EXPERIMENTS["models"], options)}
+    assert read_servers(planned["bandit"]) == dict.fromkeys(
+        planned["bandit"].teamwork.team.models, "http://127.0.0.1:1/v1"
+    )
+    assert planned["bandit"].provider.base_url is None
+    assert planned["the cheaper alone"].provider.base_url == "http://127.0.0.1:1/v1"
 
 
 def test_a_model_that_calls_no_tools_is_no_forecast() -> None:

@@ -22,11 +22,15 @@ from opsmith.tools.arguments import (
     write_schema,
 )
 from opsmith.tools.check import CheckTool
+from opsmith.tools.examples import ExamplesTool
+from opsmith.tools.figures import CostTool, MeasureTool, has_costs, has_times
 from opsmith.tools.language import LanguageTool
 from opsmith.tools.trying import TryTool
 from opsmith.tools.wording import bound_text, unwrap_program
 
-TOOLS: Mapping[str, Tool[Any]] = {tool.name: tool for tool in (LanguageTool(), CheckTool(), TryTool())}
+_ALL: tuple[Tool[Any], ...] = (LanguageTool(), CheckTool(), TryTool(), CostTool(), MeasureTool(), ExamplesTool())
+TOOLS: Mapping[str, Tool[Any]] = {tool.name: tool for tool in _ALL}
+_FIGURES = {"cost": has_costs, "measure": has_times}  # offered where the language has such figures
 CHECKING = ("language", "check")  # what `--tools check` offers
 
 
@@ -34,7 +38,10 @@ def list_tools(choice: str, target: Target) -> tuple[Tool[Any], ...]:
     """The tools of `--tools none|check|all` that have something to say of programs of a target."""
     if choice == "none":
         return ()
-    return tuple(tool for name, tool in TOOLS.items() if choice == "all" or name in CHECKING)
+    if choice == "check":
+        return tuple(TOOLS[name] for name in CHECKING)
+    missing = {name for name, has_figures in _FIGURES.items() if not has_figures(target)}
+    return tuple(tool for name, tool in TOOLS.items() if name not in missing)
 
 
 def offer_tools(tools: Sequence[Tool[Any]]) -> tuple[ToolOffer, ...]:

@@ -9,17 +9,19 @@ task's author is called in workers only.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from opsmith.errors import TaskError
 from opsmith.problems.faults import TaskFault
 from opsmith.records import Split
 from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.planning.expansion import Expander, list_fn_words, list_functions
 from opsmith.targets.step.planning.faults import find_faults
 from opsmith.targets.step.planning.material import WorkGraph
-from opsmith.targets.step.planning.observation import observe_reference
+from opsmith.targets.step.planning.observation import LiveReference, observe_reference
 from opsmith.targets.step.planning.renegotiation import list_alternatives
 from opsmith.targets.step.planning.splits import SplitMaker
-from opsmith.targets.step.planning.statements import UnreadableError, read_reference
+from opsmith.targets.step.planning.statements import Reference, UnreadableError, read_reference
 
 MOST_REFUSED = 40  # splits with faults, before the first without
 MOST_ALTERNATIVES = 6
@@ -27,12 +29,22 @@ MOST_ALTERNATIVES = 6
 
 def make_material(spec: TaskSpec) -> WorkGraph:
     """The work of a task. Raises TaskError in words where its reference cannot be taken apart."""
-    try:
-        return WorkGraph(spec, observe_reference(spec, read_reference(spec)))
-    except UnreadableError as error:
-        raise TaskError(f"no split: {error}") from None
-    except TaskFault as fault:
-        raise TaskError(f"no split: the reference, taken apart, fails: {fault}") from None
+    problem = ""
+    for read in (_read_expanded, read_reference, partial(read_reference, lower=False)):
+        try:
+            return WorkGraph(spec, observe_reference(spec, read(spec)))
+        except UnreadableError as error:
+            problem = problem or str(error)
+        except TaskFault as fault:
+            problem = problem or f"the reference, taken apart, fails: {fault}"
+    raise TaskError(f"no split: {problem}")
+
+
+def _read_expanded(spec: TaskSpec) -> Reference:
+    """With composite calls written out where the functions offered lack them."""
+    live = LiveReference(spec)
+    expander = Expander(list_fn_words(spec.fns), live.look_up, list_functions(spec.global_code))
+    return read_reference(spec, expander.expand_call, live)
 
 
 def list_task_splits(spec: TaskSpec) -> Iterator[Split]:

@@ -7,20 +7,20 @@ parts. A part is good when the functions offered can do its work, each once, and
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.planning.material import WorkGraph, list_bits
-from opsmith.targets.step.planning.vocabulary import FnWords, can_serve, read_fn_words
+from opsmith.targets.step.planning.vocabulary import FnWords, read_fn_words
 
 MOST_SETS = 90  # that chains are made of
 MOST_CROSSING = 3  # values over one border
 MOST_CHAINS = 400
 PART = 7.0  # what a further part costs ...
 UNSERVED = 9.0  # ... an operation that no function is left for ...
-CROSSING = 2.5  # ... a second value over a border ...
+CROSSING = 5.0  # ... a second value over a border ...
 IDLE = 30.0  # ... and a part with too little work to be one
 
 
@@ -34,8 +34,8 @@ class _Chain:
 class CutFinder:
     """The chains of sets of a task's work."""
 
-    def __init__(self, material: WorkGraph) -> None:
-        self._material = material
+    def __init__(self, material: WorkGraph, rank_value: Callable[[str], float]) -> None:
+        self._material, self._rank_value = material, rank_value
         self._words = [read_fn_words(fn) for fn in material.spec.fns]
         self._costs: dict[int, float] = {}
         self._all = (1 << len(material.work)) - 1
@@ -101,7 +101,9 @@ class CutFinder:
                 yield following, self._weigh_part(following & ~closed) + self._weigh_border(following)
 
     def _weigh_border(self, inside: int) -> float:
-        return 0.0 if inside == self._all else CROSSING * (len(self._material.list_crossing(inside)) - 1)
+        """What crossing a border costs: every value beyond the first, and types that functions do not speak."""
+        crossing = [] if inside == self._all else self._material.list_crossing(inside)
+        return sum(CROSSING - self._rank_value(name) for name in crossing) - (CROSSING if crossing else 0.0)
 
     def _weigh_part(self, section: int) -> float:
         """What a part costs: much work, work that functions cannot do one each, and many streams to take."""
@@ -127,7 +129,7 @@ def count_served(material: WorkGraph, operations: Sequence[tuple[int, str]], fns
     slots = [
         (fn, word)
         for fn in fns
-        if fn.words and all(any(can_serve(word, operation) for operation in expected_words) for word in fn.words)
+        if fn.words and all(any(fn.can_serve(word, operation) for operation in expected_words) for word in fn.words)
         for word in fn.words
     ]
     owners: dict[int, int] = {}  # slot -> operation
@@ -147,7 +149,7 @@ def _find_slot(
     place, operation = operations[number]
     mentioned = material.mentions[place]
     for slot, (fn, word) in enumerate(slots):
-        if slot in visited or not can_serve(word, operation) or not mentioned <= fn.tensors:
+        if slot in visited or not fn.can_serve(word, operation) or not mentioned <= fn.tensors:
             continue
         visited.add(slot)
         if slot not in owners or _find_slot(material, operations, slots, owners[slot], owners, visited):
@@ -157,17 +159,17 @@ def _find_slot(
 
 
 def choose_fns(material: WorkGraph, section: int, fns: Sequence[FnSpec]) -> tuple[str, ...]:
-    """The functions that share an operation with a part, those without any word, and those whose words the whole
-    reference lacks; all, if none shares one."""
+    """The functions that share an operation with a part, and those that share none with the whole reference; all, if
+    none does. Where a function has an operation by name, others count only if they fold."""
     operations = {word for number in list_bits(section) for word in material.operations[number]}
     everywhere = {word for words in material.operations for word in words}
-    chosen = []
-    shares_any = False
-    for fn in fns:
-        words = read_fn_words(fn).words
-        shares = any(can_serve(word, operation) for word in words for operation in operations)
-        foreign = not any(can_serve(word, operation) for word in words for operation in everywhere)
-        shares_any |= shares
-        if shares or foreign:
-            chosen.append(fn.func_name)
-    return tuple(chosen) if shares_any and len(chosen) < len(fns) else ()
+    own = [read_fn_words(fn) for fn in fns]
+    named = {word for words in own for word in words.words}
+    sharing = {
+        words.func_name
+        for words in own
+        for operation in operations
+        if operation in words.words or ((operation not in named or words.is_stateful) and words.shares([operation]))
+    }
+    chosen = [words.func_name for words in own if words.func_name in sharing or not words.shares(everywhere)]
+    return tuple(chosen) if sharing and len(chosen) < len(fns) else ()

@@ -202,10 +202,10 @@ def _is_equal(first: Tensor, second: Tensor) -> bool:
 def _find_lazy_parts(spec: TaskSpec, split: Split, children: Sequence[TaskSpec]) -> Iterator[Diagnostic]:
     for node, child in zip(split.nodes, children, strict=True):
         where = f"part {node.name}"
-        if _is_parent(spec, split, node):
-            yield _say(where, "the whole task", "a part of it", "let it take or give something else")
-        elif not _is_fed(child):
+        if not _is_fed(child):
             yield _say(where, "no data", "values at the base sizes")
+        elif _is_parent(spec, split, node, child):
+            yield _say(where, "the whole task", "a part of it", "let it take or give something else")
         elif _is_identity(child):
             remedy = "leave it out, or give it more of the work"
             yield _say(where, "what it takes, arranged anew", "a part that computes", remedy)
@@ -214,11 +214,26 @@ def _find_lazy_parts(spec: TaskSpec, split: Split, children: Sequence[TaskSpec])
             yield _say(where, mistake, "work for two functions or more", "join it with the part beside it")
 
 
-def _is_parent(spec: TaskSpec, split: Split, node: PlanNode) -> bool:
-    """Whether a part takes all that the task takes and gives all outputs: the others would be idle, or it would be the
-    task under another name."""
+def _is_parent(spec: TaskSpec, split: Split, node: PlanNode, child: TaskSpec) -> bool:
+    """Whether a part is the task under another name: it takes all that the task takes and gives all outputs, whatever
+    else it is given."""
+    own = {tensor.name for tensor in spec.inputs}
     gives = {border.name for border in node.gives}
-    return {tensor.name for tensor in spec.inputs} <= set(node.takes) and set(split.outputs) <= gives
+    if not (own <= set(node.takes) and set(split.outputs) <= gives):
+        return False
+    draw = make_trials(child)[0].data.draws[0]
+    rolled = {name: tensor if name in own else _change_values(tensor) for name, tensor in draw.wide.input_data.items()}
+    try:
+        values = compute_expected(child.problem, replace(draw.wide, input_data=rolled))
+    except TaskFault:
+        return False
+    pairs = zip(draw.values, values, strict=True)
+    return all(_is_equal(*both) for before, after in pairs for both in zip(before, after, strict=True))
+
+
+def _change_values(tensor: Tensor) -> Tensor:
+    """Other numbers of the same type."""
+    return ~tensor if tensor.dtype == torch.bool else tensor.flip(tuple(range(tensor.ndim))) + 1
 
 
 def _is_fed(child: TaskSpec) -> bool:

@@ -13,7 +13,7 @@ from opsmith.problems.dims import Dim, make_literal
 from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import Buffer, Field, Multihot, Scalar, fields_of
 from opsmith.targets.step.planning.observation import ValueType
-from opsmith.targets.step.planning.vocabulary import can_serve, read_fn_words
+from opsmith.targets.step.planning.vocabulary import read_fn_words
 from opsmith.targets.step.planning.writing import write_size
 
 ONE = make_literal(1)
@@ -126,7 +126,5 @@ def _fit_side(form: BorderForm, operations: Sequence[str], fns: Sequence[FnSpec]
     for fn in fns:
         if form.dtype not in fields_of(fn.input_dtype if is_input else fn.output_dtype):
             continue
-        words = read_fn_words(fn).words
-        serves = any(can_serve(word, operation) for word in words for operation in operations)
-        best = max(best, 3.0 if serves else 1.0)
+        best = max(best, 3.0 if read_fn_words(fn).shares(operations) else 1.0)
     return best

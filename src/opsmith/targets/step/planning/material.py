@@ -25,23 +25,27 @@ class WorkGraph:
     spec: TaskSpec
     observation: Observation = field(repr=False)
     work: list[ReferenceStatement] = field(default_factory=list)
+    constants: dict[str, ast.expr] = field(default_factory=dict)  # names of what depends on sizes alone
     support: dict[str, ReferenceStatement] = field(default_factory=dict)  # by each of their targets
 
     def __post_init__(self) -> None:
         self.streams = frozenset(tensor.name for tensor in self.spec.inputs)
         self.parameters = frozenset(tensor.name for tensor in self.spec.parameters)
+        self._data = {*self.streams, *self.parameters}
         dependent: set[str] = set()
         for statement in self.observation.reference.statements:
-            constant = self._write_constants(statement)
+            constant = self._find_constant(statement)
             if constant is not None:
-                self.support |= dict.fromkeys(statement.targets, constant)
+                self.constants[statement.targets[0]] = constant
                 continue
             reads = self._list_sources(statement)
             if self._is_cheap(statement, reads):
+                self._data.update(statement.targets)
                 self.support |= dict.fromkeys(statement.targets, statement)
             elif reads & (self.streams | dependent) and any(self._is_value(name) for name in statement.targets):
                 self.work.append(statement)
                 dependent.update(statement.targets)
+                self._data.update(statement.targets)
             else:
                 self.support |= dict.fromkeys(statement.targets, statement)
         self._makers = {name: number for number, statement in enumerate(self.work) for name in statement.targets}
@@ -49,20 +53,19 @@ class WorkGraph:
     def _is_cheap(self, statement: ReferenceStatement, reads: frozenset[str]) -> bool:
         """Whether it only arranges the task's own tensors anew: whoever needs it does so itself."""
         is_output = any(name in self.outputs for name in statement.targets)
-        return not is_output and not statement.operations and reads <= self.streams | self.parameters
+        return not is_output and not self._list_words(statement) and reads <= self.streams | self.parameters
+
+    def _list_words(self, statement: ReferenceStatement) -> tuple[str, ...]:
+        return statement.list_operations(lambda name: name in self._data)
 
     def _is_value(self, name: str) -> bool:
         return name in self.outputs or isinstance(self.observation.find_value(name), Tensor)
 
-    def _write_constants(self, statement: ReferenceStatement) -> ReferenceStatement | None:
-        """The statement with a size in place of what it reads, where its value is one."""
+    def _find_constant(self, statement: ReferenceStatement) -> ast.expr | None:
+        """A size in place of what a statement reads, where its value is one."""
         if len(statement.targets) != 1 or not statement.reads:
             return None
-        expression = self.observation.write_constant(statement.targets[0])
-        if expression is None:
-            return None
-        tree = ast.Assign([ast.Name(statement.targets[0], ast.Store())], expression, lineno=1)
-        return ReferenceStatement((ast.fix_missing_locations(tree),), statement.targets, frozenset())
+        return self.observation.write_constant(statement.targets[0])
 
     def _list_sources(self, statement: ReferenceStatement) -> frozenset[str]:
         """Values and tensors that a statement reads, also through what supports it."""
@@ -72,7 +75,7 @@ class WorkGraph:
             name = pending.pop()
             if name in self.support:
                 pending += self.support[name].reads
-            else:
+            elif name not in self.constants:
                 names.add(name)
         return frozenset(names)
 
@@ -133,7 +136,7 @@ class WorkGraph:
         supports = [
             support for support in self.list_supports([number]) if self._list_sources(support) - self.parameters
         ]
-        return tuple(word for support in (*supports, self.work[number]) for word in support.operations)
+        return tuple(word for support in (*supports, self.work[number]) for word in self._list_words(support))
 
     @cached_property
     def mentions(self) -> list[frozenset[str]]:

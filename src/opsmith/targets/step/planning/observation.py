@@ -25,7 +25,7 @@ from opsmith.problems.problem import DEFAULT_SIZES, Problem
 from opsmith.problems.reference import clone_names
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
 from opsmith.targets.step.language.spec import TaskSpec
-from opsmith.targets.step.planning.statements import Reference, ReferenceStatement
+from opsmith.targets.step.planning.statements import Reference, ReferenceStatement, UnreadableError
 from opsmith.targets.step.planning.writing import write_size
 
 MOST_RUNS = 4
@@ -143,6 +143,39 @@ class Observation:
         if dim is None:
             return None
         return ast.parse(write_size(dim), mode="eval").body
+
+
+class LiveReference:
+    """Statements executed as they are read, on the data of one draw in float64."""
+
+    def __init__(self, spec: TaskSpec) -> None:
+        bindings = widen_data(spec.problem, draw_data(spec.problem, {}, 0), 0)
+        self._names = clone_names(bindings)
+        self._names |= dict(self._names["input_data"])
+
+    def run_statement(self, tree: Sequence[ast.stmt]) -> None:
+        with default_dtype(default_of(True)), torch.no_grad():
+            try:
+                exec(compile(ast.Module(list(tree), []), "<reference>", "exec"), self._names)
+            except (Exception, SystemExit) as error:
+                raise UnreadableError(f"{type(error).__name__}: {error}") from None
+
+    def look_up(self, text: str) -> Any:
+        """The value of an expression, None where it has none."""
+        with default_dtype(default_of(True)), torch.no_grad():
+            try:
+                return eval(text, self._names)
+            except (Exception, SystemExit):
+                return None
+
+    def equal_values(self, first: ast.expr, second: ast.expr) -> bool:
+        """Whether two expressions are tensors of the same values, up to rounding."""
+        one, two = (self.look_up(ast.unparse(ast.fix_missing_locations(node))) for node in (first, second))
+        if not isinstance(one, Tensor) or not isinstance(two, Tensor) or one.shape != two.shape:
+            return False
+        if not one.is_floating_point():
+            return torch.equal(one, two)
+        return one.dtype == two.dtype and torch.allclose(one, two, rtol=1e-7, atol=1e-9, equal_nan=True)
 
 
 def observe_reference(spec: TaskSpec, reference: Reference) -> Observation:

@@ -15,7 +15,7 @@ from opsmith.targets.step.language.types import Tuple, array_shape, scalar_of
 from opsmith.targets.step.planning.children import parse_border
 from opsmith.targets.step.planning.forms import BorderForm, list_forms, rank_form
 from opsmith.targets.step.planning.observation import ValueType
-from opsmith.targets.step.planning.vocabulary import VIEWS, list_words
+from opsmith.targets.step.planning.vocabulary import VIEWS, is_tensor_name, list_words
 
 
 def list_alternatives(spec: TaskSpec, split: Split, node: PlanNode) -> list[Split]:
@@ -43,7 +43,7 @@ def _list_other_forms(spec: TaskSpec, split: Split, node: PlanNode, border: Bord
 
 
 def _list_operations(nodes: Sequence[PlanNode]) -> list[str]:
-    words = (word for node in nodes for word in list_words(ast.parse(node.code)))
+    words = (word for node in nodes for word in list_words(ast.parse(node.code), is_tensor_name))
     return [word for word in words if word not in VIEWS]
 
 

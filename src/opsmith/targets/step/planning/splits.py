@@ -29,7 +29,7 @@ class SplitMaker:
         return self.material.spec
 
     def list_splits(self) -> Iterator[Split]:
-        for sections in CutFinder(self.material).list_chains():
+        for sections in CutFinder(self.material, self._rank_value).list_chains():
             yield self.make_split(sections)
 
     def make_split(self, sections: Sequence[int]) -> Split:
@@ -56,6 +56,7 @@ class SplitMaker:
         code = write_statements(
             statements,
             {*self.material.streams, *self.material.parameters},
+            self.material.constants,
             {value: forms[value].enter for value in takes if value in forms}
             | {value: "{}" for value in takes if value in self.material.outputs},
             {value: forms[value].leave for value in gives if value in forms},
@@ -82,6 +83,11 @@ class SplitMaker:
             ranks = {form.key: rank_form(form, made_by, taken_by, self.spec.fns) for form in forms}
             self._forms[value] = sorted(forms, key=lambda form: -ranks[form.key])
         return self._forms[value]
+
+    def _rank_value(self, value: str) -> float:
+        """How well functions fit a value as a border, from about -1 to 1."""
+        best = self.list_border_forms(value)[0]
+        return rank_form(best, *self._list_sides(value), self.spec.fns) / 3.0 - 1.0
 
     def _list_stretched(self, value: str) -> list[tuple[Dim, ...]]:
         """Shapes of what a value is combined with."""

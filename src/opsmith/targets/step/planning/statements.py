@@ -9,12 +9,19 @@ from __future__ import annotations
 import ast
 import copy
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
-from opsmith.targets.step.planning.vocabulary import VIEWS, list_mentions, list_words, word_operation
+from opsmith.targets.step.planning.vocabulary import (
+    VIEWS,
+    IsData,
+    list_mentions,
+    list_words,
+    strip_arity,
+    word_operation,
+)
 
 _NOUNS: Mapping[str, str] = {
     "add": "total",
@@ -54,10 +61,9 @@ class ReferenceStatement:
     targets: tuple[str, ...]
     reads: frozenset[str]  # names of values and of the task's tensors
 
-    @property
-    def operations(self) -> tuple[str, ...]:
+    def list_operations(self, is_data: IsData) -> tuple[str, ...]:
         """A word for each, without views."""
-        words = [word for statement in self.tree for word in _list_own_words(statement)]
+        words = [word for statement in self.tree for word in _list_own_words(statement, is_data)]
         return tuple(word for word in words if word and word not in VIEWS)
 
     @property
@@ -78,19 +84,32 @@ class UnreadableError(Exception):
     """A reference that cannot be read as statements; the text says why."""
 
 
-Expand = Callable[[ast.expr], list[ast.stmt] | None]
+class LiveNames(Protocol):
+    """The statements so far, executed."""
+
+    def run_statement(self, tree: Sequence[ast.stmt]) -> None:
+        """Raises UnreadableError where it fails."""
+        ...
+
+    def equal_values(self, first: ast.expr, second: ast.expr) -> bool: ...
 
 
-def read_reference(spec: TaskSpec, expand: Expand | None = None, lower: bool = True) -> Reference:
-    """The statements of a task's `data_transform`s, which share one namespace.
+Expand = Callable[[ast.expr, Collection[str]], list[ast.stmt] | None]
 
-    `expand`: for a call, statements that compute the same, the last of which assigns `result`; None: it stays.
+
+def read_reference(
+    spec: TaskSpec, expand: Expand | None = None, live: LiveNames | None = None, *, lower: bool = True
+) -> Reference:
+    """The statements of a task's `data_transform`s, which share one namespace. Raises UnreadableError.
+
+    `expand`: for an operation, statements that compute the same, the last of which assigns `result`; None: it stays.
+    What is expanded so is compared in `live`. Without `lower`, statements stay as the author wrote them.
     """
-    return _Reader(spec, expand, lower).read_outputs(spec.outputs)
+    return _Reader(spec, expand, live, lower).read_outputs(spec.outputs)
 
 
 class _Reader:
-    def __init__(self, spec: TaskSpec, expand: Expand | None, lower: bool) -> None:
+    def __init__(self, spec: TaskSpec, expand: Expand | None, live: LiveNames | None, lower: bool) -> None:
         self._tensors = {tensor.name for tensor in (*spec.inputs, *spec.parameters)}
         symbols = {*spec.sizes, *spec.problem.symbols}
         self._used = {*self._tensors, *spec.fn_table, *symbols, *(f"{symbol}_value" for symbol in symbols)}
@@ -103,7 +122,7 @@ class _Reader:
             "step",
         }
         self._used |= {node.id for node in ast.walk(_parse_text(spec.global_code)) if isinstance(node, ast.Name)}
-        self._expand, self._lower = expand, lower
+        self._expand, self._live, self._lower = expand, live, lower
         self._values: dict[str, str] = {name: name for name in self._tensors}  # a name of the text -> the value
         self._locals: dict[str, str] = {}
         self._outputs: set[str] = set()
@@ -237,12 +256,25 @@ class _Reader:
 
     def _expand_call(self, call: ast.expr, hint: str) -> ast.expr | None:
         """The statements of a composite call in its place."""
-        if self._expand is None:
+        if self._expand is None or self._live is None:
             return None
-        body = self._expand(call)
+        body = self._expand(call, {*self._values.values()})
         if body is None:
             return None
-        outer = dict(self._locals)
+        outer, count, values = dict(self._locals), len(self.statements), dict(self._values)
+        try:
+            atom = self._read_expansion(body, hint)
+            if self._live.equal_values(call, atom):
+                return atom
+        except UnreadableError:
+            pass
+        finally:
+            self._locals = outer
+        self._values = values
+        del self.statements[count:]
+        return None
+
+    def _read_expansion(self, body: Sequence[ast.stmt], hint: str) -> ast.expr:
         names = {name: name for name in self._values.values()} | {name: name for name in self._tensors}
         self._locals = {**names}
         for statement in body[:-1]:
@@ -250,9 +282,7 @@ class _Reader:
             self._read_assignment(statement.targets[0], statement.value)
         last = body[-1]
         assert isinstance(last, ast.Assign)
-        atom = self._lower_expression(last.value, hint)
-        self._locals = outer
-        return atom
+        return self._lower_expression(last.value, hint)
 
     def _reads_values(self, node: ast.AST) -> bool:
         for child in ast.walk(node):
@@ -278,6 +308,8 @@ class _Reader:
 
     def _append(self, tree: Sequence[ast.stmt], targets: tuple[str, ...]) -> None:
         fixed = tuple(ast.fix_missing_locations(statement) for statement in tree)
+        if self._live is not None:
+            self._live.run_statement(fixed)
         reads = {node.id for statement in fixed for node in ast.walk(statement) if isinstance(node, ast.Name)}
         own = {*self._tensors, *self._values.values()} - set(targets)
         self.statements.append(ReferenceStatement(fixed, targets, frozenset(reads & own)))
@@ -348,12 +380,12 @@ def _rename_value(statement: ReferenceStatement, name: str, new: str) -> Referen
     return ReferenceStatement(tree, targets, frozenset(new if read == name else read for read in statement.reads))
 
 
-def _list_own_words(statement: ast.stmt) -> Iterable[str]:
+def _list_own_words(statement: ast.stmt, is_data: IsData) -> Iterable[str]:
     """What a statement does: of an assignment, its outermost operation, since what is inside reads no value."""
     value = statement.value if isinstance(statement, ast.Assign) else None
     if value is None or any(isinstance(node, (ast.Lambda, ast.comprehension, ast.Assign)) for node in ast.walk(value)):
-        return list_words(statement)
-    return word_operation(value)
+        return list_words(statement, is_data)
+    return word_operation(value, is_data)
 
 
 def _find_tensor(node: ast.AST) -> str | None:
@@ -377,7 +409,7 @@ def _as_assignment(statement: ast.stmt) -> ast.stmt:
 
 
 def _find_noun(node: ast.expr) -> str:
-    words = [word for word in list_words(node) if word]
+    words = [strip_arity(word) for word in list_words(node, bool) if word]
     return _NOUNS.get(words[0], words[0].lower()) if words and words[0].isidentifier() else "value"
 
 

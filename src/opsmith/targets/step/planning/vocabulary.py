@@ -6,7 +6,7 @@ Only PyTorch is known here. `VIEWS` move numbers without changing one; streams d
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -146,16 +146,14 @@ _SPELLINGS: Mapping[str, str] = {
     for spelling in spellings.split()
 }
 _POWERS: Mapping[float, str] = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "div"}
-# a word of a function's body -> the operations of statements that such a word may be part of
+# a word of a function's body -> further operations of statements that it may be part of ...
 _SERVES: Mapping[str, frozenset[str]] = {
-    word: frozenset([word, *operations.split()])
+    word: frozenset(operations.split())
     for word, operations in {
-        "add": "sum cumsum matmul mean logsumexp",
-        "sum": "matmul mean",
-        "mul": "square prod cumprod matmul pow",
-        "div": "mean reciprocal",
+        "mul": "square pow",
         "square": "pow mul norm",
-        "max": "relu clamp argmax topk",
+        "div": "reciprocal",
+        "max": "relu clamp",
         "min": "clamp",
         "gt": "where max min argmax topk",
         "where": "max min relu gt argmax",
@@ -171,6 +169,18 @@ _SERVES: Mapping[str, frozenset[str]] = {
         "or": "add max",
     }.items()
 }
+# ... and, where the function folds elements into a state
+_FOLDS: Mapping[str, frozenset[str]] = {
+    word: frozenset(operations.split())
+    for word, operations in {
+        "add": "sum cumsum matmul mean logsumexp",
+        "mul": "prod cumprod matmul",
+        "max": "argmax topk",
+        "gt": "argmax topk",
+        "or": "sum max",
+        "and": "min prod",
+    }.items()
+}
 
 
 @dataclass(frozen=True)
@@ -179,24 +189,40 @@ class FnWords:
 
     func_name: str
     words: tuple[str, ...]
+    names: frozenset[str]  # of what it calls, as written
     tensors: frozenset[str]  # of the task, that the body reads
+    is_stateful: bool
+
+    def can_serve(self, word: str, operation: str) -> bool:
+        """Whether a word of this function may be (part of) an operation of a statement."""
+        plain = strip_arity(word)
+        if word == operation or operation in _SERVES.get(plain, ()):
+            return True
+        if operation == "matmul" and word in ("mul", "sum"):
+            return {"mul", "sum"} <= set(self.words)
+        return self.is_stateful and operation in _FOLDS.get(plain, ())
+
+    def shares(self, operations: Collection[str]) -> bool:
+        """Whether a word of it may be (part of) one of these operations."""
+        return any(self.can_serve(word, operation) for word in self.words for operation in operations)
 
 
-def list_words(node: ast.AST) -> Iterator[str]:
+IsData = Callable[[str], bool]  # whether a name stands for a tensor
+
+
+def list_words(node: ast.AST, is_data: IsData) -> Iterator[str]:
     """A word for each operation in a syntax tree, views among them."""
     for child in ast.walk(node):
-        yield from word_operation(child)
+        yield from word_operation(child, is_data)
 
 
-def word_operation(node: ast.AST) -> Iterator[str]:
-    """The words of one node, without what is inside it."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        yield _word_power(node.right)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and _is_same(node.left, node.right):
-        yield "square"
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
+def word_operation(node: ast.AST, is_data: IsData) -> Iterator[str]:
+    """The words of one node, without what is inside it. Arithmetic with a constant has words of its own: `add1`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
         return
-    elif isinstance(node, (ast.BinOp, ast.UnaryOp, ast.BoolOp)):
+    if isinstance(node, ast.BinOp):
+        yield _word_arithmetic(node, is_data)
+    elif isinstance(node, (ast.UnaryOp, ast.BoolOp)):
         yield _OPERATORS.get(type(node.op), "")
     elif isinstance(node, ast.Compare):
         yield from (_OPERATORS.get(type(operator), "") for operator in node.ops)
@@ -208,6 +234,24 @@ def word_operation(node: ast.AST) -> Iterator[str]:
         yield "where"
     elif isinstance(node, ast.Subscript):
         yield "subscript"
+
+
+def _word_arithmetic(node: ast.BinOp, is_data: IsData) -> str:
+    if isinstance(node.op, ast.Pow):
+        return _word_power(node.right)
+    if isinstance(node.op, ast.Mult) and _is_same(node.left, node.right):
+        return "square"
+    word = _OPERATORS.get(type(node.op), "")
+    sides = [
+        any(isinstance(name, ast.Name) and is_data(name.id) for name in ast.walk(side))
+        for side in (node.left, node.right)
+    ]
+    return f"{word}1" if word in ("add", "sub", "mul", "div") and not all(sides) else word
+
+
+def strip_arity(word: str) -> str:
+    """`add1` -> `add`."""
+    return word[:-1] if word in ("add1", "sub1", "mul1", "div1") else word
 
 
 def _is_same(first: ast.expr, second: ast.expr) -> bool:
@@ -234,9 +278,40 @@ def read_fn_words(fn: FnSpec) -> FnWords:
     try:
         tree = ast.parse("def apply(state, input):\n" + "\n".join(f" {row}" for row in fn.apply.split("\n")))
     except (SyntaxError, ValueError):
-        return FnWords(fn.func_name, (), frozenset())
-    words = tuple(word for word in list_words(tree) if word and word not in VIEWS)
-    return FnWords(fn.func_name, words, frozenset(list_mentions(tree)))
+        return FnWords(fn.func_name, (), frozenset(), frozenset(), fn.stateful)
+    counts = {
+        name
+        for row in ast.walk(tree)
+        if isinstance(row, ast.Assign) and _counts(row.value)
+        for name in _list_targets(row)
+    }
+    words = tuple(
+        word
+        for word in list_words(tree, lambda name: is_tensor_name(name) and name not in counts)
+        if word and word not in VIEWS
+    )
+    return FnWords(fn.func_name, words, frozenset(_list_called(tree)), frozenset(list_mentions(tree)), fn.stateful)
+
+
+def is_tensor_name(name: str) -> bool:
+    """Whether a name of an author's text may stand for a tensor."""
+    return not name.endswith("_value") and name not in ("torch", "math", "ctx")
+
+
+def _counts(value: ast.expr) -> bool:
+    """Whether an expression is a number of entries."""
+    names = {node.attr for node in ast.walk(value) if isinstance(node, ast.Attribute)}
+    return not names.isdisjoint(("shape", "size", "numel")) and isinstance(value, (ast.Subscript, ast.Call))
+
+
+def _list_targets(row: ast.Assign) -> list[str]:
+    return [target.id for target in row.targets if isinstance(target, ast.Name)]
+
+
+def _list_called(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Call):
+            yield child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
 
 
 def list_mentions(node: ast.AST) -> Iterator[str]:
@@ -247,8 +322,3 @@ def list_mentions(node: ast.AST) -> Iterator[str]:
         is_tensor = isinstance(child.value, ast.Name) and child.value.id == "input_data"
         if is_tensor and isinstance(child.slice.value, str):
             yield child.slice.value
-
-
-def can_serve(word: str, operation: str) -> bool:
-    """Whether a word of a function's body may be (part of) an operation of a statement."""
-    return word == operation or operation in _SERVES.get(word, ())

@@ -19,14 +19,16 @@ def write_size(dim: Dim) -> str:
 def write_statements(
     statements: Sequence[ReferenceStatement],
     tensors: Collection[str],
+    constants: Mapping[str, ast.expr],
     enter: Mapping[str, str],
     leave: Mapping[str, str],
 ) -> str:
-    """The text of a part. `tensors`: names that are read from input_data as they are; `taken` and `given`: texts that
-    lead from a border to the value of that name, and from the value to the border, `{}` for the tensor."""
+    """The text of a part. `tensors`: names that are read from input_data as they are; `constants`: what stands for
+    others; `enter` and `leave`: texts that lead from a border to the value of that name, and from the value to the
+    border, `{}` for the tensor."""
     rows = [f"{name} = {text.format(_write_tensor(name))}" for name, text in enter.items() if text != "{}"]
     plain = {*tensors, *(name for name, text in enter.items() if text == "{}")}
-    reader = _Reader(plain)
+    reader = _Reader(plain, constants)
     rows += [ast.unparse(reader.visit(copy.deepcopy(row))) for statement in statements for row in statement.tree]
     rows += [f"{name} = {text.format(name)}" for name, text in leave.items() if text != "{}"]
     return "\n".join(rows) + "\n"
@@ -37,10 +39,10 @@ def _write_tensor(name: str) -> str:
 
 
 class _Reader(ast.NodeTransformer):
-    def __init__(self, tensors: Collection[str]) -> None:
-        self._tensors = tensors
+    def __init__(self, tensors: Collection[str], constants: Mapping[str, ast.expr]) -> None:
+        self._tensors, self._constants = tensors, constants
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self._tensors and isinstance(node.ctx, ast.Load):
             return ast.parse(_write_tensor(node.id), mode="eval").body
-        return node
+        return copy.deepcopy(self._constants.get(node.id, node))
