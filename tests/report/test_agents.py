@@ -1,6 +1,9 @@
 """Plans, tools and several models stand in `show`, the report and the data with the same figures."""
 
+import csv
 import io
+import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +11,8 @@ import pytest
 from agents_store import HOSTILE, find_calling, write_run
 from rich.console import Console
 
+from opsmith.export.examples import examples_of
+from opsmith.export.rows import ExampleRows
 from opsmith.records import Usage
 from opsmith.report.attempts import sample_view
 from opsmith.report.by_model import print_models
@@ -16,9 +21,9 @@ from opsmith.report.conversations import print_tool_use
 from opsmith.report.document import write_document
 from opsmith.report.plan_tables import print_plans
 from opsmith.report.plans import summarise_plans, view_plans
+from opsmith.report.rows import to_csv
 from opsmith.report.views import run_view
 from opsmith.store import Store
-from opsmith.store.tool_use import read_used_tools
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +99,7 @@ def test_show_prints_each_turn_once(agents: tuple[Store, str]) -> None:
     store, run = agents
     detail = store.find_sample(run, find_calling().id)
     text = "\n".join(
-        sample_text(detail, store.read_tasks(run)[0], read_used_tools(store, [detail.row.id])[detail.row.id])
+        sample_text(detail, store.read_tasks(run)[0], store.read_tool_calls([detail.row.id])[detail.row.id])
     )
     assert text.count("Write a program.") == 1
     order = [
@@ -128,3 +133,21 @@ def test_a_run_without_plans_tools_and_models_says_nothing_of_them(tmp_path: Pat
         assert (view.plans, view.models, view.tool_use) == ((), (), None)
         for show in (print_plans, print_models, print_tool_use):
             assert printed(show, store, run) == ""
+
+
+def test_each_row_of_data_says_who_was_asked_and_what_a_part_belongs_to(agents: tuple[Store, str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(agents[0], [agents[1]]))))
+    assert Counter(row["model"] for row in rows) == {"a": 12, "b": 12, "join": 1}
+    assert {row["task"] for row in rows if row["part_of"] == "sum_1"} == {"sum_1.first", "sum_1.second"}
+    assert [(row["task"], row["turns"]) for row in rows if row["turns"] != "1"] == [("sum_0", "3")]
+
+
+def test_examples_of_parts_stay_on_their_task_s_side_and_a_join_is_no_model_s(agents: tuple[Store, str]) -> None:
+    store, run = agents
+    rows = list(ExampleRows(store, store.read_info(run), examples_of(store, run, every=True)).list_rows("sft"))
+    assert {(row["task"], row["model"], row["is_language_model"], row["part_of"]) for row in rows} == {
+        ("sum_0", "a", True, None), ("sum_1", "join", False, None),
+        ("sum_1.first", "a", True, "sum_1"), ("sum_1.second", "a", True, "sum_1"),
+    }  # fmt: skip
+    assert len({row["split"] for row in rows if row["task"].startswith("sum_1")}) == 1
+    assert [len(json.loads(row["tool_calls"])) for row in rows if row["tool_calls"]] == [3]
