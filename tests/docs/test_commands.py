@@ -34,6 +34,7 @@ CHAINS = {
     "kernels in C": ["c.md"],
     "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
+    "plans": ["plans.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
     "agents of one's own": ["command-agents.md", "mcp.md"],
@@ -50,6 +51,7 @@ NOT_RUN = {
     "optimise.md": 3,
     "command-agents.md": 1,
     "mcp.md": 2,
+    "plans.md": 1,
 }  # blocks that say so, and why
 
 
