@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -44,7 +43,7 @@ from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.batches import StoreLedger
-from opsmith.store.rows import JOIN, run_end_row
+from opsmith.store.rows import run_end_row
 from opsmith.store.spending import known_usd
 
 _OVER = "the run is over, so that nothing is measured now; for what it solved: opsmith measure {run}"
@@ -149,11 +148,22 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
                 chat.use_ledger(StoreLedger(store))
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
-        if settings.teamwork.planning.plan != "none":
-            models = replace(models, by_name={**models.by_name, JOIN: JoinModel(target)})
         session = RunSession(
-            info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
+            info.id,
+            settings,
+            target,
+            models,
+            judge,
+            store,
+            emit,
+            spent,
+            measurer,
+            profiler,
+            known_usd=usd,
+            number=number,
         )
+        if settings.teamwork.planning.plan != "none":
+            session.joiner = JoinModel(target)
         with time_session(store, session):
             await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
     return _report_end(store, info.id, emit)
