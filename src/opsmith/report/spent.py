@@ -52,12 +52,13 @@ def spent_of(reader: Reader, run: str, sums: Sequence[str] = ()) -> RunBill:
 
 def spent_table(spent: RunBill, by: str) -> Table:
     """A row for each round, agent or task, and their sum."""
-    numbers = ("requests", "input", "cached", "output", "USD")
+    with_reasoning = spent.total.reasoning_tokens > 0
+    numbers = ("requests", "input", "cached", "output", *(["reasoning"] if with_reasoning else []), "USD")
     rows = make_table(by, *numbers, right=numbers)
     for name, usage in spent.by[by].items():
-        rows.add_row(printable(name), *_usage_cells(usage))
+        rows.add_row(printable(name), *_usage_cells(usage, with_reasoning))
     rows.add_section()
-    rows.add_row("all", *_usage_cells(spent.total))
+    rows.add_row("all", *_usage_cells(spent.total, with_reasoning))
     return rows
 
 
@@ -83,8 +84,9 @@ def _sum_bill(reader: Reader, run: str, by: By) -> dict[str, Usage]:
     return {str(name): usage[name] for name in names}
 
 
-def _usage_cells(usage: Usage) -> tuple[str, ...]:
-    counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+def _usage_cells(usage: Usage, with_reasoning: bool) -> tuple[str, ...]:
+    reasoning = [usage.reasoning_tokens] if with_reasoning else []  # part of the output
+    counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens, *reasoning)
     return *(f"{count:,}" for count in counts), "unknown" if usage.cost_usd is None else f"{usage.cost_usd:,.4f}"
 
 
