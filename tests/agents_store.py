@@ -127,18 +127,21 @@ def find_calling() -> SampleKey:
 def _answer(key: SampleKey, source: str, passed: bool) -> list[tuple[object, dict[str, object]]]:
     usage = Usage() if key.model == JOIN else Usage(1, 100, 20, 0, 0.125 if key.model == "a" else 0.5, 5)
     prompt, texts = rows.prompt_rows(PROMPT)
-    reply = Reply((f"impl: {source}",), usage, key.model, ("stop",))
+    is_calling = key == find_calling()
+    reply = Reply(("I check." if is_calling else f"impl: {source}",), usage, key.model, ("stop",))
     answered = rows.reply_rows(key, PROPOSER, prompt, Request(PROMPT, 0.7, seed=1), reply, 0.1)
-    return [*texts, *answered, *rows.judged_rows(key, [_judge(source, passed)])]
+    return [*texts, *answered, *rows.judged_rows(key, [_judge(source, passed, "tools-2" if is_calling else PROPOSER)])]
 
 
 PROMPT = (Message("system", "Write a program."), Message("user", "task: ..."))
 
 
-def _judge(source: str, passed: bool) -> Judged:
+def _judge(source: str, passed: bool, agent: str) -> Judged:
     errors = () if passed else (Diagnostic("VALUES", "here", "1", "2"),)
     outcome = Outcome.PASSED if passed else Outcome.REFUSED
-    return Judged(source, Verdict(Candidate(source).id, Stage.MATCH, outcome, Boundary.CANDIDATE, errors, trials=1))
+    return Judged(
+        source, Verdict(Candidate(source).id, Stage.MATCH, outcome, Boundary.CANDIDATE, errors, trials=1), agent
+    )
 
 
 def _earn() -> Iterator[list[tuple[object, dict[str, object]]]]:

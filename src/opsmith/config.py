@@ -23,12 +23,15 @@ OPTIONS = {  # where it is not the field's name with dashes
     "temperatures": "--temperature",
     "from_run": "--from",
     "target_options": "--option",
+    "models": "--model",
+    "servers": "--server",
 }
 
 NOT_IN_FILES = {  # a file may come from somebody else
     "trust_tasks": "the option --trust-tasks: a file may come from where the tasks do",
     "base_url": "the option --base-url: your key is sent there, so that a file cannot say where",
     "analyst_url": "the option --analyst-url: your key is sent there, so that a file cannot say where",
+    "servers": "the option --server: your key is sent there, so that a file cannot say where",
     "profile_command": "the option --profile-command: it is executed, with your rights",
 }
 
@@ -37,6 +40,8 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
     """The settings of a run; options that are None were not given."""
     stated_options = {name: value for name, value in options.items() if value is not None}
     stated = read_config(file) if file is not None else {}
+    if {"model", "models"} & stated_options.keys():
+        stated = {name: value for name, value in stated.items() if name not in {"model", "models"}}
     if "target_options" in stated_options:
         stated_options["target_options"] = {**stated.get("target_options", {}), **stated_options["target_options"]}
     try:
@@ -63,6 +68,9 @@ def read_config(file: Path) -> dict[str, Any]:
     if str(stated.get("target")).endswith(".toml"):
         expected = "expected the option --target: a language file names programs that are executed"
         raise TaskError(f"{_find_place(file, text, 'target')}: target: given {stated['target']!r}; {expected}")
+    if {"model", "models"} <= stated.keys():
+        problem = "model: given beside models; expected one of them"
+        raise TaskError(f"{_find_place(file, text, 'model')}: {problem}")
     try:
         Settings(**stated)
     except ValidationError as error:

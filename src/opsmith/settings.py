@@ -144,6 +144,13 @@ class Team(_Group):
     guardian_model: str | None = None  # None: that of `model`
     pass_env: tuple[str, ...] = ()  # variables that agents of the command line see, beside the usual ones
 
+    @field_validator("models")
+    @classmethod
+    def _are_several(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(value) == 1 or len(set(value)) < len(value):
+            raise ValueError("each model once; in a settings file two or more")
+        return value
+
 
 class Teamwork(_Group):
     """How agents plan, use tools, think and work together."""
@@ -195,6 +202,11 @@ class Settings(_Group):
     @classmethod
     def _gather_groups(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Put each flat name into its group. A name that no group has stays where it is, to be refused."""
+        if values.get("models"):
+            values = {
+                **values,
+                "model": values["models"][0],
+            }  # the run's own: what is asked of no other is its business
         grouped = {name: value for name, value in values.items() if not PATH_OF.get(name)}
         for name in values.keys() - grouped.keys():
             _put_value(grouped, (*PATH_OF[name], name), values[name])

@@ -27,6 +27,7 @@ CHAINS = {
     "work of one's own": ["own-task.md", "own-language.md"],
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
+    "tools": ["tools.md"],
     "a shared store": ["shared-store.md"],
     "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],
@@ -34,8 +35,10 @@ CHAINS = {
     "kernels in C": ["c.md"],
     "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
+    "plans": ["plans.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
+    "agents of one's own": ["command-agents.md", "mcp.md"],
 }
 NOT_RUN = {
     "index.md": 1,
@@ -47,11 +50,21 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 1,
     "optimise.md": 3,
+    "command-agents.md": 1,
+    "mcp.md": 2,
+    "plans.md": 1,
 }  # blocks that say so, and why
 
 
-def answer(body: dict[str, Any]) -> str:
-    """A model that knows the programs of the bundled tasks."""
+def answer(body: dict[str, Any]) -> str | dict[str, Any]:
+    """A model that knows the programs of the bundled tasks. It looks up one word where it is offered tools."""
+    if "tools" in body and body["messages"][-1]["role"] == "user":
+        call = {"id": "a", "type": "function", "function": {"name": "language", "arguments": '{"topic": "Map"}'}}
+        choice = {
+            "message": {"role": "assistant", "content": None, "tool_calls": [call]},
+            "finish_reason": "tool_calls",
+        }
+        return {"model": "m", "choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
     parts = read_prompt([Message(message["role"], message["content"]) for message in body["messages"]])
     asked = yaml.safe_load(parts.task)
     known = (task for task in load_tasks(["index_0", "bmm_0"]) if yaml.safe_load(task.prompt_text) == asked)

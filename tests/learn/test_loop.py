@@ -11,9 +11,9 @@ from tiny_target import TINY, tiny_task
 import opsmith.learn.attend
 from opsmith.errors import ProviderError, StoreError, TaskError, UsageError, VerifierError
 from opsmith.learn.events import Event, RoundEnded, RoundStarted, RunEnded, RunStarted, SampleJudged, TaskSolved, Warned
-from opsmith.learn.functional import plan_samples
 from opsmith.learn.judge import Solution, import_experiences
 from opsmith.learn.loop import improve, improve_async
+from opsmith.learn.policies import plan_samples
 from opsmith.models import Request
 from opsmith.records import Boundary, Outcome, Task, Verdict
 from opsmith.results.result import RunResult, diversity_of, pass_at_k_of, result_of

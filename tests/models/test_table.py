@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ import pytest
 from opsmith.errors import UsageError
 from opsmith.models import Request
 from opsmith.models.openai import OpenAIModel
-from opsmith.models.table import FAMILIES, ProviderServer, get_model, list_models
+from opsmith.models.table import FAMILIES, ProviderServer, check_thinking, get_model, list_models
 from opsmith.records import Usage
 from opsmith.settings import Settings
 
@@ -159,3 +160,22 @@ def test_several_completions_are_refused_where_a_request_brings_one(name):
         UsageError, match=f"--completions: given 2 with model '{name}'.*expected openai/NAME, together/"
     ):
         get_model(Settings(model=name, completions=2))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"think": True, "model": "embedded"}, "--think: given with model 'embedded', a program, which writes no plan"),
+        ({"think": True, "model": "swarm:search,tuner"}, "--think: given with model 'search', 'tuner', a program"),
+        ({"reasoning": "low", "model": "search"}, "--reasoning low: given with model 'search', which cannot be told"),
+        ({"reasoning": "high", "model": "command:x"}, "expected openai/NAME, anthropic/NAME, deepseek/NAME"),
+    ],
+)
+def test_thinking_is_refused_where_nobody_can_do_it(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        check_thinking(Settings(**changes))
+
+
+def test_of_several_models_those_that_cannot_think_ignore_it() -> None:
+    check_thinking(Settings(models=("embedded", "openai/x"), think=True, reasoning="low"))
+    check_thinking(Settings(model="command:x", think=True))

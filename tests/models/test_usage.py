@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,3 +54,26 @@ def test_the_same_holds_for_anthropic(monkeypatch: pytest.MonkeyPatch, caplog: p
         usage = ask("anthropic/claude-3-5-sonnet", None).usage
     assert usage == Usage(1, 0, 3, 0, None)
     assert caplog.text.count("given no token counts") == 1
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "anthropic/claude-3-5-sonnet"])
+def test_thoughts_are_part_of_the_output_and_cost_what_it_costs(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    server_type = OpenAIServer if name.startswith("openai") else AnthropicServer
+
+    def bill(stated: object) -> Usage:
+        usage = {"prompt_tokens": 9, "completion_tokens": 40, "input_tokens": 9, "output_tokens": 40}
+        details = {"completion_tokens_details": {"reasoning_tokens": stated}}
+        details |= {"output_tokens_details": {"thinking_tokens": stated}}
+        choices = [{"message": {"content": "x"}, "finish_reason": "stop"}]
+        body = {"model": name.partition("/")[2], "choices": choices, "content": [{"type": "text", "text": "x"}]}
+        with server_type({**body, "usage": {**usage, **details}}) as server:
+            at_provider(monkeypatch, name, server.url)
+            return ask(name, None).usage
+
+    plain, told, absurd, odd = map(bill, (None, 30, 41, "30"))
+    assert plain.cost_usd
+    assert (plain.output_tokens, plain.reasoning_tokens) == (40, 0)
+    assert told == replace(plain, reasoning_tokens=30)
+    assert absurd == replace(plain, reasoning_tokens=40), "never more than the output"
+    assert odd == plain
+    assert Usage.total([plain, told, told]).reasoning_tokens == 60

@@ -1,6 +1,9 @@
 """Plans, tools and several models stand in `show`, the report and the data with the same figures."""
 
+import csv
 import io
+import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,17 +11,22 @@ import pytest
 from agents_store import HOSTILE, find_calling, write_run
 from rich.console import Console
 
+from opsmith.export.examples import examples_of
+from opsmith.export.rows import ExampleRows
 from opsmith.records import Usage
 from opsmith.report.attempts import sample_view
 from opsmith.report.by_model import print_models
-from opsmith.report.closing import sample_text
+from opsmith.report.closing import closing_lines, sample_text
 from opsmith.report.conversations import print_tool_use
 from opsmith.report.document import write_document
+from opsmith.report.markdown import write_markdown
 from opsmith.report.plan_tables import print_plans
 from opsmith.report.plans import summarise_plans, view_plans
+from opsmith.report.rows import to_csv
+from opsmith.report.spent import spent_of, spent_table
 from opsmith.report.views import run_view
+from opsmith.results.result import result_of
 from opsmith.store import Store
-from opsmith.store.tool_use import read_used_tools
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +102,7 @@ def test_show_prints_each_turn_once(agents: tuple[Store, str]) -> None:
     store, run = agents
     detail = store.find_sample(run, find_calling().id)
     text = "\n".join(
-        sample_text(detail, store.read_tasks(run)[0], read_used_tools(store, [detail.row.id])[detail.row.id])
+        sample_text(detail, store.read_tasks(run)[0], store.read_tool_calls([detail.row.id])[detail.row.id])
     )
     assert text.count("Write a program.") == 1
     order = [
@@ -128,3 +136,33 @@ def test_a_run_without_plans_tools_and_models_says_nothing_of_them(tmp_path: Pat
         assert (view.plans, view.models, view.tool_use) == ((), (), None)
         for show in (print_plans, print_models, print_tool_use):
             assert printed(show, store, run) == ""
+
+
+def test_each_row_of_data_says_who_was_asked_and_what_a_part_belongs_to(agents: tuple[Store, str]) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(agents[0], [agents[1]]))))
+    assert Counter(row["model"] for row in rows) == {"a": 12, "b": 12, "join": 1}
+    assert {row["task"] for row in rows if row["part_of"] == "sum_1"} == {"sum_1.first", "sum_1.second"}
+    assert [(row["task"], row["turns"]) for row in rows if row["turns"] != "1"] == [("sum_0", "3")]
+
+
+def test_examples_of_parts_stay_on_their_task_s_side_and_a_join_is_no_model_s(agents: tuple[Store, str]) -> None:
+    store, run = agents
+    rows = list(ExampleRows(store, store.read_info(run), examples_of(store, run, every=True)).list_rows("sft"))
+    assert {(row["task"], row["model"], row["is_language_model"], row["part_of"]) for row in rows} == {
+        ("sum_0", "a", True, None), ("sum_1", "join", False, None),
+        ("sum_1.first", "a", True, "sum_1"), ("sum_1.second", "a", True, "sum_1"),
+    }  # fmt: skip
+    assert len({row["split"] for row in rows if row["task"].startswith("sum_1")}) == 1
+    assert [len(json.loads(row["tool_calls"])) for row in rows if row["tool_calls"]] == [3]
+
+
+def test_markdown_and_the_bill_tell_models_plans_and_reasoning(agents: tuple[Store, str]) -> None:
+    store, run = agents
+    text = write_markdown(store, [run])
+    assert "| b | 12 | 1,200 | 240 | 60 | $6.0000 | 0 | 12 | 0.000 [0.000, 0.000] | 0 | 0 |" in text
+    assert "| sum\\_1.first | solved | 1 | 2 | 0 |" in text
+    assert "samples that called tools: 1" in text
+    out = io.StringIO()
+    Console(file=out, width=200).print(spent_table(spent_of(store, run, ("agent",)), "agent"))
+    assert "reasoning" in out.getvalue()
+    assert any("140 of them reasoning" in line for line in closing_lines(result_of(store, run)))

@@ -128,4 +128,4 @@ def _run_experiments(
     if conducted[-1].stopped:
         again = "nothing is lost: the same command goes on from here"
         print(f"opsmith: {conducted[-1].name} stopped ({conducted[-1].stopped}); {again}", file=sys.stderr)
-    return 130 if conducted[-1].stopped == "interrupted" else 0
+    return 130 if conducted[-1].stopped.startswith("interrupted") else 0

@@ -102,7 +102,6 @@ def show_run(
     from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import open_console
     from opsmith.results.result import result_of
-    from opsmith.store.tool_use import read_used_tools
 
     console = open_console()
     with open_store(out, url) as store:
@@ -123,7 +122,7 @@ def show_run(
             print_optimisation(console, store, run, sample)
         else:
             detail = store.find_sample(run, sample)
-            used = read_used_tools(store, [detail.row.id]).get(detail.row.id, ())
+            used = store.read_tool_calls([detail.row.id]).get(detail.row.id, ())
             texts = closing.sample_text(detail, find_task(store, run, detail.row.task), used)
             console.print(*texts, sep="\n", soft_wrap=True)
             for text in list_improvement(store, run, detail):

@@ -50,6 +50,13 @@ Workers = Annotated[
     int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
 ]
 BaseUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")]
+ModelNames = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="M", help="A name that `opsmith models` lists; several may be given."),
+]
+Servers = Annotated[
+    list[str] | None, typer.Option("--server", metavar="NAME=URL", help="A server of your own for one of the models.")
+]
 AnalystUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of the analyst's own.")]
 Temperatures = Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")]
 TokensFrom = Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")]

@@ -13,6 +13,7 @@ COMMANDS = {  # module of this package -> its commands
     "judging": {"verify": "Judge programs or replies."},
     "checking": {"check": "Judge task files themselves."},
     "running": {"run": "Improve on tasks, round by round."},
+    "planning": {"plan": "Show how a task can be split."},
     "optimising": {"optimise": "Make right programs better, round by round."},
     "experimenting": {"experiment": "Run an experiment of the paper."},
     "reporting": {

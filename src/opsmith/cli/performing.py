@@ -48,7 +48,11 @@ def run_and_report(
         track_run(output.track, store, show) as on_event,
     ):
         result = improve(tasks, settings.provider.model, settings, store, on_event=on_event, solutions=solutions)
-        report = _write_report(store, result.run) if output.with_report and result.end != "interrupted" else None
+        report = (
+            _write_report(store, result.run)
+            if output.with_report and not result.end.startswith("interrupted")
+            else None
+        )
         on_event.files = (Path(report),) if report is not None else ()
         if not output.as_json:
             print_gains(open_console(), store, result.run)
@@ -61,7 +65,7 @@ def run_and_report(
             print(f"report  {report}")
     if not result.finished:
         print(f"opsmith: stopped ({result.end}); nothing is lost: the same command goes on from here", file=sys.stderr)
-    return 130 if result.end == "interrupted" else 0
+    return 130 if result.end.startswith("interrupted") else 0
 
 
 def print_forecast(

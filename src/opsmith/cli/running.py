@@ -24,10 +24,12 @@ from opsmith.cli.options import (
     DryRun,
     Executor,
     MaxCost,
+    ModelNames,
     NoReport,
     Out,
     RayAddress,
     Seed,
+    Servers,
     StoreUrl,
     TargetName,
     TargetOptions,
@@ -62,8 +64,11 @@ def add_to(app: typer.Typer) -> None:
 @with_options(declare_environment, declare_planning, declare_tools, declare_thinking)
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
-    model: Annotated[str | None, typer.Option(metavar="M", help="A name that `opsmith models` lists.")] = None,
+    model: ModelNames = None,
     base_url: BaseUrl = None,
+    server: Servers = None,
+    policy: Annotated[str | None, typer.Option(metavar="P", help="Of several: each|cheapest-first|bandit.")] = None,
+    guardian_model: Annotated[str | None, typer.Option(metavar="M", help="Asked by the llm guardian.")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -104,10 +109,7 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     as_json: AsJson = False,
     **shared: Any,
 ) -> None:
-    """Improve on tasks, round by round.
-
-    The same command goes on where an earlier one was stopped.
-    """
+    """Improve on tasks, round by round. The same command goes on where an earlier one was stopped."""
     options = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
     from opsmith.config import resolve_settings
     from opsmith.suites import load_tasks
@@ -116,14 +118,17 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
     if dry_run:
         raise typer.Exit(print_forecast(settings, chosen, partial(open_store, out, url), as_json))
-    place = partial(make_store, out, url)
-    raise typer.Exit(run_and_report(settings, chosen, place, RunOutput(track, as_json, not no_report)))
+    place, output = partial(make_store, out, url), RunOutput(track, as_json, not no_report)
+    raise typer.Exit(run_and_report(settings, chosen, place, output))
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
     options |= options.pop("shared")
     temperatures, tasks = options.pop("temperature"), options.pop("tasks")
+    models = tuple(options.pop("model") or ())
+    options |= {"model": models[0]} if len(models) == 1 else {"models": models or None}
+    options["servers"] = tuple(options.pop("server") or ()) or None
     options["target_options"] = read_target_options(options.pop("option")) or None
     options["temperatures"] = tuple(temperatures) if temperatures else None
     options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None

@@ -11,7 +11,7 @@ Only the driver writes to the store, so that the machines share no file system a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -22,17 +22,19 @@ from opsmith.executors.fleet import Fleet, LostError
 from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
 from opsmith.judging.answers import read_verdict
+from opsmith.judging.plans import PlanAnswer
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.roles import RoleModels
-from opsmith.models.table import find_family, make_models
-from opsmith.records import Task, Verdict, to_json
+from opsmith.models.table import find_spreading, make_models
+from opsmith.records import Split, Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import BUILT_IN, TARGETS, get_target
 
 if TYPE_CHECKING:
     from opsmith.executors.local_profiler import LocalProfiler
+    from opsmith.judging.pool import Pool
 
 
 class RayExecutor:
@@ -43,12 +45,13 @@ class RayExecutor:
         self._tasks = tasks
         self._fleet: Fleet | None = None
         self._profiler: LocalProfiler | None = None
+        self._pool: Pool | None = None
         self._open = contextlib.ExitStack()
 
     @property
     def judge(self) -> FleetJudge:
         assert self._fleet is not None
-        return FleetJudge(self._fleet)
+        return FleetJudge(self._fleet, self._open_pool)
 
     @property
     def measurer(self) -> FleetMeasurer:
@@ -59,21 +62,35 @@ class RayExecutor:
     def profiler(self) -> LocalProfiler:
         """On this machine: what compilers and cost models say is the same on all."""
         from opsmith.executors.local_profiler import LocalProfiler  # noqa: PLC0415 - few runs need it
-        from opsmith.judging.pool import Pool  # noqa: PLC0415
 
         if self._profiler is None:
-            chosen, place = self._settings.optimisation, self._settings.place
-            pool = Pool(1, place.candidate_seconds, trial_deadline=place.trial_seconds, trust_tasks=place.trust_tasks)
-            self._open.callback(pool.close)
-            self._profiler = LocalProfiler(pool.cost, chosen.profiles, chosen.profile_command, self.measurer)
+            chosen = self._settings.optimisation
+            cost = self._open_pool().cost
+            self._profiler = LocalProfiler(cost, chosen.profiles, chosen.profile_command, self.measurer)
         return self._profiler
 
+    def _open_pool(self) -> Pool:
+        """A worker on this machine, for what is asked seldom; closed with the executor."""
+        from opsmith.judging.pool import Pool  # noqa: PLC0415 - few runs need it
+
+        if self._pool is None:
+            place = self._settings.place
+            self._pool = Pool(
+                1, place.candidate_seconds, trial_deadline=place.trial_seconds, trust_tasks=place.trust_tasks
+            )
+            self._open.callback(self._pool.close)
+        return self._pool
+
     def make_models(self, own: ChatModel | None = None) -> RoleModels:
-        """The fleet computes what the run's own model says; those of roles compute here."""
+        """The fleet computes what the proposer says that spreads, the first of several; all others compute here."""
         assert self._fleet is not None
         models = make_models(self._settings, get_target(self._tasks[0].target) if self._tasks else None, own)
-        spreads = own is None and find_family(self._settings.provider.model)[1].spreads
-        return replace(models, own=FleetModel(models.own, self._fleet)) if spreads else models
+        name = find_spreading(self._settings) if own is None else None
+        if name is None:
+            return models
+        spread = FleetModel(models.by_name.get(name, models.own), self._fleet)
+        by_name = {proposer: spread if proposer == name else model for proposer, model in models.by_name.items()}
+        return replace(models, own=next(iter(by_name.values()), spread), by_name=by_name)
 
     def __enter__(self) -> Self:
         for name in {task.target for task in self._tasks}:
@@ -92,14 +109,23 @@ class RayExecutor:
     def _pack_order(self) -> bytes:
         """What a member is told; no key is among the settings, and none of them that could hold one is its business."""
         settings = {name: value for name, value in self._settings.as_flat("json").items() if name in MEMBERS_BUSINESS}
+        if self._settings.teamwork.team.models:
+            settings["model"] = find_spreading(self._settings) or settings["model"]
         return pack_message({"settings": settings, "tasks": to_json(self._tasks)})
 
 
 class FleetJudge:
-    """Verdicts of whichever machine has room."""
+    """Verdicts of whichever machine has room; splits of this one, which `open_pool` gives a worker for."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, open_pool: Callable[[], Pool]) -> None:
         self._fleet = fleet
+        self._open_pool = open_pool
+
+    def plan(
+        self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
+    ) -> PlanAnswer:
+        """As `Pool.plan`."""
+        return self._open_pool().plan(task, question, split, node=node, most=most)
 
     async def judge(self, task: Task, source: str) -> Verdict:
         """Raises VerifierError when no machine could judge it, UsageError when one may not."""

@@ -68,15 +68,18 @@ def examples_of(store: Store, run: str, every: bool) -> Examples:
     """Those of a run, by task; `every`: all right replies, isomorphic ones too."""
     verifier = name_verifier(get_target(store.target_name(run)))
     rounds = {round_.number: round_ for round_, _ in store.read_rounds(run)}
-    tasks = sorted(store.read_tasks(run), key=lambda task: task.id)
+    own = sorted(store.read_tasks(run), key=lambda task: task.id)
+    children, origins = {task.id: task for task in store.read_children(run)}, store.find_origins(run)
+    tasks = [*own, *(children[name] for name in sorted(children))]
     shown_names = {name for round_ in rounds.values() for name, _ in round_.demonstrations}
     digests = {solution.experience.task.id: solution.experience.task.digest for solution in store.read_experiences(run)}
-    splits = {task.id: split_of(task.digest) for task in tasks}
+    splits = {task.id: split_of(task.digest) for task in own}
+    splits |= {child: splits[origin] for child, origin in origins.items()}
     splits |= {name: split_of(digests[name]) for name in shown_names & digests.keys()}
     chosen: list[Example] = []
     pairs: list[Preference] = []
     for task in tasks:
-        answers = list(list_answered(store, run, task.id, verifier))
+        answers = _list_answers(store, run, task.id, verifier)
         name = _class_namer(store, task)
         round_ = [
             _make_example(task, answer, rounds[answer.round], splits, name) for answer in answers if answer.is_right
@@ -84,7 +87,15 @@ def examples_of(store: Store, run: str, every: bool) -> Examples:
         right = _first_of_each(round_)
         chosen += round_ if every else right
         pairs += _pair_answers(right, [answer for answer in answers if answer.outcome is Outcome.REFUSED], task)
-    return Examples(tuple(chosen), tuple(pairs), tuple(_list_improvements(store, run, tasks)))
+    return Examples(tuple(chosen), tuple(pairs), tuple(_list_improvements(store, run, own)))
+
+
+def _list_answers(store: Store, run: str, task: str, verifier: str) -> list[Answered]:
+    """The replies to a task that answer it: one that called tools asks for something, whatever program it names."""
+    answers = list(list_answered(store, run, task, verifier))
+    called = store.read_tool_calls([answer.sample for answer in answers])
+    calling = {(sample, call.turn) for sample, calls in called.items() for call in calls}
+    return [answer for answer in answers if (answer.sample, answer.agent) not in calling]
 
 
 def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[ChangeExample]:

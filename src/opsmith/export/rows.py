@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from opsmith.export.examples import ChangeExample, Example, Examples, Preference
 from opsmith.measuring.intervals import average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedReport, write_report
-from opsmith.records import Candidate, Suggestion, dumps
+from opsmith.records import Candidate, Suggestion, Task, dumps
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
-from opsmith.store.rows import FUNCTIONAL, OPTIMISATION, RunInfo
+from opsmith.store.rows import FUNCTIONAL, JOIN, OPTIMISATION, RunInfo
 from opsmith.store.verdicts import Answered, read_prompt, verdict_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
         "agent": "text", "round": "whole", "temperature": "number", "phase": "text", "suggestion": "text",
         "parent": "text", "parent_sample": "text", "ratio": "number", "target": "text", "interface": "text",
         "verdict": "text", "build": "text", "speed_ratio": "number", "speed_low": "number", "measurements": "texts",
-        "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag",
+        "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag", "part_of": "text",
+        "tool_calls": "text",
     },
     "preferences": {
         "prompt": "messages", "chosen": "messages", "rejected": "messages", "task": "text", "group": "text",
@@ -38,7 +39,7 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
         "rejected_sample": "text", "phase": "text", "suggestion": "text", "parent": "text", "parent_sample": "text",
         "ratio": "number", "target": "text", "interface": "text", "verdict": "text", "build": "text",
         "speed_ratio": "number", "speed_low": "number", "measurements": "texts", "verifier": "text",
-        "run": "text", "model": "text", "is_language_model": "flag",
+        "run": "text", "model": "text", "is_language_model": "flag", "part_of": "text", "tool_calls": "text",
     },
     "improvements": {
         "task": "text", "group": "text", "task_digest": "text", "split": "text", "target": "text",
@@ -55,6 +56,7 @@ class ExampleRows:
 
     def __init__(self, store: Store, info: RunInfo, examples: Examples) -> None:
         self._store, self._info, self._examples = store, info, examples
+        self._origins = store.find_origins(info.id)
         self._messages = lru_cache(maxsize=64)(self._prompt_messages)
         optimised = read_optimisation(store, info.id)
         tasks = optimised.tasks if optimised is not None else ()
@@ -90,6 +92,7 @@ class ExampleRows:
             **self._optimisation_columns(answer),
             **self._language_columns(example),
             **self._source_columns(answer),
+            **self._agent_columns(example.task, answer),
         }
 
     def _preference_row(self, pair: Preference) -> Row:
@@ -108,6 +111,7 @@ class ExampleRows:
             **self._optimisation_columns(chosen),
             **self._language_columns(pair.chosen),
             **self._source_columns(chosen),
+            **self._agent_columns(pair.chosen.task, chosen),
         }
 
     def _optimisation_columns(self, answer: Answered) -> Row:
@@ -165,8 +169,15 @@ class ExampleRows:
     def _source_columns(self, answer: Answered) -> Row:
         """By whom, and by which verifier it was found right."""
         verifier = verdict_of(self._store, answer.body).verifier
-        model = {"model": self._info.model, "is_language_model": self._info.is_language_model}
+        is_model = self._info.is_language_model and answer.asked != JOIN
+        model = {"model": answer.asked or self._info.model, "is_language_model": is_model}
         return {"verifier": verifier, "run": self._info.id, **model}
+
+    def _agent_columns(self, task: Task, answer: Answered) -> Row:
+        """The task of the run that a plan split this one off from, and the tools that the sample called. Null where
+        there is none."""
+        calls = self._store.read_tool_calls([answer.sample]).get(answer.sample)
+        return {"part_of": self._origins.get(task.id), "tool_calls": None if calls is None else dumps(calls)}
 
 
 def _speed_columns(reports: Sequence[SpeedReport]) -> Row:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -76,12 +77,12 @@ class Asking:
         self._session = session
         self._replies = replies
         self._attempts = attempts
-        self._slots = asyncio.Semaphore(max(1, at_once))
+        self._slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, at_once)))  # by proposer
         self._groups = group_samples(
             [key for key in todo if key.id not in replies], session.settings.provider.completions
         )
         self._shared: dict[Group, asyncio.Task[None]] = {}
-        self._ahead: dict[str, asyncio.Event] = {}  # by task: whether its first request has its answer
+        self._ahead: dict[tuple[str, str], asyncio.Event] = {}  # by model and task: has the first one its answer?
 
     async def request_text(self, key: SampleKey, agent: str, messages: tuple[Message, ...], prompt: str) -> str:
         """The text of an agent's reply; `prompt` names the messages in the store. Raises UnjudgedError, HaltedError."""
@@ -122,18 +123,18 @@ class Asking:
 
     async def _in_turn(self, group: Group, question: AgentQuestion) -> list[Reply]:
         """The proposer's request for a group, after the first one of its task where that saves money."""
-        task = group[0].task
-        if task in self._ahead:
-            await _wait_for_answer(self._ahead[task])
+        first = group[0].model, group[0].task
+        if first in self._ahead:
+            await _wait_for_answer(self._ahead[first])
         elif keeps_prompt(self._session.model_for(PROPOSER, group[0].model), question.messages):
-            very_first = next(iter(self._ahead.values()), None)
-            self._ahead[task] = asyncio.Event()
+            very_first = next((event for (model, _), event in self._ahead.items() if model == first[0]), None)
+            self._ahead[first] = asyncio.Event()
             try:
                 if very_first is not None:
                     await _wait_for_answer(very_first)
                 return await self._send_request(group, PROPOSER, question)
             finally:
-                self._ahead[task].set()
+                self._ahead[first].set()
         return await self._send_request(group, PROPOSER, question)
 
     async def _send_request(self, group: Group, agent: str, question: AgentQuestion) -> list[Reply]:
@@ -143,10 +144,10 @@ class Asking:
         limit, reasoning = settings.method.max_tokens, settings.teamwork.thinking.reasoning
         named = (question.tools, reasoning, question.may_call)
         request = Request(question.messages, len(group), first.temperature, limit, seed, attempt, *named)
-        async with self._slots:
+        async with self._slots[first.model]:
             await self._session.running.wait()  # inside: who waits for a slot must not start after a pause began
             started = time.monotonic()
-            reply = await self._complete_request(model, request)
+            reply = await self._complete_request(first.model, model, request)
         if not question.speaks_of_tools:  # nobody runs what was never offered: it says nothing
             reply = replace(reply, calls=(), raw=())
         seconds = time.monotonic() - started
@@ -155,7 +156,8 @@ class Asking:
         if reply.blind and any(message.images for message in question.messages):
             prompt, rows = prompt_rows([replace(message, images=()) for message in question.messages])  # what it saw
         for key, share in zip(group, replies, strict=False):
-            rows += reply_rows(key, self._name_author(agent, share), prompt, request, share, seconds)
+            author = self._name_author(agent, share)
+            rows += reply_rows(key, author, prompt, request, share, seconds, self._session.models.name_of_role(agent))
         await asyncio.wrap_future(self._session.store.put(rows))
         for share in replies:
             self._session.note_reply(describe_missing_answer(share), model)
@@ -165,9 +167,9 @@ class Asking:
         """Under whose name a reply is stored: one without an answer leaves the agent's place free for a later one."""
         return in_turn(UNANSWERED, self._session.number) if describe_missing_answer(reply) else agent
 
-    async def _complete_request(self, model: ChatModel, request: Request) -> Reply:
+    async def _complete_request(self, proposer: str, model: ChatModel, request: Request) -> Reply:
         session = self._session
-        if not session.may_ask():
+        if not session.may_ask(proposer):
             raise HaltedError
         session.asking += 1
         try:

@@ -89,6 +89,14 @@ class Warned:
 
 
 @dataclass(frozen=True)
+class ModelLeftOut:
+    """One of several models is asked no more in this session; its samples stay unjudged, and the others go on."""
+
+    model: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Stopping:
     """The run was told to stop. It waits for what is under way, `seconds` at most."""
 
@@ -114,6 +122,7 @@ Event = (
     | ProgramMeasured
     | RoundEnded
     | Warned
+    | ModelLeftOut
     | Stopping
     | RunEnded
 )

@@ -18,14 +18,15 @@ from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
 from opsmith.learn.budget import Budget
 from opsmith.learn.compose import SolvingPrompts
+from opsmith.learn.conversation import count_tool_turns
 from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
 from opsmith.learn.plan_facts import read_facts
 from opsmith.learn.planning import PlanMaker
 from opsmith.learn.plans import PlanFacts, PlanForest, PlannedTask, PlanStep, grow_forest
-from opsmith.learn.sample import sample_round
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
+from opsmith.learn.slices import count_unjudged, find_policy, plan_round, sample_slices
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
@@ -74,6 +75,7 @@ class FunctionalPhase:
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
         self.attendant = attendant
+        self.policy = find_policy(session)
         self.strategy = get_strategy(session.settings.method.selection)
         self.planner = PlanMaker(session, self.tasks.keys())
 
@@ -141,12 +143,13 @@ class FunctionalPhase:
         budget = self._samples_left(state)
         keys = plan_joins(session.run, state.number, state.forest.joins, session.settings)[:budget]
         remaining = None if budget is None else budget - len(keys)
-        keys += plan_samples(session.run, state.number, [task.id for task in sampled], session.settings, remaining)
+        plan = plan_round(session, state.number, [task.id for task in sampled], remaining)
         demonstrations = tuple(
             (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(sampled)
         )
         attempted = (*(task.id for task in sampled), *joins)
-        info = RoundInfo(state.number, step.cycle, step.level, demonstrations, attempted, len(keys))
+        planned = len(keys) + self.policy.count_samples(plan)
+        info = RoundInfo(state.number, step.cycle, step.level, demonstrations, attempted, planned)
         prompts = {task.id: self._compose_prompt(task, step) for task in sampled}
         prompts |= {name: self._compose_join(node, state.experiences) for name, node in joins.items()}
         texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
@@ -154,7 +157,7 @@ class FunctionalPhase:
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
         composer = SolvingPrompts(prompts, session.settings.method.repair)
         tasks = {task.id: task for task in (*sampled, *(node.task for node in joins.values()))}
-        await self.attendant.await_work(sample_round(session, keys, tasks, composer))
+        await self.attendant.await_work(sample_slices(session, plan, tasks, composer, keys))
         if not session.halt:
             rates = {name: _multiply_rates(node, state.experiences) for name, node in joins.items()}
             await self._close_round(info, self._filter_round(info, _RoundMaterial(tasks, prompts, rates)))
@@ -163,14 +166,15 @@ class FunctionalPhase:
         """The samples that the budget allows the next round; None: any number."""
         if self.budget is None:
             return None
-        return self.budget.samples_left(state.planned, *self.session.store.spent_before(self.session.run, state.number))
+        answered, spent = self.session.store.spent_before(self.session.run, state.number)
+        return self.budget.samples_left(answered if self.policy.is_sliced else state.planned, answered, spent)
 
     def _compose_prompt(self, task: Task, step: Selection) -> Prompt:
         session = self.session
-        settings, window = session.settings, session.model.context_window
-        reserve = settings.method.max_tokens * (
-            1 + 2 * settings.method.repair
-        )  # each turn brings errors and one more reply
+        settings, window = session.settings, session.models.context_window
+        # each turn brings errors, or what a tool says, and one more reply
+        turns = 2 * settings.method.repair + count_tool_turns(settings.teamwork.tooling)
+        reserve = settings.method.max_tokens * (1 + turns)
         demonstrations = step.shown_to(task)
         prompt = compose_prompt(
             task,
@@ -222,7 +226,7 @@ class FunctionalPhase:
             is_own = solution.experience.task.id in self.tasks
             event = TaskSolved(solution.experience, solution.contaminated)
             session.on_event(event if is_own else NodeSolved(solution.experience))
-        unjudged = info.planned - len(store.judged_ids(session.run, info.number))
+        unjudged = count_unjudged(session, info)
         own = tuple(task for task in solved if task in self.tasks)
         session.on_event(RoundEnded(info, own, unjudged, session.spent))
 
@@ -287,17 +291,3 @@ def plan_joins(run: str, number: int, nodes: Sequence[PlannedTask], settings: Se
         for node in nodes
         if node.active is not None
     ]
-
-
-def plan_samples(
-    run: str, number: int, tasks: Sequence[str], settings: Settings, limit: int | None = None
-) -> list[SampleKey]:
-    """The samples of a round, task by task; `limit`: how many the budget allows, spread evenly over the tasks."""
-    order = {task: place for place, task in enumerate(tasks)}
-    keys = [
-        SampleKey(run, number, task, temperature, index, settings.target or "")
-        for index in range(settings.method.samples)
-        for temperature in settings.method.temperatures
-        for task in tasks
-    ]
-    return sorted(keys[:limit], key=lambda key: (order[key.task], key.temperature, key.number))

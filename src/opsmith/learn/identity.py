@@ -21,8 +21,8 @@ from opsmith.agents.prompt import write_system_prompt
 from opsmith.learn.budget import Budget
 from opsmith.learn.material import read_material
 from opsmith.models.keys import blot_secrets
-from opsmith.models.price import PRICE_LIST
-from opsmith.models.roles import RoleModels
+from opsmith.models.price import PRICE_LIST, list_by_price
+from opsmith.models.roles import TOGETHER, RoleModels
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Generation, Optimisation, Planning, Settings, Team, Thinking, Tooling
 from opsmith.store.rows import RunInfo
@@ -53,6 +53,7 @@ _SINCE: Mapping[str, Any] = {
     **_UNOPTIMISED,
     **_ALONE,
 }
+ORDER = "models by price"  # in `RunInfo.versions`: prices may change while a run is under way
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
 
@@ -74,14 +75,14 @@ def run_info(
         for name, value in plain_settings(settings).items()
         if name not in _NO_SAY and (name, value) not in _SINCE.items()
     }
-    versions = {
+    versions: dict[str, Any] = {
         "opsmith": metadata.version("opsmith"),
         "target": target.name,
         "verifier": verifier or name_verifier(target),
     }
     deciders = {
         "settings": {name: value for name, value in deciding.items() if name not in _NAMED_OTHERWISE},
-        "model": models.own.name,
+        "model": models.name,
         "tasks": sorted([task.id, task.digest] for task in tasks),
         "given": sorted(
             [experience.task.digest, content_hash(experience.source), repr(experience.success_rate)]
@@ -103,7 +104,9 @@ def run_info(
         deciders["outline"] = content_hash(request_outline(target, settings.method.prompt))
     if settings.teamwork.tooling.tools != "none":
         deciders["offers"] = name_offers(list_tools(settings.teamwork.tooling.tools, target))
-    identity, model = content_hash(dumps(deciders)), models.own.name
+    identity, model = content_hash(dumps(deciders)), models.name
+    if settings.teamwork.team.policy == "cheapest-first":
+        versions[ORDER] = list_by_price(models.by_name)  # no part of the name: prices change
     name = f"{_short_name(model)}-s{settings.seed}-{identity[:10]}"
     return RunInfo(name, identity, model, models.is_language_model, target.name, settings.seed, deciding, versions)
 
@@ -130,6 +133,9 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
     for name in ("base_url", "analyst_url"):
         if data.get(name) is not None:
             data[name] = _plain_url(data[name])
+    if "servers" in data:
+        pairs = (text.rpartition("=") for text in data["servers"])
+        data["servers"] = [f"{name}={_plain_url(url)}" for name, _, url in pairs]
     return data
 
 
@@ -170,6 +176,7 @@ def _package_version(package: str) -> str | None:
 
 
 def _short_name(name: str) -> str:
-    """A model's name as part of a run's: the last part of a path, short and without odd characters."""
-    last = name.rstrip("/").rpartition("/")[2]
+    """A model's name as part of a run's: the last part of a path, short and without odd characters; of several models
+    these of each."""
+    last = "-".join(part.rstrip("/").rpartition("/")[2] for part in name.split(TOGETHER))
     return re.sub(r"[^A-Za-z0-9.]+", "-", last).strip("-.")[:24] or "model"

@@ -143,7 +143,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         begin_run(store, info, tasks, start, settings)
         solved = {experience.task.digest for experience in start}
         solved_before = tuple(task.id for task in tasks if task.digest in solved)
-        emit(RunStarted(info.id, models.own.name, tuple(task.id for task in tasks), solved_before, resumed))
+        emit(RunStarted(info.id, models.name, tuple(task.id for task in tasks), solved_before, resumed))
         for chat in models.list_models():
             if isinstance(chat, Batched):
                 chat.use_ledger(StoreLedger(store))

@@ -8,8 +8,9 @@ from opsmith.learn.plans import PlanFacts, PlanForest, grow_forest
 from opsmith.records import Boundary
 from opsmith.settings import Planning
 from opsmith.store import Store
+from opsmith.store.proposers import list_exhausted
 from opsmith.store.queries import KeptExperience
-from opsmith.store.rows import FUNCTIONAL, NOBODY, RoundInfo
+from opsmith.store.rows import FUNCTIONAL, RoundInfo
 
 
 def read_facts(store: Store, run: str, ended: Sequence[RoundInfo], solutions: Sequence[KeptExperience]) -> PlanFacts:
@@ -22,7 +23,7 @@ def read_facts(store: Store, run: str, ended: Sequence[RoundInfo], solutions: Se
         tuple((info.number, frozenset(info.attempted)) for info in ended),
         frozenset(solution.experience.task.digest for solution in solutions),
         store.read_joined(run) if plans else frozenset(),
-        frozenset(task for task, whom in charged if whom == NOBODY),
+        list_exhausted(store, run, numbers),
         frozenset(task for task, whom in charged if whom == Boundary.TASK.value),
     )
 

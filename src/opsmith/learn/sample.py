@@ -48,11 +48,16 @@ KEPT = (
 
 
 async def sample_round(
-    session: RunSession, keys: Sequence[SampleKey], tasks: dict[str, Task], composer: Composer
+    session: RunSession,
+    keys: Sequence[SampleKey],
+    tasks: dict[str, Task],
+    composer: Composer,
+    earlier: Sequence[SampleKey] = (),
 ) -> None:
     """Make those samples of a round that the store does not hold yet; returns early when the session halts.
 
-    Raises StoreError when nothing can be stored any more.
+    `earlier`: those of the round that came before, where it is made in parts. Raises StoreError when nothing can be
+    stored any more.
     """
     number = keys[0].round
     judged_ids = session.store.judged_ids(session.run, number)
@@ -61,12 +66,14 @@ async def sample_round(
     if isinstance(session.model, Batched) and session.settings.spending.max_cost is not None:
         session.warn_once("--batch hands in a round as a whole, so --max-cost is kept between rounds only")
     at_once = len(todo) if isinstance(session.model, Batched) else session.settings.provider.concurrency
-    asking = Asking(session, todo, replies, _count_attempts(session, keys), at_once)
+    asking = Asking(session, todo, replies, _count_attempts(session, [*earlier, *keys]), at_once)
     sampling = _Sampling(session, tasks, composer, asking, session.store.unused_tool_calls(session.run, number))
-    # twice as many as may ask at once: while one's candidate is judged, another's request is under way
-    size = min(len(todo), 2 * at_once * session.settings.provider.completions)
-    places = iter(firsts_early(todo, size))
-    workers = [asyncio.create_task(sampling.make_samples(places)) for _ in range(size)]
+    workers = []
+    for of_model in _split_by_model(todo):  # each at its own pace: a slow one keeps no other from being asked
+        # twice as many as may ask at once: while one's candidate is judged, another's request is under way
+        size = min(len(of_model), 2 * at_once * session.settings.provider.completions)
+        places = iter(firsts_early(of_model, size))
+        workers += [asyncio.create_task(sampling.make_samples(places)) for _ in range(size)]
     try:
         await asyncio.gather(*workers)
     finally:
@@ -97,13 +104,14 @@ class _Sampling:
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
         self.prompts: set[str] = set()  # names of those whose texts are stored
         self.conversing = Conversing(session, asking, self._store_prompt, stored_calls)
-        self.closed: set[str] = set()  # tasks whose author is at fault, or for which there is nothing more to ask
+        self.closed: set[str] = set()  # tasks whose author is at fault
+        self.exhausted: set[tuple[str, str]] = set()  # (model, task): there is nothing more to ask
 
     async def make_samples(self, todo: Iterator[SampleKey]) -> None:
         for key in todo:
             if self.session.halt:
                 return
-            if key.task not in self.closed:
+            if key.task not in self.closed and (key.model, key.task) not in self.exhausted:
                 await self._make_sample(key)
 
     async def _make_sample(self, key: SampleKey) -> None:
@@ -117,7 +125,7 @@ class _Sampling:
             store.put([failure_row(key, reason.charged_to, str(reason))])
             self._report_sample(key, None, str(reason))
             if reason.charged_to is None:
-                self.closed.add(key.task)
+                self.exhausted.add((key.model, key.task))
             if reason.charged_to is Boundary.TASK:
                 self.closed.add(key.task)
                 self.session.warn_once(f"task {key.task}: its file is at fault, so it is not tried further: {reason}")
@@ -252,12 +260,20 @@ class _TryingJudge:
 
 
 def _count_attempts(session: RunSession, keys: Sequence[SampleKey]) -> dict[SampleKey, int]:
-    """How many requests of its task came before each sample's, over all rounds: the same in a run that was resumed."""
+    """How many requests of its task to its model came before each sample's, over all rounds: the same in a run that was
+    resumed."""
     counts, attempts = session.store.attempts_before(session.run, keys[0].round), {}
     for key in keys:
-        attempts[key] = counts.get(key.task, 0)
-        counts[key.task] = attempts[key] + 1
+        attempts[key] = counts.get((key.task, key.model), 0)
+        counts[key.task, key.model] = attempts[key] + 1
     return attempts
+
+
+def _split_by_model(keys: Sequence[SampleKey]) -> list[list[SampleKey]]:
+    of_model: dict[str, list[SampleKey]] = {}
+    for key in keys:
+        of_model.setdefault(key.model, []).append(key)
+    return list(of_model.values())
 
 
 def _warn_of_dropped(verdict: Verdict, dropped: Sequence[str]) -> Verdict:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from opsmith.errors import OpsmithError, ProviderError
-from opsmith.learn.events import OnEvent, Warned
+from opsmith.learn.events import ModelLeftOut, OnEvent, Warned
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.learn.profiler import ProfileSource
@@ -40,6 +40,7 @@ class RunSession:
     known_usd: float = 0.0  # of it, what is known: replies without a price are left out
     number: int = 1  # of the run's sessions
     halt: str = ""  # why no further request may start
+    left_out: dict[str, str] = field(default_factory=dict)  # by proposer, of several, why it is asked no more
     error: OpsmithError | None = None  # what the session ends with once the requests in flight are done
     warned: set[str] = field(default_factory=set)
     running: asyncio.Event = field(default_factory=asyncio.Event)  # cleared while the run is paused
@@ -89,12 +90,12 @@ class RunSession:
             return "what some replies cost is not known, so --max-cost is kept for the others only"
         return f"model {model.name}: its price is not known, so --max-cost cannot be kept"
 
-    def may_ask(self) -> bool:
-        """Whether one more request may start."""
+    def may_ask(self, proposer: str = "") -> bool:
+        """Whether one more request may start, for a sample of that proposer where there are several."""
         cap = self.settings.spending.max_cost
         if not self.halt and cap is not None and self.known_usd >= cap:
             self.halt = "max cost"
-        return not self.halt
+        return not self.halt and proposer not in self.left_out
 
     def note_reply(self, missing: str, model: ChatModel) -> None:
         """A reply is stored; `missing`: why it holds no answer.
@@ -110,13 +111,36 @@ class RunSession:
         count = self._unanswered[model.name]
         if not self.halt and count >= self._patience:
             problem = f"{model.name}: none of the first {count} replies holds an answer, and each is paid for"
-            self.halt, self.error = "provider", ProviderError(f"{problem}; the last: {missing}")
+            self._give_up(model, ProviderError(f"{problem}; the last: {missing}"))
 
     def note_failure(self, error: ProviderError, model: ChatModel) -> None:
         self._failures[model.name] += 1
         down = self._failures[model.name] >= self._patience
         if not self.halt and (down or error.status in REFUSED_BY_PROVIDER):
+            self._give_up(model, error)
+
+    def _give_up(self, model: ChatModel, error: ProviderError) -> None:
+        """Of several proposers the others go on; without them, or with a role that only this model has, nobody does."""
+        names = [name for name, proposer in self.models.by_name.items() if proposer is model]
+        if not names or any(model is of_role for of_role in self.models.by_role.values()):
             self.halt, self.error = "provider", error
+        for name in names:
+            self.leave_out(name, str(error))
+        if names and self.left_out.keys() >= self.models.by_name.keys():
+            self.halt, self.error = self.halt or "provider", self.error or error
+
+    def leave_out(self, proposer: str, reason: str) -> None:
+        """Ask one of several proposers no more; the next session asks it again."""
+        if proposer not in self.left_out:
+            self.left_out[proposer] = reason
+            self.on_event(ModelLeftOut(proposer, reason))
+            self.warn_once(f"model {proposer}: left out from here on, the others go on: {reason}")
+
+    @property
+    def end(self) -> str:
+        """Why the session ends, in words that are stored."""
+        reasons = [f"without {name}: {reason}" for name, reason in self.left_out.items()]
+        return "; ".join([self.halt or "finished", *reasons])
 
     @property
     def _patience(self) -> int:

@@ -77,7 +77,7 @@ def time_session(store: Store, session: RunSession) -> Iterator[None]:
     reason = "failed"
     try:
         yield
-        reason = session.halt or "finished"
+        reason = session.end
     except OpsmithError as error:
         reason = f"{type(error).__name__}: {error}"
         raise

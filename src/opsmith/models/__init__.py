@@ -106,6 +106,16 @@ class Caching(Protocol):
     caches_from: int | None  # the shortest prompt, in tokens, that is kept; None: at this address nothing is known
 
 
+@runtime_checkable
+class Priced(Protocol):
+    """What a chat model adds whose price may be listed."""
+
+    @property
+    def token_price(self) -> float | None:
+        """USD of a token, read or written; None: not known."""
+        ...
+
+
 class Ledger(Protocol):
     """Which request lies in which batch; kept by whoever keeps the run. What was noted is committed on return."""
 

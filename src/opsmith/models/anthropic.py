@@ -24,7 +24,7 @@ from opsmith.models.attempt import Failure
 from opsmith.models.calls import keep_blocks, read_tool_uses
 from opsmith.models.parts import replace_surrogates
 from opsmith.models.pictures import Picture, estimate_area
-from opsmith.models.price import price_reply
+from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.reasoning import LEAST_ANSWER, LEAST_BUDGET, spell_adaptive, spell_budget
 from opsmith.models.refusals import TEXTUAL, Lesson, refuses
 from opsmith.models.retry import Retry
@@ -46,7 +46,7 @@ from opsmith.models.turns import build_block_offers, build_block_turns
 from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
 
-INSTEAD = {"temperature": None, "cache_control": None, "output_config": None}
+INSTEAD = {"temperature": None, "cache_control": None, "output_config": None, "tool_choice": None}
 MAX_TEMPERATURE = 1.0
 FINISH = {  # in the words that `Reply.finish` uses
     "end_turn": "stop",
@@ -112,6 +112,10 @@ class AnthropicModel:
             estimate_request(request, 1, estimate_area),
         )
         return fit_reply(replace(request, n=1), reply)
+
+    @property
+    def token_price(self) -> float | None:
+        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
 
     async def close(self) -> None:
         await self.client.close()

@@ -20,7 +20,7 @@ from opsmith.models import Reply, Request, ToolCall
 from opsmith.models.attempt import Failure
 from opsmith.models.calls import THOUGHTS, keep_fields, read_function_calls
 from opsmith.models.pictures import Picture, estimate_tiles
-from opsmith.models.price import price_reply
+from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.reasoning import REASONING_KEYS, spell_reasoning
 from opsmith.models.refusals import TEXTUAL, Lesson
 from opsmith.models.retry import Retry
@@ -50,7 +50,7 @@ def _insists_on_thoughts(failure: Failure, sent: Mapping[str, Any]) -> bool:
 
 
 INSTEAD = {
-    **{"max_tokens": "max_completion_tokens", "temperature": None, "seed": None, "n": None},
+    **{"max_tokens": "max_completion_tokens", "temperature": None, "seed": None, "n": None, "tool_choice": None},
     **dict.fromkeys(REASONING_KEYS),
 }
 UNKNOWN_TO_SDK = ("thinking", "reasoning", "chat_template_kwargs")
@@ -98,6 +98,10 @@ class OpenAIModel:
         if len(reply.texts) < request.n and "n" in asked:
             self.channel.warn_once("fewer completions come than a request asks for; further requests ask for the rest")
         return fit_reply(request, reply)
+
+    @property
+    def token_price(self) -> float | None:
+        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
 
     async def close(self) -> None:
         await self.client.close()

@@ -7,10 +7,14 @@ missing package give None, never 0 and never an error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
 from typing import Any
 
+from opsmith.models import ChatModel, Priced
 from opsmith.records import Usage
 
+NOMINAL = (3000, 1000)  # tokens read and written, by which prices of models are compared
 PRICE_LIST = "genai-prices"  # the package; each session of a run notes its version
 
 
@@ -41,6 +45,25 @@ def _price_usage(provider: str, model: str, usage: Usage, cache_written: int) ->
         return float(calc_price(tokens, model, provider_id=provider).total_price)
     except Exception:  # whatever a price list does, a run goes on with "not known"
         return None
+
+
+def estimate_token_price(provider: str | None, model: str) -> float | None:
+    """USD of a token of that model, of which three are read for each that is written; None: not listed."""
+    cost = price_reply(provider, (model,), Usage(1, *NOMINAL))
+    return None if cost is None else cost / sum(NOMINAL)
+
+
+def list_by_price(models: Mapping[str, ChatModel]) -> list[str]:
+    """The models' names, the cheapest first: what is no language model costs nothing; a price that is not known comes
+    last. Equal ones stay in their order."""
+    return sorted(models, key=lambda name: _rank_price(models[name]))
+
+
+def _rank_price(model: ChatModel) -> float:
+    if not model.is_language_model:
+        return 0.0
+    price = model.token_price if isinstance(model, Priced) else None
+    return inf if price is None else price
 
 
 def find_listed(provider: str, model: str) -> Any:

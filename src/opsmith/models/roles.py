@@ -15,6 +15,7 @@ from opsmith.models import ChatModel
 ANALYST = "analyst"  # the role that suggests what to change in a right program
 GUARDIAN = "guardian"  # ... that rewrites a candidate
 PLANNER = "planner"  # ... that splits a task
+TOGETHER = " + "  # between the names of several models in the name of all
 NO_MODEL = "none"  # instead of a model's name: nobody has the role
 
 
@@ -29,7 +30,7 @@ class RoleModels:
     @property
     def name(self) -> str:
         """What the run is said to ask."""
-        return " + ".join(self.proposers) if self.by_name else self.own.name
+        return TOGETHER.join(self.proposers) if self.by_name else self.own.name
 
     @property
     def proposers(self) -> tuple[str, ...]:
@@ -49,6 +50,12 @@ class RoleModels:
     def model_for(self, agent: str, name: str = "") -> ChatModel:
         """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of that model."""
         return self.by_role.get(agent.partition("-")[0]) or self.by_name.get(name, self.own)
+
+    def name_of_role(self, agent: str) -> str | None:
+        """The model of the agent's role, as the store names it beside a request; None: it is the sample's, or an
+        analyst, whose requests are known by their agent."""
+        role = agent.partition("-")[0]
+        return self.by_role[role].name if role in self.by_role and role != ANALYST else None
 
     def list_models(self) -> tuple[ChatModel, ...]:
         """Each model once, the run's own first."""

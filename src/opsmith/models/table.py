@@ -87,13 +87,13 @@ def make_models(settings: Settings, target: Target | None = None, own: ChatModel
     check_team(settings)
     check_tools(settings)
     check_thinking(settings)
-    made: dict[tuple[str, str | None], ChatModel] = {}
+    built: dict[tuple[str, str | None], ChatModel] = {}
 
     def make_once(chosen: Settings) -> ChatModel:
         place = chosen.provider.model, chosen.provider.base_url
-        if place not in made:
-            made[place] = get_model(chosen, target)
-        return made[place]
+        if place not in built:
+            built[place] = get_model(chosen, target)
+        return built[place]
 
     by_name = {name: make_once(chosen) for name, chosen in choose_proposers(settings).items()}
     first = next(iter(by_name.values()), None) or own or make_once(settings)
@@ -171,8 +171,8 @@ def read_servers(settings: Settings) -> dict[str, str]:
     for text in settings.teamwork.team.servers:
         name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=None)
         if name is None:
-            known = ", ".join(names)
-            raise UsageError(f"--server: given {redact_secrets(text)!r}; expected NAME=URL with one of {known}")
+            problem = f"given {redact_secrets(text)!r}; expected NAME=URL with one of {', '.join(names)}"
+            raise UsageError(f"--server: {problem}")
         if name in servers:
             raise UsageError(f"--server: given twice for {name!r}; expected one server of each model")
         if find_family(name)[1].server is None:
@@ -261,6 +261,12 @@ def find_family(name: str) -> tuple[str, Family]:
             return prefix, family
     patterns = ", ".join(info.pattern for info in list_models())
     raise UsageError(f"model {name!r}: no such model; known: {patterns}")
+
+
+def find_spreading(settings: Settings) -> str | None:
+    """The first proposer of which many machines may share the work; None: there is none."""
+    names = settings.teamwork.team.models or (settings.provider.model,)
+    return next((name for name in names if find_family(name)[1].spreads), None)
 
 
 def list_models() -> tuple[ModelInfo, ...]:

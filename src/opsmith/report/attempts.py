@@ -27,7 +27,6 @@ from opsmith.store import Store
 from opsmith.store import attempts as stored
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import CandidateRow, KeptExperience, SampleDetail
-from opsmith.store.tool_use import read_used_tools
 from opsmith.suites import find_bundled
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import canonical_form, explain_message
@@ -252,7 +251,7 @@ def _add_turns(
     store: Store, samples: Sequence[SampleView], details: Mapping[str, SampleDetail]
 ) -> Iterator[SampleView]:
     """Samples with their conversations."""
-    used = read_used_tools(store, [sample.id for sample in samples])
+    used = store.read_tool_calls([sample.id for sample in samples])
     for sample in samples:
         yield replace(sample, turns=view_turns(details[sample.id], used.get(sample.id, ())))
 
@@ -325,7 +324,7 @@ def _view_groups(
     details = store.read_details(chosen)
     sources = {f"attempt {number}": _counted_program(details[sample]) for number, sample in enumerate(chosen, 1)}
     references = _reference_programs(task, solution)
-    used = read_used_tools(store, chosen)
+    used = store.read_tool_calls(chosen)
     for number, (group, sample) in enumerate(zip(groups, chosen, strict=True), 1):
         first = group.programs[0]
         neighbours = {name: text for name, text in sources.items() if name != f"attempt {number}" and text}

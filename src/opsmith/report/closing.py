@@ -13,7 +13,7 @@ from opsmith.report.tables import format_cost, format_duration, make_table
 from opsmith.results.metrics import GroupScore
 from opsmith.results.result import RunResult, TaskResult
 from opsmith.store.queries import Call, KeptExperience, SampleDetail, SampleRow
-from opsmith.store.tool_use import UsedTool
+from opsmith.store.rows import ToolCallEntry
 from opsmith.targets.capabilities import explain_message
 
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
@@ -43,7 +43,9 @@ def closing_table(result: RunResult) -> Table:
 def closing_lines(result: RunResult) -> Iterator[str]:
     """Tokens, cost, time and whatever a reader must know to read the table rightly."""
     usage, prompt = result.usage, result.input_tokens
-    tokens = f"{usage.input_tokens:,} input + {usage.output_tokens:,} output in {usage.requests:,} requests"
+    reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
+    output = f"{usage.output_tokens:,} output{reasoning}"
+    tokens = f"{usage.input_tokens:,} input + {output} in {usage.requests:,} requests"
     yield f"run     {printable(result.run)}  ({printable(result.end)})"
     mark = "" if result.is_language_model else f"  ({not_a_model(result.model)})"
     yield f"model   {printable(result.model)}{mark}"
@@ -96,7 +98,7 @@ def samples_table(samples: Iterable[SampleRow]) -> Table:
     return rows
 
 
-def sample_text(detail: SampleDetail, task: Task, used: Sequence[UsedTool] = ()) -> Iterator[str]:
+def sample_text(detail: SampleDetail, task: Task, used: Sequence[ToolCallEntry] = ()) -> Iterator[str]:
     """One sample of a task as text: each request and reply with the tools that it called, each candidate with its
     verdict. Of a request that goes on after calls only what was not said before."""
     row = detail.row

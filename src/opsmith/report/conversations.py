@@ -14,11 +14,9 @@ from opsmith.report.tables import make_table
 from opsmith.results.tool_use import CallingSamples, ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.queries import SampleDetail
-from opsmith.store.rows import PROPOSER
-from opsmith.store.tool_use import UsedTool
+from opsmith.store.rows import PROPOSER, TOOLS, ToolCallEntry
 
 LONGEST = 20_000  # characters of a text that a page shows; the store has all of it
-TOOLS = "tools"  # -1, -2 ...: the turns of a conversation after its first
 OK = "ok"  # the outcome of a call that did what it was asked
 
 
@@ -45,7 +43,7 @@ class TurnView:
     calls: tuple[ToolLine, ...]
 
 
-def view_turns(detail: SampleDetail, used: Sequence[UsedTool]) -> tuple[TurnView, ...]:
+def view_turns(detail: SampleDetail, used: Sequence[ToolCallEntry]) -> tuple[TurnView, ...]:
     """The turns of the proposer's conversation, in their order; () for a sample that called no tool."""
     if not used:
         return ()
@@ -61,7 +59,7 @@ def view_turns(detail: SampleDetail, used: Sequence[UsedTool]) -> tuple[TurnView
     )
 
 
-def list_calls(agent: str, used: Sequence[UsedTool]) -> Iterator[str]:
+def list_calls(agent: str, used: Sequence[ToolCallEntry]) -> Iterator[str]:
     """The calls of one turn as `opsmith show` prints them, each with its result."""
     for call in (_word_call(tool) for tool in used if tool.turn == agent):
         facts = ", ".join(filter(None, (call.outcome, call.seconds)))
@@ -110,8 +108,8 @@ def shorten_text(text: str, limit: int = LONGEST) -> str:
     return text if hidden <= 0 else f"{text[:limit]}\n... {hidden:,} more characters, which the store has"
 
 
-def _word_call(tool: UsedTool) -> ToolLine:
-    seconds = "" if tool.seconds is None else f"{tool.seconds:.2f} s"
+def _word_call(tool: ToolCallEntry) -> ToolLine:
+    seconds = f"{tool.seconds:.2f} s"
     arguments = tuple((name, shorten_text(value)) for name, value in read_arguments(tool.arguments))
     result = shorten_text(tool.result)
     return ToolLine(tool.number + 1, tool.name, arguments, result, tool.outcome, tool.outcome == OK, seconds)

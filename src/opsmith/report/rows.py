@@ -14,6 +14,7 @@ from opsmith.records import Outcome
 from opsmith.results.counting import group_of
 from opsmith.store import Store
 from opsmith.store.attempts import rows_of_run
+from opsmith.store.tool_use import count_tools, count_turns
 
 COLUMNS = {
     "run": str, "model": str, "is_language_model": bool, "task": str, "group": str, "round": int, "level": str,
@@ -29,27 +30,33 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
     """By run, round, task, temperature and number. None: there is no verdict, no program, or no known price."""
     columns = choose_columns(store, runs)
     for run in runs:
+        origins, turns = store.find_origins(run), count_turns(store, run) if "turns" in columns else {}
         info, groups = store.read_info(run), {task.id: group_of(task) for task in store.read_tasks(run)}
         rounds = {info_of_round.number: info_of_round for info_of_round, _ in store.read_rounds(run)}
         for row in rows_of_run(store, run):
-            info_of_round = rounds[row["round"]]
+            info_of_round, asked = rounds[row["round"]], row.pop("asked")
             yield {
                 "run": run,
-                "model": info.model if info else "",
+                "model": asked or (info.model if info else ""),
                 "is_language_model": bool(info and info.is_language_model),
                 "group": groups.get(row["task"], ""),
                 "level": info_of_round.level,
                 "demonstrations": len(info_of_round.demonstrations),
                 **({"phase": info_of_round.phase} if "phase" in columns else {}),
+                **({"part_of": origins.get(row["task"], "")} if "part_of" in columns else {}),
+                **({"turns": turns.get(row["sample"], 1)} if "turns" in columns else {}),
                 "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
                 **row,
             }
 
 
 def choose_columns(store: Store, runs: Sequence[str]) -> dict[str, type]:
-    """With the phase of each sample where any of the runs has optimisation rounds."""
+    """With the phase of each sample where any of the runs has optimisation rounds, with the task that a part was split
+    off from where any has plans, and with the turns of conversations where any has tools."""
     has_phases = any(store.find_optimisation(run) is not None for run in runs)
-    return {**COLUMNS, "phase": str} if has_phases else COLUMNS
+    columns = {**COLUMNS, **({"phase": str} if has_phases else {})}
+    columns |= {"part_of": str} if any(store.has_plans(run) for run in runs) else {}
+    return columns | ({"turns": int} if any(count_tools(store, run) for run in runs) else {})
 
 
 def to_csv(store: Store, runs: Sequence[str]) -> str:

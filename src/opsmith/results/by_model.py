@@ -14,7 +14,7 @@ from opsmith.records import Usage
 from opsmith.results.intervals import Estimate, estimate_pass_at_k
 from opsmith.store.proposers import ModelCount, RightSample, count_samples, list_right_samples, sum_bills
 from opsmith.store.queries import Reader
-from opsmith.store.rows import PROPOSER, RunInfo
+from opsmith.store.rows import PLANNER, PROPOSER, RunInfo
 
 _ROLES = {"guardian": "guardian_model", "analyst": "analyst", "planner": "planner"}  # the setting that names each
 
@@ -52,13 +52,13 @@ def make_figures(
 ) -> tuple[ModelFigures, ...]:
     """`tasks`: those of the run itself, without what it split them into."""
     paid = share_bills(info, bills)
-    proposers = list_proposers(info.settings) or (info.model,)
-    tried = [count.model or info.model for count in counts]
+    proposers = name_proposers(info)
+    tried = [count.model or proposers[0] for count in counts]
     names = dict.fromkeys([*proposers, *_roles_of(info.settings), *paid, *tried])
     own = [sample for sample in right if sample.task in tasks]
     solvers = find_solvers(own, proposers)
     return tuple(
-        _make_row(name, info, [count for count in counts if (count.model or info.model) == name], own, solvers, paid)
+        _make_row(name, info, [count for count in counts if (count.model or proposers[0]) == name], own, solvers, paid)
         for name in names
     )
 
@@ -71,6 +71,7 @@ def _make_row(
     solvers: Mapping[str, str],
     paid: Mapping[str, Usage],
 ) -> ModelFigures:
+    own = name_proposers(info)[0]
     pairs = [(count.verdicts, count.right) for count in counts if count.verdicts]
     return ModelFigures(
         model=name,
@@ -79,8 +80,8 @@ def _make_row(
         samples=sum(count.answered for count in counts),
         verdicts=sum(samples for samples, _ in pairs),
         right=sum(passed for _, passed in pairs),
-        solved=len({sample.task for sample in right if (sample.model or info.model) == name}),
-        first=sum((solver or info.model) == name for solver in solvers.values()),
+        solved=len({sample.task for sample in right if (sample.model or own) == name}),
+        first=sum((solver or own) == name for solver in solvers.values()),
         rate=estimate_pass_at_k(pairs, 1),
     )
 
@@ -106,20 +107,20 @@ def find_solvers(right: Iterable[RightSample], proposers: Sequence[str]) -> dict
 
 
 def share_bills(info: RunInfo, bills: Mapping[tuple[str, str], Usage]) -> dict[str, Usage]:
-    """By model, what was paid for it, from sums by (model, agent). Requests that name no model are those of a run of
-    one model, and of the analyst beside it, where that is another one."""
+    """By model, what was paid for it, from sums by (model, agent). Requests that name no model were asked of the run's
+    own, or of an analyst beside it, where that is another one."""
     paid: dict[str, Usage] = {}
-    analyst = info.settings.get("analyst")
+    analyst, own = info.settings.get("analyst"), name_proposers(info)[0]
     for (model, agent), usage in bills.items():
-        unnamed = analyst if agent.partition("-")[0] == "analyst" and analyst is not None else info.model
-        name = model or unnamed
+        unnamed = analyst if agent.partition("-")[0] == "analyst" and analyst is not None else own
+        name = own if model == PLANNER else model or unnamed  # a planner without a model of its own
         paid[name] = paid.get(name, Usage()) + usage
     return paid
 
 
-def list_proposers(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The proposers of a run of several, from its stored settings; () where it has one."""
-    return tuple(settings.get("models") or ())
+def name_proposers(info: RunInfo) -> tuple[str, ...]:
+    """The proposers of a run, the run's own first; one where it has no others."""
+    return tuple(info.settings.get("models") or (info.model,))
 
 
 def _roles_of(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -129,6 +130,6 @@ def _roles_of(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _list_roles(name: str, info: RunInfo) -> tuple[str, ...]:
-    proposes = name in (list_proposers(info.settings) or (info.model,))
+    proposes = name in name_proposers(info)
     named = [role for role, setting in _ROLES.items() if info.settings.get(setting) == name]
     return (*([PROPOSER] if proposes else []), *named)

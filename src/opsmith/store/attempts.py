@@ -101,7 +101,7 @@ def rows_of_run(reader: Reader, run: str) -> Iterator[dict[str, Any]]:
     columns = (verdict.c.stage, verdict.c.outcome, verdict.c.candidate, text.c.body.label("program"))
     own = (verdict.c.sample == request.c.id) & verdict.c.final
     joined = request.outerjoin(verdict, own).outerjoin(text, text.c.hash == verdict.c.candidate)
-    query = select(request.c.id.label("sample"), *PLACE, *columns).select_from(joined).order_by(*PLACE)
+    query = select(request.c.id.label("sample"), request.c.asked, *PLACE, *columns).select_from(joined).order_by(*PLACE)
     for number, task in reader.list_cells(run):
         place = (request.c.run == run, request.c.round == number, request.c.task == task)
         rows = reader.fetch_rows(query.where(*place, request.c.agent == PROPOSER))

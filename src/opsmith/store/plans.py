@@ -58,6 +58,19 @@ class PlanQueries(Reading):
         rows = self.fetch_rows(query.where(experience.c.run == run, request.c.asked == JOIN))
         return frozenset(row.digest for row in rows)
 
+    def find_origins(self, run: str) -> dict[str, str]:
+        """By child of a plan, the task of the run's own that it was split off from."""
+        query = select(plan_node.c.id, plan.c.task).join(
+            plan, (plan.c.run == plan_node.c.run) & (plan.c.id == plan_node.c.plan)
+        )
+        parents = {row.id: row.task for row in self.fetch_rows(query.where(plan_node.c.run == run))}
+        origins = {}
+        for child in parents:
+            origins[child] = child
+            while origins[child] in parents:
+                origins[child] = parents[origins[child]]
+        return origins
+
     def _read_children(self, run: str) -> Mapping[str, tuple[Task, ...]]:
         """By plan."""
         query = select(plan_node.c.plan, text.c.body).join(text, text.c.hash == plan_node.c.body)

@@ -5,15 +5,36 @@ A model is named as the samples name it (`SampleKey.model`): "" is the run's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import case, func, select, true
 
-from opsmith.records import Outcome, Usage
+from opsmith.records import Boundary, Outcome, Usage
 from opsmith.store.queries import Reader
-from opsmith.store.requests import is_proposed, read_sum, sums_of_bills
+from opsmith.store.requests import is_by, is_proposed, read_sum, sums_of_bills
+from opsmith.store.rows import NOBODY, PLANNER
 from opsmith.store.schema import failure, reply, reply_of, request, verdict
+
+
+class SampleEnd(StrEnum):
+    """What a sample of a round that left a row has come to so far."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    UNJUDGED = "unjudged"  # it waits for its verdict, or had none
+    FAILED = "failed"  # its model had no answer
+    EXHAUSTED = "exhausted"  # its model has nothing more for the task
+    TASK_FAULT = "task fault"  # the task's file is at fault
+
+
+_FAILURES = {
+    Boundary.PROVIDER.value: SampleEnd.FAILED,
+    Boundary.TASK.value: SampleEnd.TASK_FAULT,
+    NOBODY: SampleEnd.EXHAUSTED,
+}
 
 
 @dataclass(frozen=True)
@@ -46,34 +67,51 @@ def sum_bills(reader: Reader, run: str) -> dict[tuple[str, str], Usage]:
     return {(row.asked_model, row.agent): read_sum(row) for row in rows}
 
 
-def count_samples(reader: Reader, run: str) -> list[ModelCount]:
-    """By model, then task."""
+def count_samples(reader: Reader, run: str, before: int | None = None) -> list[ModelCount]:
+    """By model, then task; `before`: of the rounds before that one."""
     model = func.coalesce(request.c.asked, "").label("asked_model")
     verdicts = func.count(verdict.c.sample).label("verdicts")
     right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
     joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
     query = select(model, request.c.task, func.count().label("answered"), verdicts, right).select_from(joined)
-    query = query.where(is_proposed(run), reader.is_functional(run)).group_by(model, request.c.task)
-    rows = reader.fetch_rows(query.order_by(model, request.c.task))
+    query = query.where(is_proposed(run), reader.is_functional(run), _is_before(before))
+    rows = reader.fetch_rows(query.group_by(model, request.c.task).order_by(model, request.c.task))
     return [ModelCount(row.asked_model, row.task, row.answered, row.verdicts, row.right) for row in rows]
 
 
-def list_right_samples(reader: Reader, run: str) -> list[RightSample]:
-    """In no order that means anything: `results.by_model` knows which comes first."""
+def list_right_samples(reader: Reader, run: str, before: int | None = None) -> list[RightSample]:
+    """In no order that means anything: `results.by_model` knows which comes first. `before`: as above."""
     model = func.coalesce(request.c.asked, "").label("asked_model")
     place = (request.c.task, request.c.round, request.c.number, request.c.temperature)
     query = select(model, *place).join(verdict, verdict.c.sample == request.c.id)
-    query = query.where(is_proposed(run), reader.is_functional(run), verdict.c.final)
+    query = query.where(is_proposed(run), reader.is_functional(run), _is_before(before), verdict.c.final)
     rows = reader.fetch_rows(query.where(verdict.c.outcome == Outcome.PASSED.value))
     return [RightSample(row.asked_model, row.task, row.round, row.number, row.temperature) for row in rows]
 
 
-def read_tried(reader: Reader, run: str, number: int) -> Mapping[str, bool]:
-    """The samples of a round that left a row, a reply or a failure, by id: whether they are right."""
-    replied = select(request.c.sample).where(request.c.run == run, request.c.round == number).distinct()
-    failed = select(failure.c.sample).where(failure.c.run == run, failure.c.round == number).distinct()
-    passed = select(request.c.id).join(verdict, verdict.c.sample == request.c.id)
-    passed = passed.where(is_proposed(run, number), verdict.c.final, verdict.c.outcome == Outcome.PASSED.value)
-    right = {row.id for row in reader.fetch_rows(passed)}
-    names = [row.sample for query in (replied, failed) for row in reader.fetch_rows(query)]
-    return {name: name in right for name in names}
+def read_ends(reader: Reader, run: str, number: int) -> dict[str, SampleEnd]:
+    """The samples of a round that left a row, a reply or a failure, by id."""
+    replied = select(request.c.sample).where(request.c.run == run, request.c.round == number)
+    replied = replied.where(~is_by(request, PLANNER)).distinct()
+    failed = select(failure.c.sample, failure.c.charged_to).where(failure.c.run == run, failure.c.round == number)
+    counted = select(request.c.id, verdict.c.outcome).join(verdict, verdict.c.sample == request.c.id)
+    ends = {row.sample: SampleEnd.UNJUDGED for row in reader.fetch_rows(replied)}
+    for row in reader.fetch_rows(failed.distinct()):
+        ends[row.sample] = _FAILURES.get(row.charged_to, SampleEnd.UNJUDGED)
+    for row in reader.fetch_rows(counted.where(is_proposed(run, number), verdict.c.final)):
+        ends[row.id] = SampleEnd.RIGHT if row.outcome == Outcome.PASSED.value else SampleEnd.WRONG
+    return ends
+
+
+def list_exhausted(reader: Reader, run: str, rounds: Collection[int]) -> frozenset[str]:
+    """Tasks for which no proposer has anything more, as samples of these rounds found out."""
+    info = reader.read_info(run)
+    proposers = (info.settings.get("models") if info is not None else None) or [""]
+    place = (failure.c.round, failure.c.task, failure.c.asked)
+    query = select(*place).where(failure.c.run == run, failure.c.charged_to == NOBODY).distinct()
+    ended = {(row.task, row.asked or "") for row in reader.fetch_rows(query) if row.round in rounds}
+    return frozenset(task for task, _ in ended if all((task, model) in ended for model in proposers))
+
+
+def _is_before(number: int | None) -> Any:
+    return true() if number is None else request.c.round < number

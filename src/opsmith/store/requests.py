@@ -46,11 +46,12 @@ class RequestQueries(Reading):
         row = self.fetch_rows(query.where(request.c.run == run, request.c.round < number))[0]
         return row.answered, row.tokens
 
-    def attempts_before(self, run: str, number: int) -> dict[str, int]:
-        """By task: the proposer's requests that were answered in the rounds before round `number`."""
-        query = select(request.c.task, func.count().label("answered")).where(is_proposed(run))
-        rows = self.fetch_rows(query.where(request.c.round < number).group_by(request.c.task))
-        return {row.task: row.answered for row in rows}
+    def attempts_before(self, run: str, number: int) -> dict[tuple[str, str], int]:
+        """By (task, model): the proposer's requests that were answered in the rounds before round `number`."""
+        place = (request.c.task, request.c.asked)
+        query = select(*place, func.count().label("answered")).where(is_proposed(run))
+        rows = self.fetch_rows(query.where(request.c.round < number).group_by(*place))
+        return {(row.task, row.asked or ""): row.answered for row in rows}
 
     def unused_replies(self, run: str, number: int) -> dict[str, Reply]:
         """Replies, by request, of samples that have no verdict: a run was killed between the two."""

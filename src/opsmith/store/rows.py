@@ -261,8 +261,17 @@ def _read_named(
     return PromptMessage(role, text, named, calls, tools.get("call", ""), tools.get("raw"))
 
 
-def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply: Reply, seconds: float) -> list[Row]:
-    """A request with its reply. A request without one leaves no row: it is asked again."""
+def reply_rows(
+    key: SampleKey,
+    agent: str,
+    prompt: str,
+    request: Request,
+    reply: Reply,
+    seconds: float,
+    role_model: str | None = None,
+) -> list[Row]:
+    """A request with its reply. A request without one leaves no row: it is asked again. `role_model`: of a role
+    that has one to itself; None: the sample's."""
     name = key.request_id(agent)
     names = {"id": name, "agent": agent, "sample": key.id, "prompt": prompt}
     place = {"run": key.run, "round": key.round, "task": key.task, "temperature": key.temperature}
@@ -272,7 +281,7 @@ def reply_rows(key: SampleKey, agent: str, prompt: str, request: Request, reply:
     bill = {**to_json(reply.usage), "reasoning_tokens": reply.usage.reasoning_tokens or None}
     received = {"request": name, "run": key.run, "model": reply.model, **lists, **bill}
     return [
-        (schema.request, {**names, **place, **limits, "phase": phase, "asked": key.model or None}),
+        (schema.request, {**names, **place, **limits, "phase": phase, "asked": role_model or key.model or None}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
 

@@ -126,7 +126,7 @@ request = _make_table(
     Column("seed", BigInteger, nullable=True),
     _integer_column("max_tokens"),
     _text_column("phase", null=True),  # null: functional
-    _text_column("asked", null=True),  # the model that the sample asks, where a run has several; null: the run's own
+    _text_column("asked", null=True),  # the model, where a run has several; null: the run's own, or its analyst
 )
 reply = _make_table(
     "reply",

@@ -1,8 +1,7 @@
-"""The tools that a run's models called: each call of a sample, and counts of a run. Questions of reports alone."""
+"""How often a run's models called tools, and how the samples ended that did. Questions of reports alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import case, func, select
@@ -10,20 +9,8 @@ from sqlalchemy import case, func, select
 from opsmith.records import Outcome
 from opsmith.store.queries import Reader
 from opsmith.store.requests import is_proposed
-from opsmith.store.schema import request, text, tool_call, verdict
-
-
-@dataclass(frozen=True)
-class UsedTool:
-    """One call with its result."""
-
-    number: int  # within the sample, from 0
-    turn: str  # the agent whose reply called
-    name: str
-    arguments: str  # as received
-    result: str
-    outcome: str  # ok, error, refused, limit
-    seconds: float | None
+from opsmith.store.rows import TOOLS
+from opsmith.store.schema import request, tool_call, verdict
 
 
 @dataclass(frozen=True)
@@ -46,19 +33,6 @@ class UserCount:
     right: int
 
 
-def read_used_tools(reader: Reader, samples: Collection[str]) -> dict[str, list[UsedTool]]:
-    """By sample, in the order of the calls; samples without any are left out."""
-    words = text.alias("result_text")
-    query = select(tool_call, text.c.body.label("given"), words.c.body.label("answer"))
-    query = query.join(text, text.c.hash == tool_call.c.arguments).join(words, words.c.hash == tool_call.c.result)
-    query = query.where(tool_call.c.sample.in_(samples)).order_by(tool_call.c.sample, tool_call.c.number)
-    used: dict[str, list[UsedTool]] = {}
-    for row in reader.fetch_rows(query) if samples else []:
-        place = (row.number, row.turn, row.name)
-        used.setdefault(row.sample, []).append(UsedTool(*place, row.given, row.answer, row.outcome, row.seconds))
-    return used
-
-
 def count_tools(reader: Reader, run: str) -> list[ToolCount]:
     """By tool, then outcome."""
     place = (tool_call.c.name, tool_call.c.outcome)
@@ -67,6 +41,13 @@ def count_tools(reader: Reader, run: str) -> list[ToolCount]:
     query = select(*place, func.count().label("calls"), samples, seconds).where(tool_call.c.run == run)
     rows = reader.fetch_rows(query.group_by(*place).order_by(*place))
     return [ToolCount(row.name, row.outcome, row.calls, row.samples, float(row.seconds)) for row in rows]
+
+
+def count_turns(reader: Reader, run: str) -> dict[str, int]:
+    """By sample that went on after tools, how many replies its conversation has."""
+    is_turn = request.c.agent.startswith(f"{TOOLS}-", autoescape=True)
+    query = select(request.c.sample, func.count().label("turns")).where(request.c.run == run, is_turn)
+    return {row.sample: 1 + row.turns for row in reader.fetch_rows(query.group_by(request.c.sample))}
 
 
 def count_users(reader: Reader, run: str) -> dict[bool, UserCount]:

@@ -53,6 +53,7 @@ class Answered:
     stage: Stage
     outcome: Outcome
     body: str  # hash of the verdict's JSON
+    asked: str | None  # the model, where the run has several; None: the run's own
 
     @property
     def is_right(self) -> bool:
@@ -106,7 +107,7 @@ def list_answered(reader: Reader, run: str, task: str, verifier: str) -> Iterato
     query = (
         select(
             request.c.sample, request.c.round, request.c.temperature, request.c.number, request.c.agent,
-            request.c.prompt, reply.c.texts, program.c.body.label("program"),
+            request.c.prompt, request.c.asked, reply.c.texts, program.c.body.label("program"),
             func.coalesce(reverdict.c.stage, verdict.c.stage).label("stage"),
             func.coalesce(reverdict.c.outcome, verdict.c.outcome).label("outcome"),
             func.coalesce(reverdict.c.body, verdict.c.body).label("body"),
@@ -149,4 +150,4 @@ def _read_judgement(row: Row[Any]) -> Judgement:
 def _read_answered(row: Row[Any]) -> Answered:
     answer = (json.loads(row.texts) or [""])[0]
     place = (row.sample, row.round, row.temperature, row.number, row.agent, row.prompt)
-    return Answered(*place, answer, row.program, Stage(row.stage), Outcome(row.outcome), row.body)
+    return Answered(*place, answer, row.program, Stage(row.stage), Outcome(row.outcome), row.body, row.asked)

@@ -1,0 +1,119 @@
+"""A round, sampled in the slices that its policy deals out: from the store alone, so that a round that was broken off
+is dealt out in the same way again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from opsmith.learn.compose import Composer
+from opsmith.learn.identity import ORDER
+from opsmith.learn.policies import POLICIES, DealingPolicy, Proposer, RoundPlan, Slice, choose_arm, list_ids
+from opsmith.learn.sample import sample_round
+from opsmith.learn.session import RunSession
+from opsmith.records import Task, Usage
+from opsmith.results.by_model import find_solvers
+from opsmith.store import Store
+from opsmith.store.proposers import SampleEnd, count_samples, list_right_samples, read_ends, sum_bills
+from opsmith.store.rows import RoundInfo, SampleKey
+
+_NOTHING = {SampleEnd.FAILED, SampleEnd.EXHAUSTED}
+
+
+def find_policy(session: RunSession) -> DealingPolicy:
+    """Who makes which sample."""
+    return POLICIES[session.settings.teamwork.team.policy]
+
+
+def plan_round(session: RunSession, number: int, tasks: Sequence[str], limit: int | None) -> RoundPlan:
+    """What a round is dealt out of; `limit`: how many samples the budget allows."""
+    settings, models = session.settings, session.models.proposers
+    policy, arms = settings.teamwork.team.policy, tuple[Proposer, ...]()
+    if policy == "cheapest-first":
+        info = session.store.read_info(session.run)
+        models = tuple(info.versions[ORDER]) if info is not None else models
+    if policy == "bandit":
+        arms = read_arms(session.store, session.run, models, number)
+    return RoundPlan(session.run, number, tuple(tasks), models, settings, limit, arms)
+
+
+def read_arms(store: Store, run: str, models: Sequence[str], before: int) -> tuple[Proposer, ...]:
+    """What each model did in the rounds before one; their money apart."""
+    counts = count_samples(store, run, before)
+    solvers = list(find_solvers(list_right_samples(store, run, before), models).values())
+    return tuple(
+        Proposer(model, sum(count.verdicts for count in counts if count.model == model), solvers.count(model))
+        for model in models
+    )
+
+
+def count_unjudged(session: RunSession, info: RoundInfo) -> int:
+    """The samples of a round that is over and have no verdict. Of one in slices, whose plan is what it may come to at
+    most, those that were tried."""
+    judged_ids = session.store.judged_ids(session.run, info.number)
+    sliced = find_policy(session).is_sliced
+    count = len(read_ends(session.store, session.run, info.number)) if sliced else info.planned
+    return count - len(judged_ids)
+
+
+async def sample_slices(
+    session: RunSession,
+    plan: RoundPlan,
+    tasks: dict[str, Task],
+    composer: Composer,
+    joined: Sequence[SampleKey] = (),
+) -> None:
+    """Sample a round to its end. `joined`: samples of no proposer, made with its first slice. Returns early when the
+    session halts."""
+    policy, dealt, idle = find_policy(session), list[Slice](), set[str]()
+    own_ids = list_ids(plan) if policy.is_sliced else frozenset()
+    while not session.halt:
+        ends = _read_own(session, plan, own_ids)
+        dealt_keys = policy.plan_slice(plan, dealt, ends, _make_chooser(session, idle))
+        keys = dealt_keys if dealt else (*joined, *dealt_keys)
+        earlier = [*joined, *(key for keys in dealt for key in keys)] if dealt else []
+        if keys and ends.keys() <= {key.id for key in (*earlier, *keys)}:  # else a later slice has begun
+            await sample_round(session, keys, tasks, composer, earlier)
+            await asyncio.wrap_future(session.store.put([]))
+            if dealt_keys and policy.is_sliced:
+                _note_silence(session, dealt_keys, idle)
+        if not dealt_keys:
+            break
+        dealt.append(dealt_keys)
+
+
+def _read_own(session: RunSession, plan: RoundPlan, own_ids: frozenset[str]) -> dict[str, SampleEnd]:
+    """What the round's own samples have come to; nothing is asked where nothing depends on it."""
+    if not own_ids:
+        return {}
+    return {name: end for name, end in read_ends(session.store, session.run, plan.number).items() if name in own_ids}
+
+
+def _make_chooser(session: RunSession, idle: set[str]) -> Callable[[Sequence[Proposer], int], str | None]:
+    """Whose the next slice is, of the models that are asked and not `idle`; None: nobody is left."""
+
+    def choose_model(arms: Sequence[Proposer], size: int) -> str | None:
+        asked_arms = [arm for arm in arms if arm.model not in session.left_out and arm.model not in idle]
+        bills = sum_bills(session.store, session.run)
+        paid = [replace(arm, usd=_sum_usd(bills, arm.model)) for arm in asked_arms]
+        return choose_arm(paid, size) if paid else None
+
+    return choose_model
+
+
+def _sum_usd(bills: Mapping[tuple[str, str], Usage], model: str) -> float | None:
+    return Usage.total(usage for (name, _), usage in bills.items() if name == model).cost_usd
+
+
+def _note_silence(session: RunSession, dealt_keys: Slice, idle: set[str]) -> None:
+    """A model without one answer in a slice is asked no more: in this session where it failed, in this round where it
+    has nothing more."""
+    model, ends = dealt_keys[0].model, read_ends(session.store, session.run, dealt_keys[0].round)
+    came = {ends[key.id] for key in dealt_keys if key.id in ends}
+    if not came or not came <= _NOTHING:
+        return
+    idle.add(model)
+    if SampleEnd.FAILED in came and not session.halt:
+        messages = [message for _, _, message in session.store.read_failures(session.run, dealt_keys[0].round)]
+        session.leave_out(model, f"it answered none of {len(dealt_keys)} samples; last: {messages[-1]}")
