@@ -146,24 +146,10 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         for chat in models.list_models():
             if isinstance(chat, Batched):
                 chat.use_ledger(StoreLedger(store))
-        spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
-        number = store.session_count(info.id)
-        session = RunSession(
-            info.id,
-            settings,
-            target,
-            models,
-            judge,
-            store,
-            emit,
-            spent,
-            measurer,
-            profiler,
-            known_usd=usd,
-            number=number,
-        )
-        if settings.teamwork.planning.plan != "none":
-            session.joiner = JoinModel(target)
+        spent = store.sum_usage(info.id)
+        session = RunSession(info.id, settings, target, models, judge, store, emit, spent, measurer, profiler)
+        session.known_usd, session.number = known_usd(store, info.id), store.session_count(info.id)
+        session.joiner = JoinModel(target) if settings.teamwork.planning.plan != "none" else None
         with time_session(store, session):
             await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
     return _report_end(store, info.id, emit)
