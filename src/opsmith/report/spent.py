@@ -12,6 +12,8 @@ from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage, printable
 from opsmith.report.closing import not_a_model
 from opsmith.report.tables import make_table
+from opsmith.results.by_model import name_proposers, share_bills
+from opsmith.store.proposers import sum_bills
 from opsmith.store.queries import Reader
 from opsmith.store.rows import turn_of
 from opsmith.store.spending import By, PriceList, count_pictures, count_uncounted, known_usd, price_lists, usage_by
@@ -79,6 +81,10 @@ def spent_lines(spent: RunBill) -> Iterator[str]:
 
 
 def _sum_bill(reader: Reader, run: str, by: By) -> dict[str, Usage]:
+    """By model: of a run of several by the names that the user wrote, else by those that servers report."""
+    info = reader.read_info(run)
+    if by == "model" and info is not None and len(name_proposers(info)) > 1:
+        return share_bills(info, sum_bills(reader, run))
     usage = usage_by(reader, run, by)
     names = sorted(usage, key=turn_of) if by == "agent" else list(usage)
     return {str(name): usage[name] for name in names}
