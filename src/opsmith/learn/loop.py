@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -43,7 +44,7 @@ from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.batches import StoreLedger
-from opsmith.store.rows import run_end_row
+from opsmith.store.rows import JOIN, run_end_row
 from opsmith.store.spending import known_usd
 
 _OVER = "the run is over, so that nothing is measured now; for what it solved: opsmith measure {run}"
@@ -146,10 +147,13 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         for chat in models.list_models():
             if isinstance(chat, Batched):
                 chat.use_ledger(StoreLedger(store))
-        spent = store.sum_usage(info.id)
-        session = RunSession(info.id, settings, target, models, judge, store, emit, spent, measurer, profiler)
-        session.known_usd, session.number = known_usd(store, info.id), store.session_count(info.id)
-        session.joiner = JoinModel(target) if settings.teamwork.planning.plan != "none" else None
+        spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
+        number = store.session_count(info.id)
+        if settings.teamwork.planning.plan != "none":
+            models = replace(models, programs={JOIN: JoinModel(target)})
+        session = RunSession(
+            info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
+        )
         with time_session(store, session):
             await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
     return _report_end(store, info.id, emit)

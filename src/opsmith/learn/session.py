@@ -16,7 +16,6 @@ from opsmith.models.roles import RoleModels
 from opsmith.records import Usage
 from opsmith.settings import Settings
 from opsmith.store import Store
-from opsmith.store.rows import JOIN, PROPOSER
 from opsmith.targets import Target
 
 REFUSED_BY_PROVIDER = (401, 403)  # no later request can succeed either
@@ -38,7 +37,6 @@ class RunSession:
     spent: Usage  # of the whole run, earlier sessions included
     measurer: Measurer | None = None  # None: nothing is measured
     profiler: ProfileSource | None = None  # None: an analyst is shown no profile
-    joiner: ChatModel | None = None  # joins programs of plans' children; None: there are no plans
     known_usd: float = 0.0  # of it, what is known: replies without a price are left out
     number: int = 1  # of the run's sessions
     halt: str = ""  # why no further request may start
@@ -63,8 +61,7 @@ class RunSession:
 
     def model_for(self, agent: str, name: str = "") -> ChatModel:
         """The model that an agent asks in a sample of the model `name` (`SampleKey.model`)."""
-        is_joining = name == JOIN and agent == PROPOSER
-        return self.joiner if is_joining and self.joiner is not None else self.models.model_for(agent, name)
+        return self.models.model_for(agent, name)
 
     @property
     def has_analyst(self) -> bool:
