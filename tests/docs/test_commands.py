@@ -34,6 +34,7 @@ CHAINS = {
     "kernels in C": ["c.md"],
     "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
+    "plans": ["plans.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
 }
@@ -47,6 +48,7 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 1,
     "optimise.md": 3,
+    "plans.md": 1,
 }  # blocks that say so, and why
 
 
