@@ -148,7 +148,7 @@ class Team(_Group):
     @classmethod
     def _are_several(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if len(value) == 1 or len(set(value)) < len(value):
-            raise ValueError("different models, two or more; of one: model")
+            raise ValueError("each model once; in a settings file two or more")
         return value
 
 

@@ -37,6 +37,7 @@ CHAINS = {
     "plans": ["plans.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
+    "agents of one's own": ["command-agents.md", "mcp.md"],
 }
 NOT_RUN = {
     "index.md": 1,
@@ -48,6 +49,8 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 1,
     "optimise.md": 3,
+    "command-agents.md": 1,
+    "mcp.md": 2,
     "plans.md": 1,
 }  # blocks that say so, and why
 

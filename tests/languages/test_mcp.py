@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from opsmith.api import load_task
+from opsmith.executors.local_measurer import LocalMeasurer
 from opsmith.judging.files import ProgramSource, judge_files
 from opsmith.judging.pool import Pool
 from opsmith.mcp.places import TaskPlaces
@@ -141,11 +143,15 @@ def test_verdicts_in_c_are_those_of_the_command_line_and_tell_no_hidden_size(mar
     }
 
     async def verify_all(pool: Pool) -> dict[str, str]:
-        async with Client(make_server(Service(TaskPlaces(), pool))) as client:
+        async with Client(
+            make_server(Service(TaskPlaces(), pool, make_measurer=partial(LocalMeasurer, pool)))
+        ) as client:
             answers = {}
             for name, program in programs.items():
                 arguments = {"task": f"kernels/{KERNEL}", "target": "c", "program": program}
                 answers[name] = read_text(await client.call_tool("verify", arguments))
+            arguments = {"task": f"kernels/{KERNEL}", "target": "c", "program": plain}
+            answers["its speed"] = read_text(await client.call_tool("measure", arguments))
             return answers
 
     with Pool(1, 30.0, trial_deadline=2.0) as pool:
@@ -160,4 +166,5 @@ def test_verdicts_in_c_are_those_of_the_command_line_and_tell_no_hidden_size(mar
             assert not any(size in answers[name] for size in sizes)
     assert answers["right"].startswith("outcome: passed")
     assert answers["wrong"].startswith("outcome: refused")
+    assert re.match(r"shape set small: [\d.e+]+ ns; no ratio", answers["its speed"])  # it is the task's own program
     assert NOT_SHOWN in answers["wrong at sizes that are not shown"]

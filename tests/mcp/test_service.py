@@ -117,7 +117,8 @@ def test_no_answer_holds_a_hidden_size(speak, shared_pool):
 def test_tools_and_resources_tell_what_they_are(speak):
     async def look_around(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert {"list_tasks", "show_task", "prompt", "submit", "language", "check", "verify"} <= set(tools)
+        tasks, figures = {"list_tasks", "show_task", "prompt", "submit"}, {"cost", "measure"}
+        assert set(tools) == tasks | figures | {"language", "check", "verify"}
         assert all(tool.description and tool.input_schema["additionalProperties"] is False for tool in tools.values())
         listed = (await call(client, "list_tasks")).text.split("\n")
         assert "-            mine.yaml" in listed
@@ -126,6 +127,9 @@ def test_tools_and_resources_tell_what_they_are(speak):
         assert (await call(client, "prompt", task="mine.yaml")).text.count("--- user ---") == 1
         assert "Bufferize" in (await call(client, "language", topic="Bufferize")).text
         assert (await call(client, "verify", task="inner/also.yaml", program=RIGHT)).verdict[0] == "passed"
+        assert "off_chip" in (await call(client, "cost", task=TASK, program=RIGHT)).text
+        untimed = await call(client, "measure", task=TASK, program=RIGHT)
+        assert (untimed.is_error, "Not measured" in untimed.text) == (True, True)
         uris = [resource.uri for resource in (await client.list_resources()).resources]
         assert "opsmith://language/step" in uris
         [content] = (await client.read_resource("opsmith://language/step")).contents

@@ -16,13 +16,16 @@ from opsmith.export.rows import ExampleRows
 from opsmith.records import Usage
 from opsmith.report.attempts import sample_view
 from opsmith.report.by_model import print_models
-from opsmith.report.closing import sample_text
+from opsmith.report.closing import closing_lines, sample_text
 from opsmith.report.conversations import print_tool_use
 from opsmith.report.document import write_document
+from opsmith.report.markdown import write_markdown
 from opsmith.report.plan_tables import print_plans
 from opsmith.report.plans import summarise_plans, view_plans
 from opsmith.report.rows import to_csv
+from opsmith.report.spent import spent_of, spent_table
 from opsmith.report.views import run_view
+from opsmith.results.result import result_of
 from opsmith.store import Store
 
 
@@ -151,3 +154,15 @@ def test_examples_of_parts_stay_on_their_task_s_side_and_a_join_is_no_model_s(ag
     }  # fmt: skip
     assert len({row["split"] for row in rows if row["task"].startswith("sum_1")}) == 1
     assert [len(json.loads(row["tool_calls"])) for row in rows if row["tool_calls"]] == [3]
+
+
+def test_markdown_and_the_bill_tell_models_plans_and_reasoning(agents: tuple[Store, str]) -> None:
+    store, run = agents
+    text = write_markdown(store, [run])
+    assert "| b | 12 | 1,200 | 240 | 60 | $6.0000 | 0 | 12 | 0.000 [0.000, 0.000] | 0 | 0 |" in text
+    assert "| sum\\_1.first | solved | 1 | 2 | 0 |" in text
+    assert "samples that called tools: 1" in text
+    out = io.StringIO()
+    Console(file=out, width=200).print(spent_table(spent_of(store, run, ("agent",)), "agent"))
+    assert "reasoning" in out.getvalue()
+    assert any("140 of them reasoning" in line for line in closing_lines(result_of(store, run)))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from agents_store import find_calling, write_run
 from axe_playwright_python.sync_playwright import Axe
 from optimised_store import OPTIMISED, add_optimisation
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
@@ -77,6 +78,18 @@ def optimised(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         own = f"{address}/runs/{run}"
         inside = [f"/tasks/{OPTIMISED[0]}", "/results?now=1", f"/samples/{fixed}"]
         yield [f"{address}/", f"file://{folder}/report.html", *(own + path for path in inside)]
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The pages of a run with plans, tools and two models, and its report; a plan's task page third."""
+    folder = tmp_path_factory.mktemp("agents")
+    run = write_run(folder / "opsmith.sqlite")
+    with Store.open(folder / "opsmith.sqlite") as store:
+        (folder / "report.html").write_text(write_document(store, [run]), encoding="utf-8")
+    with pages_of(folder) as address:
+        inside = ["", "/tasks/sum_2", f"/samples/{find_calling().id}", "/results?now=1"]
+        yield [f"file://{folder}/report.html", *(f"{address}/runs/{run}{path}" for path in inside)]
 
 
 @pytest.fixture
@@ -278,11 +291,11 @@ def test_all_can_be_reached_by_keyboard(watched: Callable[..., Page], site: str,
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_became_faster_is_accessible_and_fits_a_phone(
-    watched: Callable[..., Page], optimised: list[str], scheme: str
+def test_what_became_faster_and_what_agents_did_is_accessible_and_fits_a_phone(
+    watched: Callable[..., Page], optimised: list[str], agents: list[str], scheme: str
 ) -> None:
     page = watched(color_scheme=scheme, viewport={"width": 390, "height": 740})
-    for address in optimised:
+    for address in (*optimised, *agents):
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
         widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")

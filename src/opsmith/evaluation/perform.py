@@ -62,7 +62,9 @@ def perform_runs(
 def _check_models(planned: Sequence[PlannedRun]) -> None:
     """A key that is missing for the last model, or a language for the last arm, is said before the first is asked."""
     by_need = {
-        (run.settings.provider.model, run.settings.optimisation.analyst, run.settings.target): run.settings
+        (run.settings.provider, run.settings.optimisation.analyst, run.settings.teamwork, run.settings.target): (
+            run.settings
+        )
         for run in planned
     }
     for settings in by_need.values():

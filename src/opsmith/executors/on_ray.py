@@ -27,7 +27,7 @@ from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.roles import RoleModels
-from opsmith.models.table import find_family, make_models
+from opsmith.models.table import find_spreading, make_models
 from opsmith.records import Split, Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.targets import BUILT_IN, TARGETS, get_target
@@ -82,11 +82,15 @@ class RayExecutor:
         return self._pool
 
     def make_models(self, own: ChatModel | None = None) -> RoleModels:
-        """The fleet computes what the run's own model says; those of roles compute here."""
+        """The fleet computes what the proposer says that spreads, the first of several; all others compute here."""
         assert self._fleet is not None
         models = make_models(self._settings, get_target(self._tasks[0].target) if self._tasks else None, own)
-        spreads = own is None and find_family(self._settings.provider.model)[1].spreads
-        return replace(models, own=FleetModel(models.own, self._fleet)) if spreads else models
+        name = find_spreading(self._settings) if own is None else None
+        if name is None:
+            return models
+        spread = FleetModel(models.by_name.get(name, models.own), self._fleet)
+        by_name = {proposer: spread if proposer == name else model for proposer, model in models.by_name.items()}
+        return replace(models, own=next(iter(by_name.values()), spread), by_name=by_name)
 
     def __enter__(self) -> Self:
         for name in {task.target for task in self._tasks}:
@@ -105,6 +109,8 @@ class RayExecutor:
     def _pack_order(self) -> bytes:
         """What a member is told; no key is among the settings, and none of them that could hold one is its business."""
         settings = {name: value for name, value in self._settings.as_flat("json").items() if name in MEMBERS_BUSINESS}
+        if self._settings.teamwork.team.models:
+            settings["model"] = find_spreading(self._settings) or settings["model"]
         return pack_message({"settings": settings, "tasks": to_json(self._tasks)})
 
 

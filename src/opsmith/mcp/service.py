@@ -18,6 +18,7 @@ from pydantic import Field
 
 from opsmith.agents.prompt import compose_prompt, write_system_prompt
 from opsmith.errors import OpsmithError, UsageError
+from opsmith.judging.trust import is_bundled
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces
@@ -37,7 +38,9 @@ MOST_AT_WORK = 64  # calls of all clients
 MOST_RUNS = 50  # that are listed: the latest
 MOST_LISTED = 200_000  # characters of a list, a prompt or a resource
 SCHEME = "opsmith://"
-_NAMES = {"try": "verify"}  # tools that have another name here, as the command line calls what they do
+_SERVED = {  # by the names of the command line; examples are those of a run, which are resources here
+    {"try": "verify"}.get(name, name): tool for name, tool in TOOLS.items() if name != "examples"
+}
 _RESOURCE = re.compile(r"opsmith://(?:language/(?P<language>[\w-]{1,40})|runs/(?P<run>[\w. -]{1,200})/experiences)")
 
 
@@ -125,9 +128,9 @@ class Service:
     def list_tools(self) -> Iterator[ServedTool]:
         for name, (arguments, description) in _OWN.items():
             yield ServedTool(name, description, write_schema(arguments))
-        for tool in TOOLS.values():
+        for name, tool in _SERVED.items():
             schema = _join_schemas(write_schema(_choose_outer(tool)), write_schema(tool.arguments))
-            yield ServedTool(_NAMES.get(tool.name, tool.name), tool.description, schema)
+            yield ServedTool(name, tool.description, schema)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], client: str = "") -> ToolResult:
         """The answer to a call. Raises nothing for what a client may send. Cancelled, it frees its worker."""
@@ -155,9 +158,10 @@ class Service:
             asked_task = _read(name, TaskArguments, arguments)
             task = self._places.read_task(asked_task.task, asked_task.target)
             return ToolResult(bound_text(task.prompt_text if name == "show_task" else _write_prompt(task), MOST_LISTED))
-        tool = next((tool for tool in TOOLS.values() if _NAMES.get(tool.name, tool.name) == name), None)
-        if tool is None:
-            raise UsageError(f"tool {name[:LONGEST_NAME]!r}: there is none; known: {', '.join(_list_names())}")
+        if name not in _SERVED:
+            known_names = ", ".join((*_OWN, *_SERVED))
+            raise UsageError(f"tool {name[:LONGEST_NAME]!r}: there is none; known: {known_names}")
+        tool = _SERVED[name]
         kind = _choose_outer(tool)
         outer = {key: value for key, value in arguments.items() if key in kind.model_fields}
         inner = {key: value for key, value in arguments.items() if key not in outer}
@@ -175,6 +179,9 @@ class Service:
     def _make_context(self, arguments: LanguageArguments) -> ToolContext:
         if isinstance(arguments, TaskArguments):
             task = self._places.read_task(arguments.task, arguments.target)
+            is_bundled(
+                task
+            )  # it parses files, which CPython 3.11 cannot do in two threads at once: here, not in theirs
         else:
             task = Task("", self._places.choose_language(arguments.target), "")
         return ToolContext(get_target(task.target), task, self._judge)
@@ -226,10 +233,6 @@ def _join_schemas(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[st
     properties = {**outer["properties"], **inner["properties"]}
     required = [*outer.get("required", ()), *inner.get("required", ())]
     return {**inner, "properties": properties, "required": required}
-
-
-def _list_names() -> list[str]:
-    return [*_OWN, *(_NAMES.get(name, name) for name in TOOLS)]
 
 
 def _write_prompt(task: Task) -> str:

@@ -263,6 +263,12 @@ def find_family(name: str) -> tuple[str, Family]:
     raise UsageError(f"model {name!r}: no such model; known: {patterns}")
 
 
+def find_spreading(settings: Settings) -> str | None:
+    """The first proposer of which many machines may share the work; None: there is none."""
+    names = settings.teamwork.team.models or (settings.provider.model,)
+    return next((name for name in names if find_family(name)[1].spreads), None)
+
+
 def list_models() -> tuple[ModelInfo, ...]:
     """What can be named, for `opsmith models` and for the message about an unknown name."""
     return tuple(_describe_family(prefix, family) for prefix, family in FAMILIES.items())

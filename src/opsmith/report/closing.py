@@ -43,8 +43,8 @@ def closing_table(result: RunResult) -> Table:
 def closing_lines(result: RunResult) -> Iterator[str]:
     """Tokens, cost, time and whatever a reader must know to read the table rightly."""
     usage, prompt = result.usage, result.input_tokens
-    thoughts = f" ({usage.reasoning_tokens:,} of them thoughts)" if usage.reasoning_tokens else ""
-    output = f"{usage.output_tokens:,} output{thoughts}"
+    reasoning = f" ({usage.reasoning_tokens:,} of them reasoning)" if usage.reasoning_tokens else ""
+    output = f"{usage.output_tokens:,} output{reasoning}"
     tokens = f"{usage.input_tokens:,} input + {output} in {usage.requests:,} requests"
     yield f"run     {printable(result.run)}  ({printable(result.end)})"
     mark = "" if result.is_language_model else f"  ({not_a_model(result.model)})"

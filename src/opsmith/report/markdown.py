@@ -12,9 +12,11 @@ from opsmith.records import printable
 from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
 from opsmith.report.optimised import GainLine
 from opsmith.report.pages import format_interval, format_moment, format_number, format_share
+from opsmith.report.plans import PlannedView
 from opsmith.report.speed_rows import SpeedRow, list_reasons
 from opsmith.report.tables import format_cost, format_duration
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
+from opsmith.results.by_model import ModelFigures
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience
 
@@ -96,6 +98,7 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
         ("group", "solved", "pass@1", "pass@n", "n"), map(_group_cells, (*view.groups, view.overall))
     )
     yield from _write_speeds(view)
+    yield from _write_agents(view)
     yield from _write_optimisation(view)
     yield from ("## Rounds", "")
     yield from markdown_table(_ROUND, map(_round_cells, view.rounds))
@@ -121,6 +124,37 @@ def _write_speeds(view: RunView) -> Iterator[str]:
         yield from (f"Not said: {escape_markup(reason)}", "")
     for build in dict.fromkeys(row.build for row in view.speeds):
         yield from (escape_markup(build), "")
+
+
+def _write_agents(view: RunView) -> Iterator[str]:
+    """Its models, plans and tools, where it has several or any."""
+    if view.models:
+        yield from ("## Models", "")
+        yield from markdown_table(_MODEL, map(_model_cells, view.models))
+    if view.plans:
+        yield from ("## Plans", "", f"{view.plan_summary}.", "")
+        nodes = (node for tree in view.plans for node in tree.list_all())
+        yield from markdown_table(("task or part", "state", "right", "judged", "splits"), map(_plan_cells, nodes))
+    yield from ("## Tools", "", *(f"- {line}" for line in view.tool_lines), "") if view.tool_lines else ()
+
+
+_MODEL = (
+    "model", "requests", "input tokens", "output tokens", "reasoning tokens", "cost", "right", "judged", "rate",
+    "solved", "first",
+)  # fmt: skip
+
+
+def _model_cells(row: ModelFigures) -> tuple[str, ...]:
+    usage = row.usage
+    tokens = (usage.requests, usage.input_tokens, usage.output_tokens, usage.reasoning_tokens)
+    counts = (format_number(row.right), format_number(row.verdicts), format_interval(row.rate))
+    bill = (*map(format_number, tokens), format_cost(usage))
+    return escape_markup(row.model), *bill, *counts, str(row.solved), str(row.first)
+
+
+def _plan_cells(node: PlannedView) -> tuple[str, ...]:
+    counts = (node.right, node.verdicts, len(node.plans))
+    return escape_markup(node.task), node.state, *map(format_number, counts)
 
 
 def _write_optimisation(view: RunView) -> Iterator[str]:

@@ -12,6 +12,8 @@ from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage, printable
 from opsmith.report.closing import not_a_model
 from opsmith.report.tables import make_table
+from opsmith.results.by_model import name_proposers, share_bills
+from opsmith.store.proposers import sum_bills
 from opsmith.store.queries import Reader
 from opsmith.store.rows import turn_of
 from opsmith.store.spending import By, PriceList, count_pictures, count_uncounted, known_usd, price_lists, usage_by
@@ -52,12 +54,13 @@ def spent_of(reader: Reader, run: str, sums: Sequence[str] = ()) -> RunBill:
 
 def spent_table(spent: RunBill, by: str) -> Table:
     """A row for each round, agent or task, and their sum."""
-    numbers = ("requests", "input", "cached", "output", "USD")
+    with_reasoning = spent.total.reasoning_tokens > 0
+    numbers = ("requests", "input", "cached", "output", *(["reasoning"] if with_reasoning else []), "USD")
     rows = make_table(by, *numbers, right=numbers)
     for name, usage in spent.by[by].items():
-        rows.add_row(printable(name), *_usage_cells(usage))
+        rows.add_row(printable(name), *_usage_cells(usage, with_reasoning))
     rows.add_section()
-    rows.add_row("all", *_usage_cells(spent.total))
+    rows.add_row("all", *_usage_cells(spent.total, with_reasoning))
     return rows
 
 
@@ -78,13 +81,18 @@ def spent_lines(spent: RunBill) -> Iterator[str]:
 
 
 def _sum_bill(reader: Reader, run: str, by: By) -> dict[str, Usage]:
+    """By model: of a run of several by the names that the user wrote, else by those that servers report."""
+    info = reader.read_info(run)
+    if by == "model" and info is not None and len(name_proposers(info)) > 1:
+        return share_bills(info, sum_bills(reader, run))
     usage = usage_by(reader, run, by)
     names = sorted(usage, key=turn_of) if by == "agent" else list(usage)
     return {str(name): usage[name] for name in names}
 
 
-def _usage_cells(usage: Usage) -> tuple[str, ...]:
-    counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
+def _usage_cells(usage: Usage, with_reasoning: bool) -> tuple[str, ...]:
+    reasoning = [usage.reasoning_tokens] if with_reasoning else []  # part of the output
+    counts = (usage.requests, usage.input_tokens, usage.cached_tokens, usage.output_tokens, *reasoning)
     return *(f"{count:,}" for count in counts), "unknown" if usage.cost_usd is None else f"{usage.cost_usd:,.4f}"
 
 
