@@ -123,3 +123,12 @@ def test_a_run_asks_a_language_model_if_any_of_its_models_is_one() -> None:
 def test_no_password_of_a_roles_server_is_stored() -> None:
     settings = OWN.replace(analyst="openai/b", analyst_url="http://me:secret@x/v1?key=1")
     assert plain_settings(settings)["analyst_url"] == "http://x/v1"
+
+
+def test_a_program_that_answers_some_samples_is_nobody_who_proposes() -> None:
+    own, joining = TinyModel(), TinyModel()
+    models = RoleModels(own, programs={"join": joining})
+    assert models.proposers == ("",)
+    assert models.name == own.name
+    assert models.model_for("proposer", "join") is joining
+    assert models.model_for("proposer", "") is own

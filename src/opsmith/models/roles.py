@@ -26,6 +26,9 @@ class RoleModels:
     own: ChatModel
     by_role: Mapping[str, ChatModel] = field(default_factory=dict)  # of the roles that do not ask the run's own
     by_name: Mapping[str, ChatModel] = field(default_factory=dict)  # proposers, in their order; empty: the run's own
+    programs: Mapping[str, ChatModel] = field(
+        default_factory=dict
+    )  # answer samples of these names, and propose nothing
 
     @property
     def name(self) -> str:
@@ -49,7 +52,8 @@ class RoleModels:
 
     def model_for(self, agent: str, name: str = "") -> ChatModel:
         """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of that model."""
-        return self.by_role.get(agent.partition("-")[0]) or self.by_name.get(name, self.own)
+        proposer = self.programs.get(name) or self.by_name.get(name, self.own)
+        return self.by_role.get(agent.partition("-")[0], proposer)
 
     def name_of_role(self, agent: str) -> str | None:
         """The model of the agent's role, as the store names it beside a request; None: it is the sample's, or an
