@@ -125,10 +125,9 @@ def test_no_password_of_a_roles_server_is_stored() -> None:
     assert plain_settings(settings)["analyst_url"] == "http://x/v1"
 
 
-def test_a_program_that_answers_some_samples_is_nobody_who_proposes() -> None:
-    own, joining = TinyModel(), TinyModel()
-    models = RoleModels(own, programs={"join": joining})
+def test_a_program_that_samples_name_proposes_nothing_and_has_no_other_role() -> None:
+    own, program = Named("a"), Named("p")
+    models = RoleModels(own, programs={"join": program})
     assert models.proposers == ("",)
-    assert models.name == own.name
-    assert models.model_for("proposer", "join") is joining
-    assert models.model_for("proposer", "") is own
+    assert models.model_for("proposer", "join") is program
+    assert models.model_for("guardian", "join") is models.model_for("proposer") is own
