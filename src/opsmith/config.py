@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from opsmith.errors import TaskError, UsageError
 from opsmith.outside import read_toml
-from opsmith.settings import NAMES, Settings
+from opsmith.settings import NAMES, Settings, find_command
 
 OPTIONS = {  # where it is not the field's name with dashes
     "temperatures": "--temperature",
@@ -33,6 +33,7 @@ NOT_IN_FILES = {  # a file may come from somebody else
     "analyst_url": "the option --analyst-url: your key is sent there, so that a file cannot say where",
     "servers": "the option --server: your key is sent there, so that a file cannot say where",
     "profile_command": "the option --profile-command: it is executed, with your rights",
+    "pass_env": "the option --pass-env: what the variables hold, keys too, is handed to a program",
 }
 
 
@@ -48,8 +49,7 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
         return Settings(**{**stated, **stated_options})
     except ValidationError as error:
         name, given_value, problem = _read_first_error(error)
-    option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    raise UsageError(f"{option}: given {given_value}; expected {problem}")
+    raise UsageError(f"{_name_option(name)}: given {given_value}; expected {problem}")
 
 
 def read_config(file: Path) -> dict[str, Any]:
@@ -68,6 +68,9 @@ def read_config(file: Path) -> dict[str, Any]:
     if str(stated.get("target")).endswith(".toml"):
         expected = "expected the option --target: a language file names programs that are executed"
         raise TaskError(f"{_find_place(file, text, 'target')}: target: given {stated['target']!r}; {expected}")
+    if name := find_command(stated):
+        expected = f"expected the option {_name_option(name)}: a command is executed, with your rights"
+        raise TaskError(f"{_find_place(file, text, name)}: {name}: given {stated[name]!r} in a file; {expected}")
     if {"model", "models"} <= stated.keys():
         problem = "model: given beside models; expected one of them"
         raise TaskError(f"{_find_place(file, text, 'model')}: {problem}")
@@ -79,6 +82,10 @@ def read_config(file: Path) -> dict[str, Any]:
     return (
         {**stated, "tasks": [_resolve_beside(file, name) for name in stated["tasks"]]} if "tasks" in stated else stated
     )
+
+
+def _name_option(setting: str) -> str:
+    return OPTIONS.get(setting, f"--{setting.replace('_', '-')}")
 
 
 def _resolve_beside(file: Path, name: str) -> str:

@@ -16,6 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 Temperature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]  # of a verdict: `verification.limits`
+COMMAND = "command:"  # begins the name of a model that is a program of the user's own
+NAMING_MODELS = ("model", "models", "analyst", "planner", "guardian_model")  # the settings that name one
 OptionValue = str | int | float | bool | tuple[str, ...]
 
 
@@ -220,6 +222,15 @@ class Settings(_Group):
     def replace(self, **values: Any) -> Settings:
         """The same settings but for these flat names."""
         return Settings(**{**self.as_flat(), **values})
+
+
+def find_command(stated: Mapping[str, Any]) -> str:
+    """Which of some settings, by their flat names, has a program of the user's own executed as a model; "": none.
+
+    >>> find_command({"model": "embedded", "models": ["swarm:tuner,command:sh"]})
+    'models'
+    """
+    return next((name for name in NAMING_MODELS if COMMAND in str(stated.get(name))), "")
 
 
 def _put_value(nested: dict[str, Any], path: Sequence[str], value: Any) -> None:

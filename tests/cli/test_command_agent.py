@@ -13,6 +13,8 @@ prompt = sys.stdin.read().rpartition("task:")[2]
 calls = pathlib.Path({calls!r})
 with calls.open("a") as file:
     print(os.getcwd(), file=file)
+if os.environ["AGENT_LOGIN"] != "tester" or "NOT_NAMED" in os.environ:
+    sys.exit(64)
 if pathlib.Path({broken!r}).exists() and "[2, 3]" in prompt:
     print("no login", file=sys.stderr)
     sys.exit(64)
@@ -21,15 +23,17 @@ print("impl: |\\n ", "x y +" if "[1, 2]" in prompt else "x x *")
 
 
 @pytest.fixture
-def run(opsmith, tasks, tmp_path):
+def run(opsmith, tasks, tmp_path, monkeypatch):
     """`run()` on both tiny tasks; the agent breaks on one of them while the file `broken` is there."""
     broken, calls, script = (tmp_path / name for name in ("broken", "calls", "agent"))
     script.write_text(AGENT.format(python=sys.executable, calls=str(calls), broken=str(broken)))
     script.chmod(0o700)
     broken.touch()
+    monkeypatch.setenv("AGENT_LOGIN", "tester")
+    monkeypatch.setenv("NOT_NAMED", "secret")
 
     def call(*options):
-        return opsmith("run", "--model", f"command:{script}", "--tasks", tasks, "--samples", 5, "--temperature", 0.5, "--concurrency", 2, *options)  # fmt: skip
+        return opsmith("run", "--model", f"command:{script}", "--tasks", tasks, "--samples", 5, "--temperature", 0.5, "--concurrency", 2, "--pass-env", "AGENT_LOGIN", *options)  # fmt: skip
 
     call.broken, call.calls = broken, calls
     return call

@@ -63,3 +63,21 @@ def test_options_of_a_target_are_a_table_over_which_the_command_line_lies(tmp_pa
     (tmp_path / "x.toml").write_text("target_options = 2\n")
     with pytest.raises(TaskError, match=r"x\.toml:1: target_options: given 2; expected"):
         read_config(tmp_path / "x.toml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'model = "command:sh -c true"',
+        'models = ["embedded", "swarm:tuner,command:sh"]',
+        'guardian_model = "command:sh"',
+        'analyst = "command:sh"',
+        'planner = "command:sh"',
+        'pass_env = ["HOME"]',
+    ],
+)
+def test_a_file_of_others_has_no_program_executed_and_hands_out_no_variable(tmp_path, line):
+    file = tmp_path / "theirs.toml"
+    file.write_text(f"samples = 2\n{line}\n")
+    with pytest.raises(TaskError, match=r"theirs.toml:2: .* in a file; expected the option --"):
+        read_config(file)

@@ -27,6 +27,7 @@ CHAINS = {
     "work of one's own": ["own-task.md", "own-language.md"],
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
+    "tools": ["tools.md"],
     "a shared store": ["shared-store.md"],
     "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],
@@ -56,8 +57,15 @@ NOT_RUN = {
 }  # blocks that say so, and why
 
 
-def answer(body: dict[str, Any]) -> str:
-    """A model that knows the programs of the bundled tasks."""
+def answer(body: dict[str, Any]) -> str | dict[str, Any]:
+    """A model that knows the programs of the bundled tasks. It looks up one word where it is offered tools."""
+    if "tools" in body and body["messages"][-1]["role"] == "user":
+        call = {"id": "a", "type": "function", "function": {"name": "language", "arguments": '{"topic": "Map"}'}}
+        choice = {
+            "message": {"role": "assistant", "content": None, "tool_calls": [call]},
+            "finish_reason": "tool_calls",
+        }
+        return {"model": "m", "choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
     parts = read_prompt([Message(message["role"], message["content"]) for message in body["messages"]])
     asked = yaml.safe_load(parts.task)
     known = (task for task in load_tasks(["index_0", "bmm_0"]) if yaml.safe_load(task.prompt_text) == asked)

@@ -80,7 +80,15 @@ def test_a_model_that_calls_no_tools_is_no_forecast() -> None:
         forecast_runs(plan_runs(EXPERIMENTS["tools"], ExperimentOptions(("embedded",), seeds=(0,))))
 
 
-@pytest.mark.parametrize("setting", ['servers = ["embedded=http://127.0.0.1:1/v1"]', 'pass_env = ["HOME"]'])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        'servers = ["embedded=http://127.0.0.1:1/v1"]',
+        'pass_env = ["HOME"]',
+        'model = "command:sh"',
+        'guardian_model = "command:sh"',
+    ],
+)
 def test_a_file_says_neither_where_keys_go_nor_what_agents_see(setting: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     arm, model = f'[[arm]]\nname = "a"\n{setting}\n', '[[model]]\nname = "embedded"\n'

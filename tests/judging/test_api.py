@@ -11,7 +11,7 @@ import opsmith
 from opsmith.errors import UsageError
 from opsmith.judging import verifier
 
-HEAVY = {"torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "rich", "typer", "yaml"}
+HEAVY = {"torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "rich", "typer", "yaml", "mcp"}
 
 
 def imported_by(statement: str) -> set[str]:

@@ -8,7 +8,7 @@ from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.agents import bare
 from opsmith.agents.prompt import compose_prompt, read_prompt
-from opsmith.agents.reply import read_reply
+from opsmith.agents.reply import ReplyForm, read_reply
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve
@@ -54,7 +54,7 @@ def test_the_embedded_model_answers_a_bare_prompt_as_the_structural_one() -> Non
 
 
 def test_a_reply_without_a_program_is_told_what_was_asked_for() -> None:
-    (error,) = read_reply(STEP, ROPE, "I cannot.", expected=bare.expected_reply(STEP)).errors
+    (error,) = read_reply(STEP, ROPE, "I cannot.", form=ReplyForm(bare.expected_reply(STEP))).errors
     assert "`body`" in error.expected
     assert "impl:" not in str(error)
 

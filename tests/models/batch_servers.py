@@ -60,6 +60,9 @@ class _Batches:
             self.made[key] = self._answer(body) if callable(self._answer) else self._answer  # type: ignore[attr-defined]
         return self.made[key]
 
+    def _write_reply(self, body: dict[str, Any], answer: Any) -> dict[str, Any]:
+        return answer if isinstance(answer, dict) else self.reply(body, answer)  # type: ignore[attr-defined,no-any-return]
+
 
 class OpenAIBatchServer(_Batches, OpenAIServer):
     """/v1/files and /v1/batches."""
@@ -99,7 +102,7 @@ class OpenAIBatchServer(_Batches, OpenAIServer):
             found = self._found(batch, entry, entry["body"])
             if found is not None and isinstance(found, Fault) == (kind == "errors"):
                 status, body = (found.status, found.body) if isinstance(found, Fault) else (200, None)
-                response = {"status_code": status, "body": body or self.reply(entry["body"], found)}
+                response = {"status_code": status, "body": body or self._write_reply(entry["body"], found)}
                 rows.append({"id": "x", "custom_id": entry["custom_id"], "response": response, "error": None})
         return web.Response(text="\n".join([*map(json.dumps, rows), *self.damaged]), content_type="application/jsonl")
 
@@ -132,6 +135,6 @@ class AnthropicBatchServer(_Batches, AnthropicServer):
             if isinstance(found, Fault):
                 rows.append({"custom_id": entry["custom_id"], "result": {"type": "errored", "error": found.body}})
             elif found is not None:
-                result = {"type": "succeeded", "message": self.reply(entry["params"], found)}
+                result = {"type": "succeeded", "message": self._write_reply(entry["params"], found)}
                 rows.append({"custom_id": entry["custom_id"], "result": result})
         return web.Response(text="\n".join([*map(json.dumps, rows), *self.damaged]), content_type="application/x-jsonl")

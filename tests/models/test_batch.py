@@ -12,7 +12,7 @@ import pytest
 
 from opsmith.errors import ProviderError
 from opsmith.learn.loop import improve, improve_async
-from opsmith.models import Ledger, Reply
+from opsmith.models import Ledger, Reply, Request
 from opsmith.models.anthropic import AnthropicModel
 from opsmith.models.batch import BatchModel, Pace
 from opsmith.models.batch_apis import AnthropicBatchApi, OpenAIBatchApi
@@ -58,11 +58,13 @@ class Notes:
             self.lies_in.pop(name, None)
 
 
-async def asked(model: BatchModel, requests: int, ledger: Ledger | None = None) -> list[Reply | BaseException]:
+async def asked(
+    model: BatchModel, requests: int, ledger: Ledger | None = None, request: Request = ASKED
+) -> list[Reply | BaseException]:
     if ledger is not None:
         model.use_ledger(ledger)
     try:
-        calls = [model.complete(replace(ASKED, seed=seed)) for seed in range(requests)]
+        calls = [model.complete(replace(request, seed=seed)) for seed in range(requests)]
         return list(await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 20))
     finally:
         await model.close()
@@ -140,6 +142,29 @@ def test_a_parameter_that_the_model_refuses_is_left_out_at_once(server_type: typ
     assert all(isinstance(reply, Reply) for reply in found)
     assert [len(batch) for batch in server.batches] == [3, 3]
     assert not any("temperature" in (entry.get("body") or entry.get("params")) for entry in server.batches[1])
+
+
+def test_what_a_model_takes_of_thinking_is_learnt_from_batch_to_batch() -> None:
+    def answer(body: dict[str, object]) -> object:
+        kind = dict(body.get("thinking", {})).get("type")  # type: ignore[call-overload]
+        return refused(f"thinking: {kind} is not supported; use another") if kind else "impl: x"
+
+    thinking = replace(ASKED, reasoning="low", max_tokens=4096)
+    with AnthropicBatchServer(answer) as server:
+        replies = asyncio.run(asked(model_of(server), 2, request=thinking))
+    assert all(isinstance(reply, Reply) for reply in replies)
+    kinds = [[entry["params"].get("thinking", {}).get("type") for entry in batch] for batch in server.batches]
+    assert kinds == [["adaptive"] * 2, ["enabled"] * 2, [None] * 2]
+
+
+def test_calls_that_nobody_offered_are_no_answer_in_a_batch_either() -> None:
+    body = {"content": None, "tool_calls": [{"id": "a", "function": {"name": "f"}}]}
+    ledger = Notes()
+    with OpenAIBatchServer(lambda _: {"choices": [{"message": body, "finish_reason": "tool_calls"}]}) as server:
+        [reply] = asyncio.run(asked(model_of(server), 1, ledger))
+    assert isinstance(reply, Reply)
+    assert reply.calls == ()
+    assert ledger.lies_in == {}, "the next session asks again"
 
 
 def test_a_provider_that_takes_no_batch_is_named() -> None:

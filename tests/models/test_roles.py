@@ -123,3 +123,11 @@ def test_a_run_asks_a_language_model_if_any_of_its_models_is_one() -> None:
 def test_no_password_of_a_roles_server_is_stored() -> None:
     settings = OWN.replace(analyst="openai/b", analyst_url="http://me:secret@x/v1?key=1")
     assert plain_settings(settings)["analyst_url"] == "http://x/v1"
+
+
+def test_a_program_that_samples_name_proposes_nothing_and_has_no_other_role() -> None:
+    own, program = Named("a"), Named("p")
+    models = RoleModels(own, programs={"join": program})
+    assert models.proposers == ("",)
+    assert models.model_for("proposer", "join") is program
+    assert models.model_for("guardian", "join") is models.model_for("proposer") is own

@@ -270,3 +270,14 @@ def test_what_of_it_a_server_refuses_is_left_out(words: str) -> None:
         ask("openai/m", server.url, replace(ASKED, reasoning="low"), times=2)
     assert server.count == 4
     assert not {"reasoning_effort", "chat_template_kwargs"} & server.requests[-1].keys()
+
+
+@pytest.mark.parametrize("words", ["deepseek-reasoner does not support this tool_choice", "tool_choice: unknown value"])
+def test_a_server_that_takes_no_tool_choice_keeps_its_tools(words: str) -> None:
+    def choosy(body: dict[str, Any]) -> str | Fault:
+        return refused(words) if "tool_choice" in body else "impl: x"
+
+    with OpenAIServer(choosy) as server:
+        ask("openai/m", server.url, replace(OFFERED, may_call=False))
+    assert server.count == 2
+    assert "tools" in server.requests[-1]

@@ -54,24 +54,24 @@ def test_a_tree_has_states_contracts_counts_and_who_solved_it(agents: tuple[Stor
     ]
     assert [(join.round, join.passed, join.sample == joined.sample) for join in joined.joins] == [(2, True, True)]
     assert [node.state for node in open_one.list_all()] == ["open", "open", "open"]
-    assert str(summarise_plans([joined, open_one])).startswith("1 of 2 split tasks are solved, 2 of 4 parts; splits")
+    assert str(summarise_plans([joined, open_one])).startswith("1 of 2 split tasks are solved, 2 of 4 nodes; splits")
 
 
 def test_each_split_says_why_it_was_made_and_what_came_of_it(agents: tuple[Store, str]) -> None:
-    text = printed(print_plans, *agents, "sum_2.head")  # a part of a split that holds no more
+    text = printed(print_plans, *agents, "sum_2.head")  # a node of a split that holds no more
     assert "sum_1" not in text
     assert HOSTILE in text
     assert "head: no program met its contract in 1 round" in text
-    assert "another contract of head_again: h: fp64 [N, M]; into head_again (0 of 2), tail (0 of 6)" in text
+    assert "another contract of head_again: x, y → h: fp64 [N, M]; into head_again (0 of 2), tail (0 of 6)" in text
     assert "into left (0 of 2), right (0 of 2) (holds)" in text
 
 
-def test_a_joined_task_has_the_rate_of_its_parts_everywhere(agents: tuple[Store, str]) -> None:
+def test_a_joined_task_has_the_rate_of_its_nodes_everywhere(agents: tuple[Store, str]) -> None:
     view = run_view(*agents)
     assert (view.overall.solved, view.overall.tasks) == (2, 3)
     assert view.overall.value_at_1 == pytest.approx((0.5 + 0.25 + 0.0) / 3)
     assert view.overall.pass_at_1 is None  # no count of samples has that rate
-    assert [(row.attempted, row.parts) for row in view.rounds] == [(3, 0), (0, 4), (1, 2), (0, 1), (0, 2)]
+    assert [(row.attempted, row.nodes) for row in view.rounds] == [(3, 0), (0, 4), (1, 2), (0, 1), (0, 2)]
 
 
 def test_models_are_billed_apart_and_a_join_costs_nothing(agents: tuple[Store, str]) -> None:
@@ -121,7 +121,7 @@ def test_the_report_holds_it_all_and_no_markup_of_others(agents: tuple[Store, st
     assert "<b>unsolved" not in text
     assert "h = input_data[&#39;x&#39;] + input_data[&#39;y&#39;]" in text
     assert "It is well formed.\n&lt;i&gt;so far&lt;/i&gt;" in text
-    assert "Parts of sum_1 and what passes between them" in text
+    assert "Nodes of sum_1 and what passes between them" in text
     assert text.count("It is well formed; now I try it.") == 1
 
 
@@ -138,17 +138,17 @@ def test_a_run_without_plans_tools_and_models_says_nothing_of_them(tmp_path: Pat
             assert printed(show, store, run) == ""
 
 
-def test_each_row_of_data_says_who_was_asked_and_what_a_part_belongs_to(agents: tuple[Store, str]) -> None:
+def test_each_row_of_data_says_who_was_asked_and_what_a_node_was_split_from(agents: tuple[Store, str]) -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(agents[0], [agents[1]]))))
     assert Counter(row["model"] for row in rows) == {"a": 12, "b": 12, "join": 1}
-    assert {row["task"] for row in rows if row["part_of"] == "sum_1"} == {"sum_1.first", "sum_1.second"}
+    assert {row["task"] for row in rows if row["split_from"] == "sum_1"} == {"sum_1.first", "sum_1.second"}
     assert [(row["task"], row["turns"]) for row in rows if row["turns"] != "1"] == [("sum_0", "3")]
 
 
-def test_examples_of_parts_stay_on_their_task_s_side_and_a_join_is_no_model_s(agents: tuple[Store, str]) -> None:
+def test_examples_of_nodes_stay_on_their_task_s_side_and_a_join_is_no_model_s(agents: tuple[Store, str]) -> None:
     store, run = agents
     rows = list(ExampleRows(store, store.read_info(run), examples_of(store, run, every=True)).list_rows("sft"))
-    assert {(row["task"], row["model"], row["is_language_model"], row["part_of"]) for row in rows} == {
+    assert {(row["task"], row["model"], row["is_language_model"], row["split_from"]) for row in rows} == {
         ("sum_0", "a", True, None), ("sum_1", "join", False, None),
         ("sum_1.first", "a", True, "sum_1"), ("sum_1.second", "a", True, "sum_1"),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The live pages of a run with plans and tools: trees that follow the store, pages of parts, conversations."""
+"""The live pages of a run with plans and tools: trees that follow the store, pages of nodes, conversations."""
 
 import time
 from pathlib import Path
@@ -38,16 +38,16 @@ def test_a_tree_that_changes_is_sent_to_the_pages_that_show_it(store: Store, acc
     assert "sum_2" in after["plans"]
 
 
-def test_pages_of_parts_and_conversations_are_found_from_the_tree(store: Store, access: Access) -> None:
+def test_pages_of_nodes_and_conversations_are_found_from_the_tree(store: Store, access: Access) -> None:
     app, _ = make_app(store, access)
     with TestClient(app, follow_redirects=False) as client:
         run = client.get(f"/runs/{RUN}").text
         assert f"/runs/{RUN}/tasks/sum_1.first" in run
-        part = client.get(f"/runs/{RUN}/tasks/sum_2.head").text  # of a split that holds no more
-        assert "0 of 2 judged samples are right" in part
-        assert HOSTILE not in part
-        assert "&lt;b&gt;unsolved" in part
-        assert f'sse-swap="{name_event("sum_2")}"' in part
+        node = client.get(f"/runs/{RUN}/tasks/sum_2.head").text  # of a split that holds no more
+        assert "0 of 2 judged samples are right" in node
+        assert HOSTILE not in node
+        assert "&lt;b&gt;unsolved" in node
+        assert f'sse-swap="{name_event("sum_2")}"' in node
         assert client.get(f"/runs/{RUN}/attempts/sum_1.first").status_code == 200
         sample = client.get(f"/runs/{RUN}/samples/{find_calling().id}").text
         assert sample.index("I check.") < sample.index("now I try it.") < sample.index("This language has no costs.")

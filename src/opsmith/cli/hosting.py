@@ -61,7 +61,10 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
 ) -> None:
     """Serve tasks, checks and verdicts to an agent of yours (MCP).
 
-    An agent starts this command by itself and speaks to it on stdin and stdout: claude mcp add opsmith -- opsmith mcp
+    An agent starts this command by itself and speaks to it on stdin and stdout. To add it to one:
+
+    claude mcp add opsmith -- opsmith mcp --out runs
+
     With --http it answers on this machine alone, for who has the printed token.
     """
     with needs_extra("mcp", ("mcp", "mcp_types", "starlette", "uvicorn")):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from opsmith.settings import NAMES, Settings
+from opsmith.settings import NAMES, Settings, find_command
 
 SEARCH = "search"
 TUNER = "tuner"
@@ -50,8 +50,20 @@ def _check_overrides(settings: Mapping[str, Any]) -> Mapping[str, Any]:
             raise ValueError(f"{name}: expected {NOT_HERE[name]}")
         if name not in NAMES:
             raise ValueError(f"{name}: no such setting; known: {', '.join(set(NAMES) - set(NOT_HERE))}")
+    _refuse_commands(settings)
     Settings(**settings)
     return settings
+
+
+def _refuse_commands(stated: Mapping[str, Any]) -> None:
+    """A file may come from somebody else."""
+    if name := find_command(stated):
+        raise ValueError(f"{name}: expected the option --model of opsmith run: a command is executed, with your rights")
+
+
+def _check_model(name: str) -> str:
+    _refuse_commands({"model": name})
+    return name
 
 
 def _fold_lines(text: str) -> str:
@@ -59,6 +71,7 @@ def _fold_lines(text: str) -> str:
     return " ".join(text.split())
 
 
+ModelName = Annotated[str, AfterValidator(_check_model)]
 Text = Annotated[str, AfterValidator(_fold_lines)]
 Overrides = Annotated[dict[str, Any], AfterValidator(_check_overrides)]
 Number = Annotated[float, BeforeValidator(_parse_fraction)]
@@ -72,7 +85,7 @@ class Arm(_Part):
     """One way to solve the tasks."""
 
     name: str = Field(min_length=1)
-    model: str | None = None  # a model of its own, whatever the others are asked with
+    model: ModelName | None = None  # a model of its own, whatever the others are asked with
     first_round_of: str | None = None
     settings: Overrides = {}  # all other keys of the table
 
@@ -80,7 +93,7 @@ class Arm(_Part):
 class Series(_Part):
     """One model of the experiment."""
 
-    name: str = Field(min_length=1)
+    name: ModelName = Field(min_length=1)
     seeds: tuple[int, ...] = ()  # empty: those of the experiment
     settings: Overrides = {}  # all other keys of the table
 
@@ -153,4 +166,5 @@ class Experiment(_Part):
 
     def find_series(self, model: str) -> Series:
         """What the file says of a model; nothing of one that it does not name."""
-        return next((model_series for model_series in self.models if model_series.name == model), Series(name=model))
+        unnamed = Series.model_construct(name=model)  # of the command line, which may name a command too
+        return next((model_series for model_series in self.models if model_series.name == model), unnamed)

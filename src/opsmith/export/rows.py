@@ -29,7 +29,7 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
         "agent": "text", "round": "whole", "temperature": "number", "phase": "text", "suggestion": "text",
         "parent": "text", "parent_sample": "text", "ratio": "number", "target": "text", "interface": "text",
         "verdict": "text", "build": "text", "speed_ratio": "number", "speed_low": "number", "measurements": "texts",
-        "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag", "part_of": "text",
+        "verifier": "text", "run": "text", "model": "text", "is_language_model": "flag", "split_from": "text",
         "tool_calls": "text",
     },
     "preferences": {
@@ -39,7 +39,7 @@ COLUMNS = {  # name -> kind: text, number, whole, flag, texts or messages
         "rejected_sample": "text", "phase": "text", "suggestion": "text", "parent": "text", "parent_sample": "text",
         "ratio": "number", "target": "text", "interface": "text", "verdict": "text", "build": "text",
         "speed_ratio": "number", "speed_low": "number", "measurements": "texts", "verifier": "text",
-        "run": "text", "model": "text", "is_language_model": "flag", "part_of": "text", "tool_calls": "text",
+        "run": "text", "model": "text", "is_language_model": "flag", "split_from": "text", "tool_calls": "text",
     },
     "improvements": {
         "task": "text", "group": "text", "task_digest": "text", "split": "text", "target": "text",
@@ -177,7 +177,7 @@ class ExampleRows:
         """The task of the run that a plan split this one off from, and the tools that the sample called. Null where
         there is none."""
         calls = self._store.read_tool_calls([answer.sample]).get(answer.sample)
-        return {"part_of": self._origins.get(task.id), "tool_calls": None if calls is None else dumps(calls)}
+        return {"split_from": self._origins.get(task.id), "tool_calls": None if calls is None else dumps(calls)}
 
 
 def _speed_columns(reports: Sequence[SpeedReport]) -> Row:

@@ -29,6 +29,7 @@ from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import MOST_ARGUMENTS
 from opsmith.tools.table import list_tools, offer_tools, read_program, run_tool
 
+MOST_TURNS = 8  # that are kept room for: who talks longer may come to the end of its context window
 MOST_NAME = 64  # characters of a tool's name that are sent back and stored
 ANSWER_NOW = "No tool can be called any more. Answer now, with the whole program, in the form that was asked for."
 
@@ -215,6 +216,11 @@ def _refuse_unknown(name: str, tools: Mapping[str, Tool[Any]]) -> ToolResult:
     return ToolResult(
         f"There is no tool {printable(name[:MOST_NAME])!r}; expected one of {offered}.", ToolOutcome.REFUSED
     )
+
+
+def count_tool_turns(limits: Tooling) -> int:
+    """How many replies' worth of room in a context window conversations are given, calls and results together."""
+    return 0 if limits.tools == "none" else min(limits.tool_calls, MOST_TURNS)
 
 
 def find_last_program(

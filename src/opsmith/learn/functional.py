@@ -18,6 +18,7 @@ from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
 from opsmith.learn.budget import Budget
 from opsmith.learn.compose import SolvingPrompts
+from opsmith.learn.conversation import count_tool_turns
 from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
 from opsmith.learn.plan_facts import read_facts
@@ -171,9 +172,9 @@ class FunctionalPhase:
     def _compose_prompt(self, task: Task, step: Selection) -> Prompt:
         session = self.session
         settings, window = session.settings, session.models.context_window
-        reserve = settings.method.max_tokens * (
-            1 + 2 * settings.method.repair
-        )  # each turn brings errors and one more reply
+        # each turn brings errors, or what a tool says, and one more reply
+        turns = 2 * settings.method.repair + count_tool_turns(settings.teamwork.tooling)
+        reserve = settings.method.max_tokens * (1 + turns)
         demonstrations = step.shown_to(task)
         prompt = compose_prompt(
             task,

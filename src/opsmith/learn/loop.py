@@ -150,7 +150,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
         if settings.teamwork.planning.plan != "none":
-            models = replace(models, by_name={**models.by_name, JOIN: JoinModel(target)})
+            models = replace(models, programs={JOIN: JoinModel(target)})
         session = RunSession(
             info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
         )

@@ -59,7 +59,7 @@ def clean_name(client: str) -> str:
     >>> clean_name("Claude Code/2.1"), clean_name("../")
     ('Claude Code 2.1', 'unnamed')
     """
-    return re.sub(r"[^A-Za-z0-9.]+", " ", client)[:_LONGEST].strip(" .") or "unnamed"
+    return re.sub(r"[^A-Za-z0-9._-]+", " ", client)[:_LONGEST].strip(" ._-") or "unnamed"
 
 
 def _write_rows(info: RunInfo, task: Task, source: str, verdict: Verdict) -> list[Row]:

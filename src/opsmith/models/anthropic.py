@@ -46,7 +46,7 @@ from opsmith.models.turns import build_block_offers, build_block_turns
 from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
 
-INSTEAD = {"temperature": None, "cache_control": None, "output_config": None}
+INSTEAD = {"temperature": None, "cache_control": None, "output_config": None, "tool_choice": None}
 MAX_TEMPERATURE = 1.0
 FINISH = {  # in the words that `Reply.finish` uses
     "end_turn": "stop",

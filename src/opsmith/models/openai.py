@@ -50,7 +50,7 @@ def _insists_on_thoughts(failure: Failure, sent: Mapping[str, Any]) -> bool:
 
 
 INSTEAD = {
-    **{"max_tokens": "max_completion_tokens", "temperature": None, "seed": None, "n": None},
+    **{"max_tokens": "max_completion_tokens", "temperature": None, "seed": None, "n": None, "tool_choice": None},
     **dict.fromkeys(REASONING_KEYS),
 }
 UNKNOWN_TO_SDK = ("thinking", "reasoning", "chat_template_kwargs")

@@ -44,7 +44,9 @@ def refuses_tools(failure: Failure, sent: Mapping[str, Any]) -> bool:
     """Whether a server says that it, or its model, takes no tools. Words about one broken tool are none of them."""
     if "tools" not in sent or not failure.status or failure.status < 400:
         return False
-    names_them = failure.parameter in {"tools", "tool_choice"} if failure.parameter else _NAMED.search(failure.text)
+    if "tool_choice" in sent and "tool_choice" in (failure.parameter or failure.text):
+        return False  # that alone is left out
+    names_them = failure.parameter == "tools" if failure.parameter else _NAMED.search(failure.text)
     return bool(names_them and refuses(failure)) or _TOOLLESS.search(failure.text) is not None
 
 

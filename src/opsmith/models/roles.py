@@ -15,6 +15,7 @@ from opsmith.models import ChatModel
 ANALYST = "analyst"  # the role that suggests what to change in a right program
 GUARDIAN = "guardian"  # ... that rewrites a candidate
 PLANNER = "planner"  # ... that splits a task
+PROPOSER = "proposer"
 TOGETHER = " + "  # between the names of several models in the name of all
 NO_MODEL = "none"  # instead of a model's name: nobody has the role
 
@@ -26,6 +27,7 @@ class RoleModels:
     own: ChatModel
     by_role: Mapping[str, ChatModel] = field(default_factory=dict)  # of the roles that do not ask the run's own
     by_name: Mapping[str, ChatModel] = field(default_factory=dict)  # proposers, in their order; empty: the run's own
+    programs: Mapping[str, ChatModel] = field(default_factory=dict)  # that samples name too, and that propose nothing
 
     @property
     def name(self) -> str:
@@ -49,6 +51,8 @@ class RoleModels:
 
     def model_for(self, agent: str, name: str = "") -> ChatModel:
         """The model of an agent as the store names it (`repair-2` has the role `repair`), in a sample of that model."""
+        if agent == PROPOSER and name in self.programs:
+            return self.programs[name]
         return self.by_role.get(agent.partition("-")[0]) or self.by_name.get(name, self.own)
 
     def name_of_role(self, agent: str) -> str | None:
@@ -59,7 +63,7 @@ class RoleModels:
 
     def list_models(self) -> tuple[ChatModel, ...]:
         """Each model once, the run's own first."""
-        every = (self.own, *self.by_name.values(), *self.by_role.values())
+        every = (self.own, *self.by_name.values(), *self.by_role.values(), *self.programs.values())
         return tuple({id(model): model for model in every}.values())
 
     async def close(self) -> None:

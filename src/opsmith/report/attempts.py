@@ -240,7 +240,7 @@ def _view_step(
 
 
 def find_task(store: Store, run: str, name: str) -> Task:
-    """A task of a run, or a part that a plan of it split off. Raises UsageError for one that there is not."""
+    """A task of a run, or a node that a plan of it split off. Raises UsageError for one that there is not."""
     for task in (*store.read_tasks(run), *store.read_children(run)):
         if task.id == name:
             return task

@@ -134,7 +134,7 @@ def _write_agents(view: RunView) -> Iterator[str]:
     if view.plans:
         yield from ("## Plans", "", f"{view.plan_summary}.", "")
         nodes = (node for tree in view.plans for node in tree.list_all())
-        yield from markdown_table(("task or part", "state", "right", "judged", "splits"), map(_plan_cells, nodes))
+        yield from markdown_table(("task or node", "state", "right", "judged", "splits"), map(_plan_cells, nodes))
     yield from ("## Tools", "", *(f"- {line}" for line in view.tool_lines), "") if view.tool_lines else ()
 
 

@@ -30,8 +30,8 @@ class Links(Protocol):
 
     def task(self, run: str, task: str) -> str | None: ...
 
-    def part(self, run: str, task: str) -> str | None:
-        """A part that a plan split off: a task that is none of the run's own."""
+    def node(self, run: str, task: str) -> str | None:
+        """A node that a plan split off: a task that is none of the run's own."""
         ...
 
     def sample(self, run: str, sample: str) -> str | None: ...
@@ -48,7 +48,7 @@ class Anchors:
     def task(self, run: str, task: str) -> str | None:
         return f"#{anchor_name('task', run, task)}"
 
-    def part(self, run: str, task: str) -> str | None:
+    def node(self, run: str, task: str) -> str | None:
         return None
 
     def sample(self, run: str, sample: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Plans on a terminal: each split task as a tree of its parts, and why it was split again."""
+"""Plans on a terminal: each split task as a tree of its nodes, and why it was split again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opsmith.store import Store
 
 
 def print_plans(console: Console, store: Store, run: str, task: str | None = None) -> None:
-    """The trees of a run's split tasks, or of the one that a task is or is a part of; nothing where there are none."""
+    """The trees of a run's split tasks, or of the one that a task is or is a node of; nothing where there are none."""
     trees = view_plans(store, run)
     if not trees:
         return
@@ -28,7 +28,7 @@ def print_plans(console: Console, store: Store, run: str, task: str | None = Non
 
 
 def grow_tree(planned: PlannedView, above: Tree | None = None) -> Tree:
-    """A line for each part: state, contract, samples, and the sample that solved it."""
+    """A line for each node: state, contract, samples, and the sample that solved it."""
     words = printable(_describe_planned(planned))
     tree = Tree(words) if above is None else above.add(words)
     for child in planned.children:
@@ -45,7 +45,7 @@ def tabulate_plans(planned: Iterable[PlannedView]) -> Table:
             grid.add_row(*map(printable, cells))
         for join in node.joins:
             what = f"{join.label}, sample {join.sample[:12]}"
-            grid.add_row(printable(node.task), "join", str(join.round), "all parts are solved", what)
+            grid.add_row(printable(node.task), "join", str(join.round), "all nodes are solved", what)
     return grid
 
 

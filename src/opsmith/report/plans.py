@@ -1,4 +1,4 @@
-"""The plans of a run in words: each task that was split as a tree of its parts, with states, contracts and reasons.
+"""The plans of a run in words: each task that was split as a tree of its nodes, with states, contracts and reasons.
 
 What a state is, the plan book says (`learn.plans`); samples are counted here once, for pages and terminals.
 """
@@ -44,7 +44,7 @@ class PlanLine:
 
 @dataclass(frozen=True)
 class ChildLine:
-    """A part of a split, whether that holds or not."""
+    """A node of a split, whether that holds or not."""
 
     task: str  # its id
     name: str
@@ -54,7 +54,7 @@ class ChildLine:
 
 @dataclass(frozen=True)
 class JoinLine:
-    """One program that was joined from those of the parts."""
+    """One program that was joined from those of the nodes."""
 
     sample: str
     round: int
@@ -64,7 +64,7 @@ class JoinLine:
 
 @dataclass(frozen=True)
 class PlannedView:
-    """A task that was split, or a part of one."""
+    """A task that was split, or a node of one."""
 
     task: str  # its id
     name: str  # in the split; of a task of the run its id
@@ -93,13 +93,13 @@ class PlannedView:
         return f"{', '.join(self.takes) or 'nothing'} → {', '.join(self.gives) or 'nothing'}"
 
     def list_all(self) -> Iterator[PlannedView]:
-        """Itself, and then all parts below it."""
+        """Itself, and then all nodes below it."""
         yield self
         for child in self.children:
             yield from child.list_all()
 
     def has_task(self, name: str) -> bool:
-        """Whether a task (its id) is this one or a part of any split below it, of one that holds no more too."""
+        """Whether a task (its id) is this one or a node of any split below it, of one that holds no more too."""
         names = {child.task for node in self.list_all() for line in node.plans for child in line.children}
         return name == self.task or name in names
 
@@ -113,10 +113,10 @@ class PlanSummary:
     children: int  # of splits that hold
     children_solved: int
     changes: int  # contracts that were renegotiated
-    further: int  # splits after the first one of a task or part
+    further: int  # splits after the first one of a task or node
 
     def __str__(self) -> str:
-        children = f"{self.children_solved} of {self.children} parts"
+        children = f"{self.children_solved} of {self.children} nodes"
         changes = f"splits after a first one: {self.further}, changed contracts: {self.changes}"
         return f"{self.solved} of {self.split} split tasks are solved, {children}; {changes}"
 
@@ -127,9 +127,10 @@ def view_plans(store: Store, run: str) -> tuple[PlannedView, ...]:
     trees = [tree for tree in forest.trees if tree.plans] if forest is not None else []
     if not trees:
         return ()
-    counts: dict[str, Counter[str]] = {}
+    digests = {task.id: task.digest for task in (*store.read_tasks(run), *store.read_children(run))}
+    counts: dict[str, Counter[str]] = {}  # by digest: two splits may share a node
     for tally in store.read_tallies(run, with_children=True):
-        counts.setdefault(tally.task, Counter()).update(verdicts=tally.judged, right=tally.right)
+        counts.setdefault(digests[tally.task], Counter()).update(verdicts=tally.judged, right=tally.right)
     solutions = {
         solution.experience.task.digest: solution for solution in store.read_experiences(run, with_children=True)
     }
@@ -176,7 +177,7 @@ class _Gardener:
             self._joins.setdefault(row.task, []).append(line)
 
     def view_task(self, planned: PlannedTask, node: PlanNode | None = None, split: Split | None = None) -> PlannedView:
-        task, counts = planned.task, self._counts.get(planned.task.id, Counter())
+        task, counts = planned.task, self._counts.get(planned.task.digest, Counter())
         solution = self._solutions.get(task.digest)
         active = find_active(planned.plans)
         held = active.split if active is not None else None
@@ -210,9 +211,9 @@ class _Gardener:
     def _word_plan(self, plan: StoredPlan, active: StoredPlan | None) -> PlanLine:
         what, nodes = f"none: {plan.problem}", () if plan.split is None else plan.split.nodes
         if plan.split is not None:
-            gives = _word_gives(plan.split, plan.changed)
-            what = f"another contract of {plan.changed}: {gives}" if plan.planner == CONTRACT else ""
-        counts = [self._counts.get(child.id, Counter()) for child in plan.children]
+            contract = _word_contract(plan.split, plan.changed)
+            what = f"another contract of {plan.changed}: {contract}" if plan.planner == CONTRACT else ""
+        counts = [self._counts.get(child.digest, Counter()) for child in plan.children]
         children = tuple(
             ChildLine(child.id, node.name, count["verdicts"], count["right"])
             for child, node, count in zip(plan.children, nodes, counts, strict=False)
@@ -227,34 +228,38 @@ def _word_takes(node: PlanNode, split: Split) -> Iterator[str]:
         yield write_border(borders[name]) if name in borders else name
 
 
-def _word_gives(split: Split, name: str) -> str:
-    return "; ".join(write_border(border) for node in split.nodes if node.name == name for border in node.gives)
+def _word_contract(split: Split, name: str) -> str:
+    """What a node takes and gives."""
+    node = next((node for node in split.nodes if node.name == name), None)
+    if node is None:
+        return ""
+    return f"{', '.join(_word_takes(node, split))} → {', '.join(map(write_border, node.gives))}"
 
 
 def draw_split(task: Task, split: Split, children: Iterable[PlannedView]) -> str | None:
-    """The flow of data through the parts of a split, each with its state."""
+    """The flow of data through the nodes of a split, each with its state."""
     states = {child.name: child.state for child in children}
     makers = {border.name: node.name for node in split.nodes for border in node.gives}
     borders = {border.name: border for node in split.nodes for border in node.gives}
     inputs = list(dict.fromkeys(name for node in split.nodes for name in node.takes if name not in makers))
     nodes = [
         *(Node(f"in {name}", name, kind="input") for name in inputs),
-        *(Node(f"part {node.name}", node.name, states.get(node.name, "")) for node in split.nodes),
+        *(Node(f"node {node.name}", node.name, states.get(node.name, "")) for node in split.nodes),
         *(Node(f"out {name}", name, kind="output") for name in split.outputs),
     ]
     edges = [
         Edge(
-            f"part {makers[name]}" if name in makers else f"in {name}",
-            f"part {node.name}",
+            f"node {makers[name]}" if name in makers else f"in {name}",
+            f"node {node.name}",
             _word_type(borders[name]) if name in borders else "",
         )
         for node in split.nodes
         for name in node.takes
     ]
-    edges += [Edge(f"part {makers[name]}", f"out {name}", _word_type(borders[name])) for name in split.outputs]
+    edges += [Edge(f"node {makers[name]}", f"out {name}", _word_type(borders[name])) for name in split.outputs]
     try:
-        return draw_dataflow(Dataflow(tuple(nodes), tuple(edges)), f"Parts of {task.id} and what passes between them")
-    except ValueError:  # a split that names what no part makes: it was refused, and its words stand beside
+        return draw_dataflow(Dataflow(tuple(nodes), tuple(edges)), f"Nodes of {task.id} and what passes between them")
+    except ValueError:  # a split that names what no node makes: it was refused, and its words stand beside
         return None
 
 

@@ -43,7 +43,7 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
                 "level": info_of_round.level,
                 "demonstrations": len(info_of_round.demonstrations),
                 **({"phase": info_of_round.phase} if "phase" in columns else {}),
-                **({"part_of": origins.get(row["task"], "")} if "part_of" in columns else {}),
+                **({"split_from": origins.get(row["task"], "")} if "split_from" in columns else {}),
                 **({"turns": turns.get(row["sample"], 1)} if "turns" in columns else {}),
                 "passed": None if row["outcome"] is None else row["outcome"] == Outcome.PASSED.value,
                 **row,
@@ -51,11 +51,11 @@ def sample_rows(store: Store, runs: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def choose_columns(store: Store, runs: Sequence[str]) -> dict[str, type]:
-    """With the phase of each sample where any of the runs has optimisation rounds, with the task that a part was split
+    """With the phase of each sample where any of the runs has optimisation rounds, with the task that a node was split
     off from where any has plans, and with the turns of conversations where any has tools."""
     has_phases = any(store.find_optimisation(run) is not None for run in runs)
     columns = {**COLUMNS, **({"phase": str} if has_phases else {})}
-    columns |= {"part_of": str} if any(store.has_plans(run) for run in runs) else {}
+    columns |= {"split_from": str} if any(store.has_plans(run) for run in runs) else {}
     return columns | ({"turns": int} if any(count_tools(store, run) for run in runs) else {})
 
 

@@ -79,7 +79,7 @@ class RoundRow:
     level: str
     demonstrations: tuple[str, ...]
     attempted: int
-    parts: int  # that plans split off, which were tried beside them
+    nodes: int  # that plans split off, which were tried beside them
     planned: int
     spent: RoundSpending
     solved: tuple[str, ...]
@@ -226,7 +226,7 @@ def solving_counts(
     """(judged, right) by task: at the best temperature of the round that solved it, or of its last; as pass@1 counts.
 
     An unsolved task counts as wrong. A task without judged samples is left out, and so is one that a `joined` program
-    solved: its rate is the product of those of its parts, which no count of samples has.
+    solved: its rate is the product of those of its nodes, which no count of samples has.
     """
     best = _best_counts(result, tallies)
     return {

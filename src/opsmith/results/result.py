@@ -117,6 +117,8 @@ def result_of(store: Store, run: str) -> RunResult:
     before = {row.experience.task.digest for row in solutions if row.sample is None}
     tasks = [task for task in store.read_tasks(run) if task.digest not in before]
     per_task = _per_task(store, run, tasks, earned)
+    if summary.info.is_language_model:  # no other has a limit of tokens to run into
+        per_task = _note_cut(per_task, store.count_blamed(run, CUT_SHORT))
     rates = {name: row.success_rate for name, row in per_task.items()}
     tokens = [float(row.input_tokens) for row in per_task.values() if row.input_tokens is not None]
     return RunResult(
@@ -181,11 +183,15 @@ def _per_task(store: Store, run: str, tasks: list[Task], earned: Mapping[str, Ke
     samples: dict[str, int] = {}
     for tally in store.read_tallies(run):
         samples[tally.task] = samples.get(tally.task, 0) + tally.judged
-    tokens, cut = store.prompt_tokens(run), store.count_blamed(run, CUT_SHORT)
-    results = (
-        _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id)) for task in tasks
-    )
-    return {result.task: replace(result, cut_short=cut[result.task]) for result in results}
+    tokens = store.prompt_tokens(run)
+    return {
+        task.id: _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id))
+        for task in tasks
+    }
+
+
+def _note_cut(per_task: Mapping[str, TaskResult], counts: Mapping[str, int]) -> dict[str, TaskResult]:
+    return {name: replace(result, cut_short=counts.get(name, 0)) for name, result in per_task.items()}
 
 
 def _read_task_result(task: Task, solution: KeptExperience | None, samples: int, tokens: int | None) -> TaskResult:

@@ -33,7 +33,7 @@ class Addresses:
     def task(self, run: str, task: str) -> str:
         return make_url(run, "tasks", task)
 
-    def part(self, run: str, task: str) -> str:
+    def node(self, run: str, task: str) -> str:
         return self.task(run, task)
 
     def sample(self, run: str, sample: str) -> str:

@@ -43,7 +43,7 @@ class RoundLine:
     level: str  # of its demonstrations; of a round that is not functional its phase
     demonstrations: int
     tasks: int  # attempted
-    parts: int  # that plans split off, which were tried beside them
+    nodes: int  # that plans split off, which were tried beside them
     planned: int  # samples
     judged_count: int
     right: int
@@ -73,7 +73,7 @@ class RunSnapshot:
     wish_paused: bool  # somebody asked for a pause, whether or not a process is there to obey
     rounds: tuple[RoundLine, ...]
     groups: Mapping[str, tuple[TaskCell, ...]]
-    parts: tuple[TaskCell, ...]  # tasks that plans split off: none of the run's own
+    nodes: tuple[TaskCell, ...]  # tasks that plans split off: none of the run's own
     plans: tuple[PlannedView, ...]  # of the tasks that were split
     counts: Counter[SampleKind]
     functional: Counter[SampleKind]  # those of rounds that solve tasks
@@ -171,7 +171,7 @@ class SnapshotReader:
                 _make_line(info, solved, by_round[info.number], tried[info.number]) for info, solved in rounds
             ),
             groups=_group_cells(self.list_tasks(run), list_solutions(store, run), by_task),
-            parts=self._read_parts(run, by_task),
+            nodes=self._read_nodes(run, by_task),
             plans=view_plans(store, run),
             counts=counts,
             functional=functional,
@@ -181,11 +181,11 @@ class SnapshotReader:
             max_cost=session_settings(store, run).get("max_cost"),
         )
 
-    def _read_parts(self, run: str, tallies: Mapping[str, _Tally]) -> tuple[TaskCell, ...]:
-        """By name; a part that several plans share once."""
-        parts = {task.id: task for task in self._store.read_children(run)}
-        solved = list_solutions(self._store, run, with_children=True) if parts else []
-        groups = _group_cells(sorted(parts.values(), key=lambda task: task.id), solved, tallies)
+    def _read_nodes(self, run: str, tallies: Mapping[str, _Tally]) -> tuple[TaskCell, ...]:
+        """By name; a node that several plans share once."""
+        children = {task.id: task for task in self._store.read_children(run)}
+        solved = list_solutions(self._store, run, with_children=True) if children else []
+        groups = _group_cells(sorted(children.values(), key=lambda task: task.id), solved, tallies)
         return tuple(cell for cells in groups.values() for cell in cells)
 
     def _count_samples(

@@ -123,7 +123,7 @@ def fill_results(site: Site, run: str, now: bool) -> dict[str, Any]:
 def _find_cell(site: Site, run: str, task: str) -> TaskCell:
     snapshot = site.read_snapshot(run)
     cells = snapshot.task_cells
-    cell = next((cell for cell in (*cells, *snapshot.parts) if cell.id == task), None)
+    cell = next((cell for cell in (*cells, *snapshot.nodes) if cell.id == task), None)
     if cell is None:
         names = ", ".join(cell.id for cell in cells)
         raise UsageError(f"task {task!r}: run {run} has no such task; known: {names}")
@@ -131,7 +131,7 @@ def _find_cell(site: Site, run: str, task: str) -> TaskCell:
 
 
 def _find_planned(snapshot: RunSnapshot, task: str) -> PlannedView | None:
-    """The tree of a split task, or the one that a part stands in."""
+    """The tree of a split task, or the one that a node stands in."""
     return next((tree for tree in snapshot.plans if tree.has_task(task)), None)
 
 

@@ -79,6 +79,8 @@ class CutFinder:
 
     def _is_fit(self, inside: int) -> bool:
         """Whether what crosses the border of a set has a type, and is little."""
+        if any(0 < inside & group < group for group in self._material.groups):
+            return False
         crossing = self._material.list_crossing(inside)
         return 0 < len(crossing) <= MOST_CROSSING and all(self._has_type(name) for name in crossing)
 
@@ -149,7 +151,7 @@ def _find_slot(
     place, operation = operations[number]
     mentioned = material.mentions[place]
     for slot, (fn, word) in enumerate(slots):
-        if slot in visited or not fn.can_serve(word, operation) or not mentioned <= fn.tensors:
+        if slot in visited or not fn.can_serve(word, operation) or not mentioned <= fn.tensors | fn.reads:
             continue
         visited.add(slot)
         if slot not in owners or _find_slot(material, operations, slots, owners[slot], owners, visited):
@@ -171,5 +173,13 @@ def choose_fns(material: WorkGraph, section: int, fns: Sequence[FnSpec]) -> tupl
         for operation in operations
         if operation in words.words or ((operation not in named or words.is_stateful) and words.shares([operation]))
     }
-    chosen = [words.func_name for words in own if words.func_name in sharing or not words.shares(everywhere)]
+    here = {name for number in list_bits(section) for name in material.mentions[number]}
+    foreign = {name for names in material.mentions for name in names} - here
+    chosen = [
+        words.func_name
+        for words in own
+        if (words.func_name in sharing or not words.shares(everywhere))
+        and foreign.isdisjoint(words.tensors | words.reads)
+    ]
+    sharing &= set(chosen)
     return tuple(chosen) if sharing and len(chosen) < len(fns) else ()

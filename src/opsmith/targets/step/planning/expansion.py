@@ -85,8 +85,10 @@ class Expander:
         func = call.func
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in values:
             return self._define(func.attr, [func.value.id, *arguments], keywords)
-        if isinstance(func, ast.Name) and func.id in self.functions:
+        if isinstance(func, ast.Name) and func.id in self.functions and func.id not in self.has.names:
             return self._inline_function(self.functions[func.id], arguments, keywords)
+        if ast.unparse(func) in self.has.names:
+            return None
         function = self.look_up(ast.unparse(func))
         if isinstance(function, nn.Module):
             return self._expand_module(function, ast.unparse(func), arguments)
@@ -581,4 +583,8 @@ _MODULES: Mapping[str, Callable[[Any, str], tuple[str, Lines]]] = {
 
 
 def _write_affine(module: Any, name: str) -> Lines:
-    return [_write_optional(module.weight, f"{name}.weight"), _write_optional(module.bias, f"{name}.bias")]
+    """Weight and bias as texts, None where they change nothing."""
+    weight, bias = module.weight, module.bias
+    is_plain = isinstance(weight, Tensor) and weight.ndim == 1 and bool((weight == 1).all())
+    is_centred = not isinstance(bias, Tensor) or not bool(bias.any())
+    return ["None" if is_plain else _write_optional(weight, f"{name}.weight"), "None" if is_centred else f"{name}.bias"]

@@ -89,7 +89,7 @@ def _list_fields(layout: _Layout, scalar: str, fns: Sequence[FnSpec]) -> Iterato
             chain[1].replace("{}", "{}.squeeze(0)", 1),
             layout.cost + cost + 0.8,
         )
-        for hot in {field for fn in fns for field in _list_multihots(fn)}:
+        for hot in {field for fn in fns for field in list_multihots(fn)}:
             if len(shape) > 1 and shape[-1] == hot.length and hot.scalar.name == name:
                 outer = tuple(reversed(shape[:-1]))
                 yield BorderForm(hot, outer, *chain, layout.cost + cost + 0.2)
@@ -109,7 +109,7 @@ def _make_form(elem: Scalar, shape: tuple[Dim, ...], count: int, chain: tuple[st
     return BorderForm(Buffer(elem, inner) if inner else elem, outer, *chain, cost + 0.05 * count)
 
 
-def _list_multihots(fn: FnSpec) -> Iterator[Multihot]:
+def list_multihots(fn: FnSpec) -> Iterator[Multihot]:
     for dtype in (fn.input_dtype, fn.output_dtype):
         for own in fields_of(dtype):
             if isinstance(own, Multihot):

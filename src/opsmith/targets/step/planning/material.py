@@ -13,7 +13,10 @@ from functools import cached_property
 
 from torch import Tensor
 
+from opsmith.problems.dims import Dim
 from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.step.language.types import Multihot
+from opsmith.targets.step.planning.forms import list_multihots
 from opsmith.targets.step.planning.observation import Observation, ValueType
 from opsmith.targets.step.planning.statements import ReferenceStatement
 
@@ -139,9 +142,83 @@ class WorkGraph:
         return tuple(word for support in (*supports, self.work[number]) for word in self._list_words(support))
 
     @cached_property
+    def groups(self) -> list[int]:
+        """Work that no cut may go through, as bits: what a routing index chooses, up to where the chosen are brought
+        together."""
+        from_index = self._list_decided()
+        routed = 0
+        for name in from_index:
+            for number in self.list_consumers(name):
+                if not any(target in from_index for target in self.work[number].targets):
+                    routed |= 1 << number
+        if not routed or not from_index:
+            return []
+        end = self._find_meeting(routed)
+        return [] if end is None else [self._close_region(routed, end, from_index)]
+
+    def _list_decided(self) -> set[str]:
+        """Routing indices of 0 and 1 per expert, and all that depends on nothing else."""
+        lengths = {hot.length for fn in self.spec.fns for hot in list_multihots(fn)}
+        decided = {tensor.name for tensor in self.spec.inputs if isinstance(tensor.dtype, Multihot)}
+        for number, statement in enumerate(self.work):
+            is_index = any(self._is_index(name, lengths) for name in statement.targets)
+            if is_index or (self.needs[number] and self.needs[number] <= decided):
+                decided.update(statement.targets)
+        return decided
+
+    def _is_index(self, name: str, lengths: set[Dim]) -> bool:
+        type_, value = self.find_type(name), self.observation.find_value(name)
+        if type_ is None or len(type_.shape) < 2 or type_.shape[-1] not in lengths:
+            return False
+        return bool(((value == 0) | (value == 1)).all())
+
+    @cached_property
+    def _descendants(self) -> list[int]:
+        return [
+            sum(1 << later for later, closure in enumerate(self.ancestors) if closure >> number & 1)
+            for number in range(len(self.work))
+        ]
+
+    def _find_meeting(self, routed: int) -> int | None:
+        """The first work that all routed work leads to."""
+        numbers = list_bits(routed)
+        reached = [number for number in range(len(self.work)) if self.ancestors[number] & routed == routed]
+        return next((number for number in reached if number >= max(numbers)), None)
+
+    def _close_region(self, routed: int, end: int, decided: set[str]) -> int:
+        """What lies between routed work and its end, and work that is for it alone."""
+        region = routed | 1 << end
+        for number in list_bits(routed):
+            region |= self._descendants[number] & self.ancestors[end]
+        index = 0
+        for number, statement in enumerate(self.work):
+            if any(name in decided for name in statement.targets):
+                index |= self.ancestors[number]
+        for number in reversed(range(len(self.work))):
+            targets = self.work[number].targets
+            takers = {taker for name in targets for taker in self.list_consumers(name)}
+            is_output = any(name in self.outputs for name in targets)
+            if takers and not is_output and not index >> number & 1 and all(region >> taker & 1 for taker in takers):
+                region |= 1 << number
+        return region
+
+    @cached_property
     def mentions(self) -> list[frozenset[str]]:
-        """Per work: the parameters that it reads."""
-        return [self._list_sources(statement) & self.parameters for statement in self.work]
+        """Per work: the parameters, and names of `global`, that it reads."""
+        return [self._list_mentions(number) for number in range(len(self.work))]
+
+    def _list_mentions(self, number: int) -> frozenset[str]:
+        trees = [row for one in (*self.list_supports([number]), self.work[number]) for row in one.tree]
+        names = {node.id for row in trees for node in ast.walk(row) if isinstance(node, ast.Name)}
+        return frozenset(names & (self.parameters | self._globals))
+
+    @cached_property
+    def _globals(self) -> set[str]:
+        """Names that `global` binds, sizes left out."""
+        names = {node.id for node in ast.walk(ast.parse(self.spec.global_code)) if isinstance(node, ast.Name)}
+        return (
+            {name for name in names if not name.endswith("_value")} - {"torch", "ctx"} - set(self.spec.problem.symbols)
+        )
 
     def find_type(self, name: str) -> ValueType | None:
         return self.observation.types.get(name)

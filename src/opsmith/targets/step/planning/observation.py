@@ -21,7 +21,7 @@ from opsmith.problems.dims import Dim, DimError, make_literal, make_symbol
 from opsmith.problems.drawing import draw_data, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.precision import default_dtype, default_of
-from opsmith.problems.problem import DEFAULT_SIZES, Problem
+from opsmith.problems.problem import Problem
 from opsmith.problems.reference import clone_names
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
 from opsmith.targets.step.language.spec import TaskSpec
@@ -30,7 +30,6 @@ from opsmith.targets.step.planning.writing import write_size
 
 MOST_RUNS = 4
 _EXTRA: tuple[Mapping[str, int], ...] = (
-    {},
     {"M": 13, "N": 11, "K": 17, "D": 6},
     {"M": 3, "N": 19, "K": 4, "D": 10},
     {"M": 6, "N": 5, "K": 11, "D": 14},
@@ -192,17 +191,12 @@ def observe_reference(spec: TaskSpec, reference: Reference) -> Observation:
 
 
 def _list_sizes(problem: Problem) -> Iterator[dict[str, int]]:
-    """Other sizes, each symbol's its own, those that `global` sets varied too where the code lets them."""
+    """Other sizes, each symbol's its own. What `global` alone sets stays: code may rely on it."""
     base = problem.base_sizes
-    own = [name for name in problem.symbols if name not in DEFAULT_SIZES]
-    stated = [dict(sizes) for sizes in problem.shapes.values()]
-    for number, sizes in enumerate(_EXTRA):
-        extra = {name: base[name] + number + place for place, name in enumerate(sorted(own), 1)} if own else {}
-        for chosen in ({**sizes, **extra}, {**sizes, **{name: 2 * base[name] for name in own}}, *stated, dict(sizes)):
-            varied = {name: size for name, size in chosen.items() if name in problem.symbols}
-            if varied and has_whole_dims(problem, {**base, **varied}):
-                yield varied
-    yield from choose_shape_sets(problem).values()
+    for chosen in (*problem.shapes.values(), *_EXTRA, *choose_shape_sets(problem).values()):
+        sizes = {name: size for name, size in chosen.items() if name in problem.symbols}
+        if sizes and has_whole_dims(problem, {**base, **sizes}):
+            yield sizes
 
 
 def run_statements(

@@ -90,13 +90,19 @@ class SplitMaker:
         return rank_form(best, *self._list_sides(value), self.spec.fns) / 3.0 - 1.0
 
     def _list_stretched(self, value: str) -> list[tuple[Dim, ...]]:
-        """Shapes of what a value is combined with."""
-        types = [
-            self.material.find_type(name)
-            for number in self.material.list_consumers(value)
-            for name in self.material.work[number].targets
-        ]
-        return list(dict.fromkeys(type_.shape for type_ in types if type_ is not None))
+        """Shapes of what a value is combined with, also after operations that leave its shape as it is."""
+        own = self.material.find_type(value)
+        shapes: dict[tuple[Dim, ...], None] = {}
+        pending, passed = [value], {value}
+        while pending and own is not None:
+            for number in self.material.list_consumers(pending.pop()):
+                for name in self.material.work[number].targets:
+                    type_ = self.material.find_type(name)
+                    if type_ is not None and name not in passed:
+                        passed.add(name)
+                        shapes[type_.shape] = None
+                        pending += [name] if type_.shape == own.shape else []
+        return list(shapes)
 
     def _list_sides(self, value: str) -> tuple[list[str], list[str]]:
         """The operations that make a value and that take it, across views."""

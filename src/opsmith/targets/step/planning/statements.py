@@ -127,6 +127,7 @@ class _Reader:
         self._locals: dict[str, str] = {}
         self._outputs: set[str] = set()
         self._renamed: dict[str, str] = {}
+        self._tuples: dict[str, list[ast.expr]] = {}  # by value: the atoms of a tuple
         self._depth = 0
         self.statements: list[ReferenceStatement] = []
 
@@ -160,7 +161,7 @@ class _Reader:
             own: list[ast.expr] = [ast.Name(self._renamed.get(name, name), ast.Load()) for name in names]
             value = own[0] if len(own) == 1 else ast.Tuple(own, ast.Load())
             self._values |= {name: name for name in self._renamed.values()}
-            self._append([ast.Assign([ast.Name(output, ast.Store())], value, lineno=1)], (output,))
+            self._append([ast.Assign([ast.Name(output, ast.Store())], value, lineno=1)], (output,), is_last=True)
         self._outputs.add(output)
 
     def _read_block(self, block: Sequence[ast.stmt]) -> None:
@@ -218,6 +219,8 @@ class _Reader:
             return self._resolve(node)
         if not self._reads_values(node):
             return node
+        if (element := self._find_element(node)) is not None:
+            return element
         if isinstance(node, (ast.Tuple, ast.List, ast.Starred, ast.Slice)):
             return self._lower_parts(node)
         if not isinstance(node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.Attribute)):
@@ -225,6 +228,14 @@ class _Reader:
         lowered = self._lower_parts(node)
         expanded = self._expand_call(lowered, hint)
         return expanded or ast.Name(self._add_statement(lowered, hint or _find_noun(lowered)), ast.Load())
+
+    def _find_element(self, node: ast.expr) -> ast.expr | None:
+        """An element of a tuple that the reference has written out."""
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            return None
+        atoms = self._tuples.get(self._locals.get(node.value.id, ""), [])
+        place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        return atoms[place] if isinstance(place, int) and 0 <= place < len(atoms) else None
 
     def _lower_parts(self, node: ast.expr) -> ast.expr:
         """The node over atoms."""
@@ -304,11 +315,13 @@ class _Reader:
         self._append([tree], (name,))
         if bind:
             self._locals[bind] = name
+        if isinstance(value, (ast.Tuple, ast.List)):
+            self._tuples[name] = value.elts
         return name
 
-    def _append(self, tree: Sequence[ast.stmt], targets: tuple[str, ...]) -> None:
+    def _append(self, tree: Sequence[ast.stmt], targets: tuple[str, ...], *, is_last: bool = False) -> None:
         fixed = tuple(ast.fix_missing_locations(statement) for statement in tree)
-        if self._live is not None:
+        if self._live is not None and not is_last:
             self._live.run_statement(fixed)
         reads = {node.id for statement in fixed for node in ast.walk(statement) if isinstance(node, ast.Name)}
         own = {*self._tensors, *self._values.values()} - set(targets)

@@ -191,6 +191,7 @@ class FnWords:
     words: tuple[str, ...]
     names: frozenset[str]  # of what it calls, as written
     tensors: frozenset[str]  # of the task, that the body reads
+    reads: frozenset[str]  # every name in it
     is_stateful: bool
 
     def can_serve(self, word: str, operation: str) -> bool:
@@ -278,7 +279,7 @@ def read_fn_words(fn: FnSpec) -> FnWords:
     try:
         tree = ast.parse("def apply(state, input):\n" + "\n".join(f" {row}" for row in fn.apply.split("\n")))
     except (SyntaxError, ValueError):
-        return FnWords(fn.func_name, (), frozenset(), frozenset(), fn.stateful)
+        return FnWords(fn.func_name, (), frozenset(), frozenset(), frozenset(), fn.stateful)
     counts = {
         name
         for row in ast.walk(tree)
@@ -290,7 +291,14 @@ def read_fn_words(fn: FnSpec) -> FnWords:
         for word in list_words(tree, lambda name: is_tensor_name(name) and name not in counts)
         if word and word not in VIEWS
     )
-    return FnWords(fn.func_name, words, frozenset(_list_called(tree)), frozenset(list_mentions(tree)), fn.stateful)
+    return FnWords(
+        fn.func_name,
+        words,
+        frozenset(_list_called(tree)),
+        frozenset(list_mentions(tree)),
+        frozenset(_list_read(tree)),
+        fn.stateful,
+    )
 
 
 def is_tensor_name(name: str) -> bool:
@@ -306,6 +314,10 @@ def _counts(value: ast.expr) -> bool:
 
 def _list_targets(row: ast.Assign) -> list[str]:
     return [target.id for target in row.targets if isinstance(target, ast.Name)]
+
+
+def _list_read(node: ast.AST) -> Iterator[str]:
+    return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
 
 def _list_called(node: ast.AST) -> Iterator[str]:
