@@ -178,7 +178,7 @@ def _find_model(cells: Sequence[SampleKey], models: Sequence[str], ends: Ends) -
 
 def choose_arm(arms: Sequence[Proposer], size: int) -> str:
     """The model that the next slice of `size` samples goes to. First each is tried; then the one with most solved tasks
-    per USD, relative to the best of them, and a bonus for having been asked little (UCB1), the smaller the dearer it is.
+    per USD, relative to the best of them, and a bonus for having been asked little (UCB1), over the price.
     Where a price is not known, or nothing is paid, a sample stands for a USD.
 
     >>> choose_arm([Proposer("a", 8, 1, 0.2), Proposer("b", 8, 1, 0.1)], 8)
