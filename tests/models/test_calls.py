@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from anthropic.types import MessageParam, ToolParam
+from hypothesis import given
+from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolUnionParam
 from pydantic import TypeAdapter
 
@@ -134,3 +136,27 @@ def test_thoughts_stay_here_unless_a_server_wants_them_and_what_hangs_on_a_call_
     assert full["reasoning_content"] == "hm"
     assert build_block_turns(talk, dict)[0]["content"][0]["type"] == "tool_use", "another protocol's is not sent"
     json.dumps([sparing, full])
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["id", "type", "function", "name", "arguments", "input", "text", "signature"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+TYPED = st.dictionaries(st.sampled_from(["id", "name", "input", "text", "thinking"]), ANYTHING)
+BLOCK = st.builds(lambda block, kind: {**block, "type": kind}, TYPED, st.sampled_from(["text", "thinking", "tool_use"]))
+
+
+@given(st.lists(ANYTHING | BLOCK, max_size=4))
+def test_whatever_a_server_tells_can_be_stored_and_sent_back(entries: list[Any]) -> None:
+    message = {"tool_calls": entries, "reasoning_details": entries}
+    calls, uses = read_function_calls(message), read_tool_uses(entries)
+    talk = [Message("assistant", "", calls=calls, raw=keep_fields(message, calls))]
+    talk += [Message("assistant", "", calls=uses, raw=keep_blocks(entries, uses))]
+    for turns in (build_chat_turns(talk, dict, with_thoughts=True), build_block_turns(talk, dict)):
+        json.dumps(turns, ensure_ascii=False, allow_nan=False).encode()

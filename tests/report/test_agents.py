@@ -62,7 +62,7 @@ def test_each_split_says_why_it_was_made_and_what_came_of_it(agents: tuple[Store
     assert "sum_1" not in text
     assert HOSTILE in text
     assert "head: no program met its contract in 1 round" in text
-    assert "another contract of head_again: h: fp64 [N, M]; into head_again (0 of 2), tail (0 of 6)" in text
+    assert "another contract of head_again: x, y → h: fp64 [N, M]; into head_again (0 of 2), tail (0 of 6)" in text
     assert "into left (0 of 2), right (0 of 2) (holds)" in text
 
 

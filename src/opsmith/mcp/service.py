@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("opsmith.mcp")
 MOST_AT_WORK = 64  # calls of all clients
 MOST_RUNS = 50  # that are listed: the latest
+MOST_EXPERIENCES = 200  # of a run that are read: the first
 MOST_LISTED = 200_000  # characters of a list, a prompt or a resource
 SCHEME = "opsmith://"
 _SERVED = {  # by the names of the command line; examples are those of a run, which are resources here
@@ -241,8 +242,8 @@ def _write_prompt(task: Task) -> str:
 
 
 def _write_experiences(store: Store, name: str) -> str:
-    """A run's solutions as a JSON list, easiest to read first: the task as a prompt shows it, and its program."""
-    entries = [kept.experience for kept in store.read_experiences(store.find_run(name))]
+    """A run's solutions as a JSON list: each task as a prompt shows it, and its program."""
+    entries = [kept.experience for kept in store.read_experiences(store.find_run(name))[:MOST_EXPERIENCES]]
     rows = [
         {
             "task": experience.task.id,

@@ -150,7 +150,7 @@ def keep_blocks(content: object, calls: Sequence[ToolCall]) -> str:
             blocks += [build_tool_use(call) for call in _take_one(pending)]
         elif block["type"] != "text" or (isinstance(block.get("text"), str) and block["text"].strip()):
             blocks.append(dict(block))
-    return replace_surrogates(json.dumps(blocks, ensure_ascii=False))
+    return _dump_kept(blocks)
 
 
 def _take_one(pending: Iterator[ToolCall]) -> Iterable[ToolCall]:
@@ -185,4 +185,12 @@ def keep_fields(message: Mapping[str, Any], calls: Sequence[ToolCall]) -> str:
     ]
     if any(attached):
         fields["tool_calls"] = attached
-    return replace_surrogates(json.dumps(fields, ensure_ascii=False)) if fields else ""
+    return _dump_kept(fields) if fields else ""
+
+
+def _dump_kept(value: object) -> str:
+    """What goes back as it came, as JSON that can be sent; "": it cannot."""
+    try:
+        return replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    except (ValueError, RecursionError):
+        return ""

@@ -127,9 +127,10 @@ def view_plans(store: Store, run: str) -> tuple[PlannedView, ...]:
     trees = [tree for tree in forest.trees if tree.plans] if forest is not None else []
     if not trees:
         return ()
-    counts: dict[str, Counter[str]] = {}
+    digests = {task.id: task.digest for task in (*store.read_tasks(run), *store.read_children(run))}
+    counts: dict[str, Counter[str]] = {}  # by digest: two splits may share a node
     for tally in store.read_tallies(run, with_children=True):
-        counts.setdefault(tally.task, Counter()).update(verdicts=tally.judged, right=tally.right)
+        counts.setdefault(digests[tally.task], Counter()).update(verdicts=tally.judged, right=tally.right)
     solutions = {
         solution.experience.task.digest: solution for solution in store.read_experiences(run, with_children=True)
     }
@@ -176,7 +177,7 @@ class _Gardener:
             self._joins.setdefault(row.task, []).append(line)
 
     def view_task(self, planned: PlannedTask, node: PlanNode | None = None, split: Split | None = None) -> PlannedView:
-        task, counts = planned.task, self._counts.get(planned.task.id, Counter())
+        task, counts = planned.task, self._counts.get(planned.task.digest, Counter())
         solution = self._solutions.get(task.digest)
         active = find_active(planned.plans)
         held = active.split if active is not None else None
@@ -210,9 +211,9 @@ class _Gardener:
     def _word_plan(self, plan: StoredPlan, active: StoredPlan | None) -> PlanLine:
         what, nodes = f"none: {plan.problem}", () if plan.split is None else plan.split.nodes
         if plan.split is not None:
-            gives = _word_gives(plan.split, plan.changed)
-            what = f"another contract of {plan.changed}: {gives}" if plan.planner == CONTRACT else ""
-        counts = [self._counts.get(child.id, Counter()) for child in plan.children]
+            contract = _word_contract(plan.split, plan.changed)
+            what = f"another contract of {plan.changed}: {contract}" if plan.planner == CONTRACT else ""
+        counts = [self._counts.get(child.digest, Counter()) for child in plan.children]
         children = tuple(
             ChildLine(child.id, node.name, count["verdicts"], count["right"])
             for child, node, count in zip(plan.children, nodes, counts, strict=False)
@@ -227,8 +228,12 @@ def _word_takes(node: PlanNode, split: Split) -> Iterator[str]:
         yield write_border(borders[name]) if name in borders else name
 
 
-def _word_gives(split: Split, name: str) -> str:
-    return "; ".join(write_border(border) for node in split.nodes if node.name == name for border in node.gives)
+def _word_contract(split: Split, name: str) -> str:
+    """What a node takes and gives."""
+    node = next((node for node in split.nodes if node.name == name), None)
+    if node is None:
+        return ""
+    return f"{', '.join(_word_takes(node, split))} → {', '.join(map(write_border, node.gives))}"
 
 
 def draw_split(task: Task, split: Split, children: Iterable[PlannedView]) -> str | None:
