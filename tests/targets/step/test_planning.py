@@ -177,3 +177,14 @@ def test_a_task_of_one_operation_says_why_it_has_no_split():
     )
     with pytest.raises(TaskError, match="no split: "):
         next(STEP.list_splits(STEP.read_task(text, "single_0")))
+
+
+def test_the_split_that_planners_are_shown_is_read_and_has_no_faults():
+    from opsmith.agents.planning import read_plan
+    from opsmith.targets.step.planning.contracts import EXAMPLE_SPLIT, EXAMPLE_TASK
+
+    task = STEP.read_task(EXAMPLE_TASK, "example_0")
+    split = read_plan(f"```yaml\n{EXAMPLE_SPLIT}```\n")
+    assert isinstance(split, Split), split
+    assert EXAMPLE_SPLIT in STEP.describe_contracts()
+    assert STEP.find_split_faults(task, split) == ()

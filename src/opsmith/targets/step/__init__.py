@@ -217,6 +217,11 @@ class StepTarget:
 
         return find_faults(spec_of(task.text), split)
 
+    def describe_contracts(self) -> str:
+        from opsmith.targets.step.planning.contracts import describe_contracts  # noqa: PLC0415 - few runs need it
+
+        return describe_contracts()
+
     def make_children(self, task: Task, split: Split) -> tuple[Task, ...]:
         from opsmith.targets.step.planning.children import list_child_specs  # noqa: PLC0415 - few runs need it
 

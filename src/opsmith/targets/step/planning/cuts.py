@@ -81,7 +81,7 @@ class CutFinder:
         """Whether what crosses the border of a set has a type, and is little."""
         if any(0 < inside & group < group for group in self._material.groups):
             return False
-        crossing = self._material.list_crossing(inside)
+        crossing = self._material.list_borders(inside)
         return 0 < len(crossing) <= MOST_CROSSING and all(self._has_type(name) for name in crossing)
 
     def _has_type(self, name: str) -> bool:
@@ -104,7 +104,7 @@ class CutFinder:
 
     def _weigh_border(self, inside: int) -> float:
         """What crossing a border costs: every value beyond the first, and types that functions do not speak."""
-        crossing = [] if inside == self._all else self._material.list_crossing(inside)
+        crossing = [] if inside == self._all else self._material.list_borders(inside)
         return sum(CROSSING - self._rank_value(name) for name in crossing) - (CROSSING if crossing else 0.0)
 
     def _weigh_part(self, section: int) -> float:

@@ -7,7 +7,7 @@ it computes it itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,8 @@ from opsmith.targets.step.language.types import Multihot
 from opsmith.targets.step.planning.forms import list_multihots
 from opsmith.targets.step.planning.observation import Observation, ValueType
 from opsmith.targets.step.planning.statements import ReferenceStatement
+
+CHEAP = 2  # operations that are computed anew rather than handed over beside other values
 
 
 @dataclass
@@ -126,6 +128,12 @@ class WorkGraph:
             {id(statement): statement for statement in statements}.values(), key=lambda support: order[id(support)]
         )
 
+    def order_statements(self, numbers: Sequence[int]) -> list[ReferenceStatement]:
+        """Work and what supports it, in the order of the reference."""
+        order = {statement.targets: place for place, statement in enumerate(self.observation.reference.statements)}
+        statements = [*self.list_supports(numbers), *(self.work[number] for number in numbers)]
+        return sorted(statements, key=lambda statement: order[statement.targets])
+
     @cached_property
     def _all_supports(self) -> list[ReferenceStatement]:
         return list({id(statement): statement for statement in self.support.values()}.values())
@@ -227,6 +235,22 @@ class WorkGraph:
         """Values of the work `inside` that other work needs, in order."""
         names = {name for number in range(len(self.work)) if not inside >> number & 1 for name in self.needs[number]}
         return [name for name, maker in self._makers.items() if inside >> maker & 1 and name in names]
+
+    def list_borders(self, inside: int) -> list[str]:
+        """Those that cross, without what others can as well compute anew from the task's streams; one at least."""
+        crossing = self.list_crossing(inside)
+        dear = [name for name in crossing if not (self.is_cheap(name) and self._count_takers(name, inside) == 1)]
+        return dear or crossing[:1]
+
+    def _count_takers(self, name: str, inside: int) -> int:
+        return sum(1 for number in self.list_consumers(name) if not inside >> number & 1)
+
+    def is_cheap(self, name: str) -> bool:
+        """Whether a value is little work on the task's streams alone."""
+        number = self._makers.get(name)
+        if number is None or name in self.outputs:
+            return False
+        return sum(len(self.operations[step]) for step in list_bits(self.ancestors[number])) <= CHEAP
 
     def list_consumers(self, name: str) -> list[int]:
         return [number for number, needs in enumerate(self.needs) if name in needs]

@@ -34,24 +34,43 @@ class SplitMaker:
 
     def make_split(self, sections: Sequence[int]) -> Split:
         names = self._name_parts(sections)
-        nodes = []
-        inside = 0
-        for section, name in zip(sections, names, strict=True):
-            nodes.append(self._make_node(section, inside, name))
-            inside |= section
+        gives = [self._list_gives(section) for section in sections]
+        borders = {value for values in gives for value in values}
+        nodes = [self._make_node(*row, borders) for row in zip(sections, names, gives, strict=True)]
         return Split(tuple(nodes), self.material.outputs)
 
-    def _make_node(self, section: int, before: int, name: str) -> PlanNode:
-        numbers = list_bits(section)
+    def _list_gives(self, section: int) -> list[str]:
+        """What a part hands over, outputs last."""
+        targets = {target for number in list_bits(section) for target in self.material.work[number].targets}
+        outputs = [output for output in self.material.outputs if output in targets]
+        crossing = [value for value in self.material.list_borders(section) if value in targets]
+        if outputs and all(self.material.is_cheap(value) for value in crossing):
+            return outputs
+        return [*(value for value in crossing if value not in outputs), *outputs]
+
+    def _list_work(self, section: int, gives: Sequence[str], borders: set[str]) -> list[int]:
+        """The statements of a part: what its results need of its own work, and of work that nobody hands over."""
+        needed: set[int] = set()
+        pending = [number for value in gives if (number := self.material.find_maker(value)) is not None]
+        while pending:
+            number = pending.pop()
+            if number in needed:
+                continue
+            needed.add(number)
+            makers = ((name, self.material.find_maker(name)) for name in self.material.needs[number])
+            pending += [
+                maker for name, maker in makers if maker is not None and (section >> maker & 1 or name not in borders)
+            ]
+        return sorted(needed)
+
+    def _make_node(self, section: int, name: str, gives: Sequence[str], borders: set[str]) -> PlanNode:
+        numbers = self._list_work(section, gives, borders)
         targets = {target for number in numbers for target in self.material.work[number].targets}
         needs = dict.fromkeys(need for number in numbers for need in sorted(self.material.needs[number]))
         takes = [need for need in needs if need not in targets]
         order = [tensor.name for tensor in self.spec.inputs]
         takes.sort(key=lambda need: order.index(need) if need in order else len(order))
-        gives = [value for value in self.material.list_crossing(section) if value in targets]
-        gives = [*(value for value in gives if value not in self.material.outputs)]
-        gives += [output for output in self.material.outputs if output in targets]
-        statements = [*self.material.list_supports(numbers), *(self.material.work[number] for number in numbers)]
+        statements = self.material.order_statements(numbers)
         forms = {value: self.list_border_forms(value)[0] for value in (*takes, *gives) if self._is_border(value)}
         code = write_statements(
             statements,
@@ -61,8 +80,9 @@ class SplitMaker:
             | {value: "{}" for value in takes if value in self.material.outputs},
             {value: forms[value].leave for value in gives if value in forms},
         )
-        borders = tuple(self._make_border(value, forms.get(value)) for value in gives)
-        return PlanNode(name, tuple(takes), borders, code, choose_fns(self.material, section, self.spec.fns))
+        contracts = tuple(self._make_border(value, forms.get(value)) for value in gives)
+        fns = choose_fns(self.material, sum(1 << number for number in numbers), self.spec.fns)
+        return PlanNode(name, tuple(takes), contracts, code, fns)
 
     def _is_border(self, value: str) -> bool:
         return value not in self.material.outputs and value not in self.material.streams
