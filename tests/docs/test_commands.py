@@ -36,6 +36,7 @@ CHAINS = {
     "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
     "plans": ["plans.md"],
+    "several models": ["several-models.md"],
     "problems of others": ["kernelbench.md"],
     "FlashInfer Trace": ["flashinfer.md"],
     "agents of one's own": ["command-agents.md", "mcp.md"],

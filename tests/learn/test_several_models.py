@@ -125,17 +125,17 @@ def test_the_bandit_spends_on_the_good_one(tmp_path: Path) -> None:
     settings = SETTINGS.replace(samples=16, models=ALL, policy="bandit", max_rounds=2, agents="single")
     with (
         OpenAIServer(SERVER_ERROR) as down,
-        OpenAIServer(answer_slowly) as slow,
-        AnthropicServer(sample_program) as good,
+        OpenAIServer(sample_program) as good,
+        AnthropicServer(answer_slowly) as slow,
         Store.open(tmp_path) as store,
     ):
-        models = {name: make_model(name, server) for name, server in zip(ALL, (down, slow, good), strict=True)}
+        models = {name: make_model(name, server) for name, server in zip(ALL, (down, good, slow), strict=True)}
         result = improve(TASKS, RoleModels(models[CHEAP], {}, models), settings, store, judge=InProcess())
         figures, rounds = figures_of(store, result.run), store.read_rounds(result.run)
     assert slow.count > 0
-    assert figures[DEAR].usage.requests == good.count
-    assert (figures[DEAR].usage.cost_usd or 0) >= 2 / 3 * sum_costs(figures)
-    assert figures[DEAR].samples >= 2 / 3 * sum(row.samples for row in figures.values())
+    assert figures[MIDDLE].usage.requests == good.count
+    assert (figures[MIDDLE].usage.cost_usd or 0) >= 2 / 3 * sum_costs(figures)
+    assert figures[MIDDLE].samples >= 2 / 3 * sum(row.samples for row in figures.values())
     assert all(len(info.attempted) * 32 == info.planned for info, _ in rounds), "as many as one model would make"
 
 

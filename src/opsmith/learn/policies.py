@@ -178,8 +178,8 @@ def _find_model(cells: Sequence[SampleKey], models: Sequence[str], ends: Ends) -
 
 def choose_arm(arms: Sequence[Proposer], size: int) -> str:
     """The model that the next slice of `size` samples goes to. First each is tried; then the one with most solved tasks
-    per USD, relative to the best of them, and a bonus for having been asked little (UCB1). Where a price is not known,
-    or nothing is paid, a sample stands for a USD.
+    per USD, relative to the best of them, and a bonus for having been asked little (UCB1), over the price.
+    Where a price is not known, or nothing is paid, a sample stands for a USD.
 
     >>> choose_arm([Proposer("a", 8, 1, 0.2), Proposer("b", 8, 1, 0.1)], 8)
     'b'
@@ -188,9 +188,12 @@ def choose_arm(arms: Sequence[Proposer], size: int) -> str:
         if not arm.verdicts:
             return arm.model
     is_priced = all(arm.usd for arm in arms)
-    rates = [arm.solved / (arm.usd if is_priced and arm.usd else arm.verdicts) for arm in arms]
+    costs = [arm.usd if is_priced and arm.usd else float(arm.verdicts) for arm in arms]
+    rates = [arm.solved / cost for arm, cost in zip(arms, costs, strict=True)]
+    prices = [cost / arm.verdicts for arm, cost in zip(arms, costs, strict=True)]
     best, total = max(rates) or 1.0, sum(arm.verdicts for arm in arms) / size
-    bonuses = [CURIOSITY * math.sqrt(math.log(1 + total) * size / arm.verdicts) for arm in arms]
+    curious = [CURIOSITY * math.sqrt(math.log(1 + total) * size / arm.verdicts) for arm in arms]
+    bonuses = [bonus * min(prices) / price for bonus, price in zip(curious, prices, strict=True)]
     scores = [rate / best + bonus for rate, bonus in zip(rates, bonuses, strict=True)]
     return arms[scores.index(max(scores))].model
 

@@ -44,7 +44,8 @@ def find_first_right(reader: Reader, run: str) -> dict[str, tuple[int | None, in
     right = func.max(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)).label("right")
     joined = request.join(verdict, verdict.c.sample == request.c.id)
     query = select(*PLACE, right, func.count().label("attempts")).select_from(joined)
-    query = query.where(is_proposed(run), reader.is_functional(run)).group_by(*PLACE).order_by(*PLACE)
+    query = query.where(is_proposed(run), reader.is_functional(run))
+    query = query.group_by(*PLACE, request.c.id).order_by(*PLACE, request.c.id)
     firsts: dict[str, tuple[int | None, int]] = {}
     for row in reader.fetch_rows(query):
         first, before = firsts.get(row.task, (None, 0))

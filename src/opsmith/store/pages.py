@@ -66,6 +66,7 @@ class SamplePlace(NamedTuple):
     task: str
     temperature: float
     number: int
+    id: str = ""  # the sample's, by which samples of several models at one place are told apart
 
 
 @dataclass(frozen=True)
@@ -254,9 +255,9 @@ def _select_lines(
         where, *_filter_conditions(condition)
     )
     if edge is not None:
-        place = tuple_(*PLACE)
+        place = tuple_(*PLACE, request.c.id)
         query = query.where(place < tuple_(*edge) if back else place > tuple_(*edge))
-    order = [column.desc() for column in PLACE] if back else PLACE
+    order = [column.desc() for column in (*PLACE, request.c.id)] if back else (*PLACE, request.c.id)
     return [_read_line(row) for row in reader.fetch_rows(query.order_by(*order).limit(size))]
 
 
@@ -278,5 +279,5 @@ def _read_outcome(row: Row[Any]) -> tuple[Stage | None, Outcome | None]:
 
 
 def _read_line(row: Row[Any]) -> SampleLine:
-    place = SamplePlace(row.round, row.task, row.temperature, row.number)
+    place = SamplePlace(row.round, row.task, row.temperature, row.number, row.id)
     return SampleLine(row.id, place, *_read_outcome(row), row.agent, row.at)

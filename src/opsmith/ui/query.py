@@ -39,18 +39,19 @@ def write_filter(sample_filter: Filter) -> dict[str, Any]:
 
 
 def read_place(text: str | None) -> SamplePlace | None:
-    """`2,0.7,15,task`: the task comes last, since its id may hold anything."""
+    """`2,0.7,15:sample,task`: the task comes last, since its id may hold anything."""
     if not text:
         return None
     try:
-        round_, temperature, number, task = text.split(",", 3)
-        return SamplePlace(_parse_whole(round_), task, float(temperature), _parse_whole(number))
+        round_, temperature, sample, task = text.split(",", 3)
+        number, _, name = sample.partition(":")
+        return SamplePlace(_parse_whole(round_), task, float(temperature), _parse_whole(number), name)
     except ValueError as error:
         raise UsageError(f"place {text!r}: expected `round,temperature,number,task`; try: the first page") from error
 
 
 def write_place(place: SamplePlace) -> str:
-    return f"{place.round},{place.temperature!r},{place.number},{place.task}"
+    return f"{place.round},{place.temperature!r},{place.number}:{place.id},{place.task}"
 
 
 def _parse_whole(text: str) -> int:
