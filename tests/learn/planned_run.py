@@ -31,7 +31,7 @@ TASKS = [
         contracts={"m": {"splits": [{"p": "x y *", "q": "z w *", "m": "p q +"}]}},
     ),
 ]
-PLANNED = SETTINGS.replace(plan="static", plan_after=1, samples=16)
+PLANNED = SETTINGS.replace(plan="static", plan_after=1, samples=24)
 
 
 def run_planned(

@@ -112,7 +112,7 @@ def test_killed_after_any_plan_or_round_and_started_again_it_is_the_same_run(
 
 def test_no_more_samples_than_the_control_had_and_nothing_is_left_of_a_deleted_run(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
-        control = improve(TASKS, TinyModel(), SETTINGS.replace(max_rounds=3), store, judge=InProcess())
+        control = improve(TASKS, TinyModel(), SETTINGS.replace(max_rounds=3, samples=24), store, judge=InProcess())
         matched, _ = run_planned(store, PLANNED.replace(budget_from=control.run))
         assert matched.end == "budget spent"
         assert store.sample_count(matched.run) <= store.sample_count(control.run)

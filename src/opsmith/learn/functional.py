@@ -120,7 +120,9 @@ class FunctionalPhase:
             return "nothing left to try" if state.exhausted else "all solved"
         if settings.method.max_rounds is not None and state.number >= settings.method.max_rounds:
             return "max rounds"
-        if self._samples_left(state) == 0:
+        budget = self._samples_left(state)
+        is_spent = budget is not None and budget <= forest.coming_joins
+        if budget == 0 or (is_spent and not forest.joins):
             return "budget spent"
         selection = self._select_demonstrations(state, state.past)
         if selection is None and not forest.joins:
@@ -129,7 +131,7 @@ class FunctionalPhase:
             return forest.steps[0]
         if state.is_replanned:
             selection = self._select_demonstrations(state, _restart_cycle(state.past) if state.experiences else ())
-        if forest.joins and (selection is None or not forest.frontier):
+        if forest.joins and (selection is None or is_spent or not forest.frontier):
             return Selection(state.past[-1].cycle if state.past else 0, JOIN)
         return selection or ("demonstrations used up" if state.experiences else NOTHING_SOLVED)
 
@@ -142,8 +144,9 @@ class FunctionalPhase:
         sampled = () if step.level == JOIN else state.forest.frontier
         budget = self._samples_left(state)
         keys = plan_joins(session.run, state.number, state.forest.joins, session.settings)[:budget]
-        remaining = None if budget is None else budget - len(keys)
-        plan = plan_round(session, state.number, [task.id for task in sampled], remaining)
+        remaining = None if budget is None else max(0, budget - len(keys) - state.forest.coming_joins)
+        shares = state.forest.share_samples(session.settings.method.samples)
+        plan = plan_round(session, state.number, [task.id for task in sampled], remaining, shares)
         demonstrations = tuple(
             (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(sampled)
         )

@@ -17,6 +17,7 @@ from opsmith.settings import Planning
 from opsmith.store.plans import CONTRACT, StoredPlan
 
 PATIENCE = 4  # times `contract_rounds`: as long is a child tried that nothing else is left for
+LEAST_SAMPLES = 8  # at a temperature, of a child that shares its task's with others
 STATIC = "static"  # the planner that lists its splits: when it has no more, it will have none later
 
 
@@ -134,9 +135,31 @@ class PlanForest:
         """Whose parts are joined in the next round."""
         return tuple(node for node in self._list_open() if node.state is PlanState.JOINING)
 
+    @property
+    def coming_joins(self) -> int:
+        """Tasks, and children, whose programs are joined later if all goes well: a budget has a sample for each."""
+        return sum(node.state is PlanState.OPEN and bool(node.children) for node in self._list_open())
+
+    def share_samples(self, samples: int) -> dict[str, int]:
+        """By child of the frontier, how many of a task's samples it has: open children share those of their task, so
+        that a round costs what it did before the task was split."""
+        shares: dict[str, int] = {}
+        for tree in self.trees:
+            _share_among(tree, samples, min(samples, LEAST_SAMPLES), shares)
+        return shares
+
     def _list_open(self) -> Iterator[PlannedTask]:
         for tree in self.trees:
             yield from tree.list_open()
+
+
+def _share_among(node: PlannedTask, samples: int, least: int, shares: dict[str, int]) -> None:
+    if node.depth and node.is_sampled:
+        shares[node.task.id] = max(shares.get(node.task.id, 0), samples)
+    if node.state is PlanState.OPEN:
+        open_children = [child for child in node.children if child.state not in (PlanState.SOLVED, PlanState.JOINED)]
+        for child in open_children:
+            _share_among(child, max(least, -(-samples // len(open_children))), least, shares)
 
 
 def find_active(plans: Sequence[StoredPlan]) -> StoredPlan | None:

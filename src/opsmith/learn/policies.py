@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Protocol
 
 from opsmith.settings import Settings
@@ -47,6 +48,7 @@ class RoundPlan:
     settings: Settings
     limit: int | None = None  # how many samples the budget allows
     arms: tuple[Proposer, ...] = ()  # what the models did in earlier rounds; of `bandit`, and without their money
+    shares: Mapping[str, int] = field(default_factory=dict)  # samples at a temperature of tasks that have not all
 
 
 class DealingPolicy(Protocol):
@@ -74,7 +76,9 @@ class EachPolicy:
     def plan_slice(self, plan: RoundPlan, earlier: Sequence[Slice], ends: Ends, choose_model: ChooseModel) -> Slice:
         if earlier:
             return ()
-        return tuple(plan_samples(plan.run, plan.number, plan.tasks, plan.settings, plan.limit, plan.models))
+        return tuple(
+            plan_samples(plan.run, plan.number, plan.tasks, plan.settings, plan.limit, plan.models, plan.shares)
+        )
 
 
 class CheapestPolicy:
@@ -90,7 +94,7 @@ class CheapestPolicy:
         model, closed = plan.models[len(earlier) :][:1], find_closed(earlier, ends)
         tasks = [task for task in plan.tasks if task not in closed]
         remaining = None if plan.limit is None else plan.limit - sum(map(len, earlier))
-        return tuple(plan_samples(plan.run, plan.number, tasks, plan.settings, remaining, model))
+        return tuple(plan_samples(plan.run, plan.number, tasks, plan.settings, remaining, model, plan.shares))
 
 
 class BanditPolicy:
@@ -129,25 +133,26 @@ def plan_samples(
     settings: Settings,
     limit: int | None = None,
     models: Sequence[str] = ("",),
+    shares: Mapping[str, int] = MappingProxyType({}),
 ) -> list[SampleKey]:
     """Every sample of a round by each of the models, task by task; `limit`: how many the budget allows, spread evenly
     over the tasks."""
     order = {task: place for place, task in enumerate(tasks)}
-    keys = list(_deal_samples(run, number, tasks, settings, models))
+    keys = list(_deal_samples(run, number, tasks, settings, models, shares))
     return sorted(keys[:limit], key=lambda key: (order[key.task], key.temperature, key.number))
 
 
 def list_cells(plan: RoundPlan, model: str) -> list[SampleKey]:
     """The samples of one model in the order in which they are dealt out: the first of every task before a second."""
-    return list(_deal_samples(plan.run, plan.number, plan.tasks, plan.settings, (model,)))[: plan.limit]
+    return list(_deal_samples(plan.run, plan.number, plan.tasks, plan.settings, (model,), plan.shares))[: plan.limit]
 
 
 def _deal_samples(
-    run: str, number: int, tasks: Sequence[str], settings: Settings, models: Sequence[str]
+    run: str, number: int, tasks: Sequence[str], settings: Settings, models: Sequence[str], shares: Mapping[str, int]
 ) -> Iterator[SampleKey]:
     for index in range(settings.method.samples):
         for temperature in settings.method.temperatures:
-            for task in tasks:
+            for task in (task for task in tasks if index < shares.get(task, settings.method.samples)):
                 for model in models:
                     yield SampleKey(run, number, task, temperature, index, settings.target or "", model=model)
 

@@ -26,8 +26,10 @@ def find_policy(session: RunSession) -> DealingPolicy:
     return POLICIES[session.settings.teamwork.team.policy]
 
 
-def plan_round(session: RunSession, number: int, tasks: Sequence[str], limit: int | None) -> RoundPlan:
-    """What a round is dealt out of; `limit`: how many samples the budget allows."""
+def plan_round(
+    session: RunSession, number: int, tasks: Sequence[str], limit: int | None, shares: Mapping[str, int]
+) -> RoundPlan:
+    """What a round is dealt out of; `limit`: how many samples the budget allows; `shares`: `RoundPlan.shares`."""
     settings, models = session.settings, session.models.proposers
     policy, arms = settings.teamwork.team.policy, tuple[Proposer, ...]()
     if policy == "cheapest-first":
@@ -35,7 +37,7 @@ def plan_round(session: RunSession, number: int, tasks: Sequence[str], limit: in
         models = tuple(info.versions[ORDER]) if info is not None else models
     if policy == "bandit":
         arms = read_arms(session.store, session.run, models, number)
-    return RoundPlan(session.run, number, tuple(tasks), models, settings, limit, arms)
+    return RoundPlan(session.run, number, tuple(tasks), models, settings, limit, arms, shares)
 
 
 def read_arms(store: Store, run: str, models: Sequence[str], before: int) -> tuple[Proposer, ...]:

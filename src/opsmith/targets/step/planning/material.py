@@ -239,8 +239,11 @@ class WorkGraph:
     def list_borders(self, inside: int) -> list[str]:
         """Those that cross, without what others can as well compute anew from the task's streams; one at least."""
         crossing = self.list_crossing(inside)
-        dear = [name for name in crossing if not self.is_cheap(name)]
+        dear = [name for name in crossing if not (self.is_cheap(name) and self._count_takers(name, inside) == 1)]
         return dear or crossing[:1]
+
+    def _count_takers(self, name: str, inside: int) -> int:
+        return sum(1 for number in self.list_consumers(name) if not inside >> number & 1)
 
     def is_cheap(self, name: str) -> bool:
         """Whether a value is little work on the task's streams alone."""
