@@ -52,6 +52,21 @@ def resolve_settings(file: Path | None, options: Mapping[str, Any]) -> Settings:
     raise UsageError(f"{_name_option(name)}: given {given_value}; expected {problem}")
 
 
+def refuse_idle_options(options: Mapping[str, Any], settings: Settings) -> None:
+    """Raises UsageError for an option that nothing follows from, as long as another one is not stated."""
+    planning, tooling = settings.teamwork.planning, settings.teamwork.tooling
+    for is_idle, names, needed in (
+        (planning.plan == "none", ("plan_after", "splits", "depth", "contract_rounds"), "--plan static or --plan llm"),
+        (planning.plan != "llm", ("planner",), "--plan llm"),
+        (tooling.tools == "none", ("tool_calls", "tool_tokens", "tool_seconds"), "--tools check or --tools all"),
+        (settings.method.guardian != "llm", ("guardian_model",), "--guardian llm"),
+    ):
+        for name in names if is_idle else ():
+            if options.get(name) is not None:
+                value = options[name]
+                raise UsageError(f"{_name_option(name)}: given {value} alone; expected {needed} beside it")
+
+
 def read_config(file: Path) -> dict[str, Any]:
     """The keys of a settings file, checked one by one against `Settings`."""
     if file.suffix in {".yaml", ".yml"}:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opsmith.config import read_config, resolve_settings
+from opsmith.config import read_config, refuse_idle_options, resolve_settings
 from opsmith.errors import TaskError, UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -81,3 +81,18 @@ def test_a_file_of_others_has_no_program_executed_and_hands_out_no_variable(tmp_
     file.write_text(f"samples = 2\n{line}\n")
     with pytest.raises(TaskError, match=r"theirs.toml:2: .* in a file; expected the option --"):
         read_config(file)
+
+
+@pytest.mark.parametrize(
+    ("option", "beside", "needed"),
+    [
+        ({"depth": 2}, {"plan": "static"}, "--depth: given 2 alone; expected --plan static or --plan llm"),
+        ({"planner": "openai/m"}, {"plan": "llm"}, "--planner: given openai/m alone; expected --plan llm"),
+        ({"tool_calls": 3}, {"tools": "check"}, "--tool-calls: given 3 alone; expected --tools check or --tools all"),
+        ({"guardian_model": "search"}, {"guardian": "llm"}, "--guardian-model: given search alone; expected"),
+    ],
+)
+def test_an_option_that_nothing_follows_from_is_refused(option, beside, needed):
+    with pytest.raises(UsageError, match=needed):
+        refuse_idle_options(option, resolve_settings(None, option))
+    refuse_idle_options(option, resolve_settings(None, option | beside))

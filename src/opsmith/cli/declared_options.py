@@ -24,27 +24,38 @@ def declare_environment(pass_env: PassEnv = None) -> None:
 
 def declare_tools(
     tools: Annotated[
-        str | None, typer.Option(metavar="none|check|all", help="What a model may call while it answers.")
+        str | None, typer.Option(metavar="none|check|all", help="What a model may call while it answers; default none.")
     ] = None,
-    tool_calls: Annotated[int | None, typer.Option(metavar="N", help="Of a sample, at most; default 8.")] = None,
+    tool_calls: Annotated[int | None, typer.Option(metavar="N", help="Calls of a sample, at most; default 8.")] = None,
     tool_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Output of a sample with tools, in all its turns.")
+        int | None, typer.Option(metavar="N", help="Output of a sample with tools, in all its turns; default 16384.")
     ] = None,
     tool_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Of a sample's tools at work; default 120.")
+        float | None, typer.Option(metavar="S", help="Seconds that a sample's tools work, at most; default 120.")
     ] = None,
 ) -> None:
     """Tools within a sample."""
 
 
 def declare_planning(
-    plan: Annotated[str | None, typer.Option(metavar="none|static|llm", help="Split what stays unsolved.")] = None,
-    planner: Annotated[str | None, typer.Option(metavar="M", help="Who plans, with --plan llm.")] = None,
-    plan_after: Annotated[int | None, typer.Option(metavar="N", help="Rounds before a task is split.")] = None,
-    splits: Annotated[int | None, typer.Option(metavar="N", help="Of a task that are tried; default 2.")] = None,
-    depth: Annotated[int | None, typer.Option(metavar="N", help="Of a plan, at most; default 3.")] = None,
+    plan: Annotated[
+        str | None, typer.Option(metavar="none|static|llm", help="Who splits tasks that stay unsolved; default none.")
+    ] = None,
+    planner: Annotated[
+        str | None, typer.Option(metavar="M", help="The model that plans, with --plan llm; default: the run's own.")
+    ] = None,
+    plan_after: Annotated[
+        int | None, typer.Option(metavar="N", help="Rounds that a task stays unsolved before it is split; default 2.")
+    ] = None,
+    splits: Annotated[
+        int | None, typer.Option(metavar="N", help="Different splits of a task that are tried; default 2.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(metavar="N", help="Levels that tasks are split down to, at most; default 3.")
+    ] = None,
     contract_rounds: Annotated[
-        int | None, typer.Option(metavar="N", help="Rounds before a contract is changed.")
+        int | None,
+        typer.Option(metavar="N", help="Rounds that a node stays unsolved before its contract is changed; default 1."),
     ] = None,
 ) -> None:
     """How a task that stays unsolved is split."""
@@ -52,7 +63,10 @@ def declare_planning(
 
 def declare_thinking(
     reasoning: Annotated[
-        str | None, typer.Option(metavar="low|medium|high", help="How much a model reasons, where it may be told.")
+        str | None,
+        typer.Option(
+            metavar="low|medium|high", help="How much a model reasons, where it may be told; default: nothing is sent."
+        ),
     ] = None,
     think: Annotated[
         bool | None, typer.Option("--think", help="Ask for a plan in the reply, before the program.")

@@ -48,6 +48,13 @@ ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml
 SelectionName = Annotated[
     str | None, typer.Option(metavar="S", help="adaptive|gain|all|random|similar|none (the control).")
 ]
+PolicyName = Annotated[
+    str | None,
+    typer.Option(metavar="P", help="Who makes which sample, of several: each|cheapest-first|bandit; default each."),
+]
+GuardianName = Annotated[
+    str | None, typer.Option(metavar="M", help="Asked by --guardian llm; default: the model of the sample.")
+]
 RequestDeadline = Annotated[
     float | None, typer.Option(metavar="S", help="Of a request, with all attempts and waits; default 900.")
 ]
@@ -67,8 +74,8 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
     model: ModelNames = None,
     base_url: BaseUrl = None,
     server: Servers = None,
-    policy: Annotated[str | None, typer.Option(metavar="P", help="Of several: each|cheapest-first|bandit.")] = None,
-    guardian_model: Annotated[str | None, typer.Option(metavar="M", help="Asked by the llm guardian.")] = None,
+    policy: PolicyName = None,
+    guardian_model: GuardianName = None,
     tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
     target: TargetName = None,
     option: TargetOptions = None,
@@ -111,10 +118,12 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
 ) -> None:
     """Improve on tasks, round by round. The same command goes on where an earlier one was stopped."""
     options = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
-    from opsmith.config import resolve_settings
+    from opsmith.config import refuse_idle_options, resolve_settings
     from opsmith.suites import load_tasks
 
-    settings = resolve_settings(experiment, _as_settings(options))
+    stated = _as_settings(options)
+    settings = resolve_settings(experiment, stated)
+    refuse_idle_options(stated, settings)
     chosen = load_tasks(settings.tasks, settings.target, settings.target_options)
     if dry_run:
         raise typer.Exit(print_forecast(settings, chosen, partial(open_store, out, url), as_json))

@@ -190,7 +190,9 @@ class Pool:
         A task that cannot be split has none, with the reason in words. Raises UsageError, VerifierError.
         """
         if not isinstance(get_target(task.target), Planned):
-            raise UsageError(f"plan of task {task.id}: the target {task.target} cannot split tasks; try: --plan none")
+            raise UsageError(
+                f"plan of task {task.id}: given target {task.target}, which cannot split tasks; expected step"
+            )
         written = to_json(split) if split is not None else None
         return read_plans(self._ask_figures("plan", task, "", question=question, split=written, node=node, most=most))
 

@@ -12,7 +12,7 @@ from opsmith.records import Task, printable
 from opsmith.suites import DEFAULT_TARGET, SUITES, read_task_file, task_files
 from opsmith.targets.lookup import BUILT_IN
 from opsmith.targets.problem import NAME as PROBLEM_FILE
-from opsmith.targets.problem import refuse_without_language
+from opsmith.targets.problem import TRY_TARGET, refuse_without_language
 
 LONGEST_NAME = 200  # characters of a task's name
 MOST_FILES = 1000  # of all folders that are listed
@@ -44,8 +44,10 @@ class TaskPlaces:
         try:
             task = read_task_file(path, self._find_target(target), self._options, takes_own=False)
             return refuse_without_language(task)
+        except UsageError as error:
+            raise UsageError(_hide_path(error, path, name)) from None
         except TaskError as error:
-            raise TaskError(str(error).replace(str(path), name), error.diagnostics) from None
+            raise TaskError(_hide_path(error, path, name), error.diagnostics) from None
 
     def list_names(self) -> Iterator[tuple[str, str]]:
         """Every suite, or "" for files of the user's, with the name of a task in it."""
@@ -98,6 +100,11 @@ def _find_in_folder(folder: Path, name: str) -> Path | None:
 def _list_files(folder: Path) -> list[str]:
     files = sorted(path.name for path in folder.iterdir() if path.suffix in _ENDINGS)
     return [name for name in files[:MOST_FILES] if _find_in_folder(folder, name)]
+
+
+def _hide_path(error: Exception, path: Path, name: str) -> str:
+    """The words, about the name that a client stated; what is an option to a person is an argument to a client."""
+    return str(error).replace(str(path), name).replace(TRY_TARGET, "try: the argument `target`, such as c")
 
 
 def _refuse_name(name: str, expected: str) -> UsageError:

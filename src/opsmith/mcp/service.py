@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from opsmith.agents.prompt import compose_prompt, write_system_prompt
 from opsmith.errors import OpsmithError, UsageError
@@ -169,6 +169,7 @@ class Service:
         context = self._make_context(_read(name, kind, outer))
         if name == "measure" and self._make_measurer is not None:
             context = replace(context, measurer=self._make_measurer())
+        _read(name, _join_arguments(tool), arguments)
         return await run_tool(tool, context, inner)
 
     def _list_tasks(self, suite: str) -> str:
@@ -228,6 +229,11 @@ def _read(name: str, kind: Any, arguments: Mapping[str, Any]) -> Any:
 def _choose_outer(tool: Tool[Any]) -> type[LanguageArguments]:
     """What a call names beside the tool's own arguments."""
     return LanguageArguments if tool.name == "language" else TaskArguments
+
+
+def _join_arguments(tool: Tool[Any]) -> type[ToolArguments]:
+    """All that a call states, so that what is wrong with it is said by the names that clients see."""
+    return create_model("JoinedArguments", __base__=(_choose_outer(tool), tool.arguments))
 
 
 def _join_schemas(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:

@@ -166,12 +166,12 @@ def _format_measuring(event: events.Event) -> str | None:
 def describe_plan(plan: StoredPlan) -> str:
     """What was planned, and why.
 
-    >>> describe_plan(StoredPlan("attn_0", 0, "static", "unsolved after 2 rounds", 2, None, "it has one statement"))
-    'attn_0 has no split: it has one statement (unsolved after 2 rounds)'
+    >>> describe_plan(StoredPlan("attn_0", 0, "static", "unsolved after 2 rounds", 2, None, "no split: too small"))
+    'attn_0 has no split: too small (unsolved after 2 rounds)'
     """
     if plan.split is None:
         what = f"{plan.task}: the contract of {plan.changed} stays" if plan.changed else f"{plan.task} has no split"
-        return f"{what}: {plan.problem} ({plan.reason})"
+        return f"{what}: {plan.lack} ({plan.reason})"
     names = ", ".join(node.name for node in plan.split.nodes)
     verb = f"has another contract for {plan.changed}" if plan.changed else "is split"
     return f"{plan.task} {verb}: {names} ({plan.reason})"

@@ -209,7 +209,7 @@ class _Gardener:
         )
 
     def _word_plan(self, plan: StoredPlan, active: StoredPlan | None) -> PlanLine:
-        what, nodes = f"none: {plan.problem}", () if plan.split is None else plan.split.nodes
+        what, nodes = f"none: {plan.lack}", () if plan.split is None else plan.split.nodes
         if plan.split is not None:
             contract = _word_contract(plan.split, plan.changed)
             what = f"another contract of {plan.changed}: {contract}" if plan.planner == CONTRACT else ""

@@ -33,6 +33,11 @@ class StoredPlan:
     changed: str = ""  # of `CONTRACT`: the node whose contract it is about
     children: tuple[Task, ...] = ()  # in the order of the split's nodes
 
+    @property
+    def lack(self) -> str:
+        """The problem, to stand behind words which say that there is no split."""
+        return self.problem.removeprefix("no split: ")
+
 
 class PlanQueries(Reading):
     """Questions about the plans of a run."""

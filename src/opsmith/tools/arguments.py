@@ -77,7 +77,8 @@ def _explain_mistake(tool: str, kind: type[ToolArguments], error: ValidationErro
     quote = "nothing" if is_missing else f"{type(first['input']).__name__} {_quote_text(str(first['input']))}"
     where = f"{tool}, argument {printable(place)!r}" if place else tool
     expected = "a value" if is_missing else first["msg"].removeprefix("Input should be ")
-    return _explain_arguments(where, quote, expected, f"no arguments but {_list_names(kind)}")
+    remedy = f"state {printable(place)!r} too" if is_missing else f"no arguments but {_list_names(kind)}"
+    return _explain_arguments(where, quote, expected, remedy)
 
 
 def _explain_arguments(where: str, given: str, expected: str, remedy: str) -> WrongArgumentsError:
