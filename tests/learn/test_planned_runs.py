@@ -70,6 +70,7 @@ def test_what_counts_tasks_counts_the_runs_own(planned: tuple[Store, RunResult, 
         == len(list(sample_rows(store, [result.run])))
     )
     assert result_of(store, result.run) == result
+    assert all(row.input_tokens for row in result.per_task.values()), "a joined program has no prompt"
 
 
 class _Killed(BaseException):
