@@ -80,3 +80,27 @@ def test_a_language_without_plans_has_no_planner() -> None:
     target = get_target("c")
     with pytest.raises(UsageError, match="'c' cannot split its tasks; try --plan none"):
         request_plan(target, PlanBrief(Task("t", "c", "x"), "unsolved"))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nS = 1",
+        "raise ValueError(input_data)",
+        "S = open('/etc/passwd').read()",
+        "S = torch.os.listdir('/')",
+        "S = input_data.__class__.__base__",
+        "S = '{0.__class__}'.format(input_data)",
+        "S = torch.from_file('x')",
+        "try:\n  S = 1\nexcept Exception as error:\n  S = error",
+        "S = [getattr(input_data, x) for x in 'ab']",
+        "S = torch.load('x')",
+    ],
+)
+def test_code_that_reads_more_than_tensors_is_no_split(code):
+    block = "".join(f"    {line}\n" for line in code.splitlines())
+    answer = (
+        "nodes:\n- name: a\n  takes: [Q]\n  gives: [{name: S, dtype: fp32, dims: [N]}]\n  code: |\n"
+        f"{block}outputs: [S]\n"
+    )
+    assert "expected plain statements on tensors" in str(read_plan(answer))

@@ -70,6 +70,7 @@ def test_what_counts_tasks_counts_the_runs_own(planned: tuple[Store, RunResult, 
         == len(list(sample_rows(store, [result.run])))
     )
     assert result_of(store, result.run) == result
+    assert all(row.input_tokens for row in result.per_task.values()), "a joined program has no prompt"
 
 
 class _Killed(BaseException):
@@ -159,7 +160,7 @@ def test_a_model_plans_and_hears_what_is_wrong_with_its_plan(tmp_path: Path) -> 
         assert [node.name for node in plan.split.nodes] == ["m", "n", "out"]
         assert "other values" in model.prompts[1]
         assert store.sum_usage(result.run, PLANNER) == Usage(2, 20, 10, 0, 0.5), "paid for"
-        assert result.rounds[1].attempted == 0
+        assert result.rounds[1].attempted == 1, "the task itself is sampled on, beside its children"
 
 
 def test_a_planner_without_a_plan_leaves_the_task_to_itself(tmp_path: Path) -> None:

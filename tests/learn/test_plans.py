@@ -24,10 +24,11 @@ def plan(task: Task, number: int, round: int, nodes: dict[str, str] | None = FIR
 
 
 def grow(plans: list[StoredPlan], *rounds: str, stuck: bool = False, solved: tuple[Task, ...] = (),
-         joined: bool = False) -> PlanForest:  # fmt: skip
+         joined: bool = False, compared: str = "", tried: tuple[tuple[str, int], ...] = ()) -> PlanForest:  # fmt: skip
     ended = tuple((number, frozenset(names.split())) for number, names in enumerate(rounds))
     digests = frozenset(task.digest for task in solved)
-    facts = PlanFacts(tuple(plans), ended, digests, digests if joined else frozenset())
+    facts = PlanFacts(tuple(plans), ended, digests, digests if joined else frozenset(),
+                      compared=frozenset(compared.split()), tried_joins=frozenset(tried))  # fmt: skip
     return grow_forest([TASK], facts, SETTINGS, stuck)
 
 
@@ -45,13 +46,15 @@ def test_a_task_is_split_after_the_rounds_that_it_may_stay_unsolved_or_when_the_
     assert describe(grow([], "poly", "poly", solved=(TASK,))) == ({"poly": "solved"}, [], [])
 
 
-def test_the_children_stand_in_the_round_in_the_place_of_their_task() -> None:
+def test_the_children_stand_in_the_round_beside_their_task_which_has_half_of_its_samples() -> None:
     first = plan(TASK, 0, 2)
     states, frontier, steps = describe(grow([first], "poly", "poly"))
     assert states == {"poly": "open", "poly.s": "open", "poly.out": "open"}
-    assert (frontier, steps) == (["poly.s", "poly.out"], [])
+    assert (frontier, steps) == (["poly.s", "poly.out", "poly"], [])
     states, frontier, _ = describe(grow([first], "poly", "poly", solved=first.children[:1]))
-    assert (states["poly.s"], frontier) == ("solved", ["poly.out"])
+    assert (states["poly.s"], frontier) == ("solved", ["poly.out", "poly"])
+    assert grow([first], "poly", "poly").share_samples(7) == {"poly": 4}
+    assert grow([], "poly").share_samples(7) == {}
 
 
 def test_an_unmet_contract_is_renegotiated_once_then_the_child_is_split_then_the_task_otherwise() -> None:
@@ -63,19 +66,27 @@ def test_an_unmet_contract_is_renegotiated_once_then_the_child_is_split_then_the
     child = plans[0].children[0]
     plans.append(plan(child, 0, 3, None))
     states, frontier, steps = describe(grow(plans, *rounds, solved=solved))
-    assert (states["poly.s"], frontier, steps) == ("given up", ["poly.s"], []), "s has no split: it is sampled on"
+    assert (states["poly.s"], frontier, steps) == ("given up", ["poly.s", "poly"], []), "it is sampled on"
     assert describe(grow(plans, *rounds, stuck=True, solved=solved))[2] == ["poly 2"], "the task is split otherwise"
     assert describe(grow(plans, *rounds, *["poly.s"] * 3, solved=solved))[2] == ["poly 2"], "or its patience is out"
     plans.append(plan(TASK, 2, 3, OTHER))
     states, frontier, steps = describe(grow(plans, *rounds))
-    assert (frontier, steps) == (["poly.t", "poly.out"], [])
+    assert (frontier, steps) == (["poly.t", "poly.out", "poly"], [])
+
+
+def test_a_child_whose_programs_were_compared_is_split_before_its_contract_is_renegotiated() -> None:
+    rounds, plans = ["poly", "poly", "poly.s poly.out"], [plan(TASK, 0, 2)]
+    solved = plans[0].children[1:]
+    assert describe(grow(plans, *rounds, solved=solved, compared="poly.s"))[2] == ["poly.s 0"]
+    plans.append(plan(plans[0].children[0], 0, 3, None))
+    assert describe(grow(plans, *rounds, solved=solved, compared="poly.s"))[2] == ["poly 1 s"], "it has no split"
 
 
 def test_a_renegotiated_contract_has_its_rounds_again() -> None:
     changed = plan(TASK, 1, 3, {"s": "y x +", "out": "s z *"}, CONTRACT, "s")
     states, frontier, steps = describe(grow([plan(TASK, 0, 2), changed], "poly", "poly", "poly.s poly.out"))
     assert (states["poly.s"], states["poly.out"], steps) == ("renegotiated", "open", [])
-    assert frontier == ["poly.s", "poly.out"]
+    assert frontier == ["poly.s", "poly.out", "poly"]
 
 
 def test_a_task_whose_splits_are_used_up_is_sampled_itself_again() -> None:
@@ -88,7 +99,7 @@ def test_solved_children_are_joined_once_and_a_wrong_join_changes_the_split() ->
     forest = grow([first], "poly", solved=first.children)
     assert [node.task.id for node in forest.joins] == ["poly"]
     assert describe(forest)[1:] == ([], [])
-    tree = grow([first], "poly", "poly", solved=first.children).trees[0]
+    tree = grow([first], "poly", "poly", solved=first.children, tried=(("poly", 0),)).trees[0]
     assert (tree.state, tree.step is not None and tree.step.number) == (PlanState.JOIN_FAILED, 1)
     states, _, _ = describe(grow([first], "poly", "poly", solved=(TASK, *first.children), joined=True))
     assert states["poly"] == "joined"
@@ -100,6 +111,8 @@ def test_no_child_is_split_deeper_than_the_tree_may_be() -> None:
     deeper = plan(inner, 0, 1, {"a": "x y +", "s": "a a -"})
     unmet = [top, plan(TASK, 1, 1, None, CONTRACT, "s"), deeper, plan(inner, 1, 2, None, CONTRACT, "a")]
     rounds = ("poly.s poly.out", "poly.s.a poly.s.s", "poly.s.a poly.s.s")
-    assert describe(grow(unmet, *rounds, solved=top.children[1:]))[1:] == (["poly.s.a", "poly.s.s"], []), "depth 2"
+    assert describe(grow(unmet, *rounds, solved=top.children[1:]))[1:] == (["poly.s.a", "poly.s.s", "poly"], []), (
+        "depth 2"
+    )
     states, _, steps = describe(grow(unmet, *rounds, stuck=True, solved=top.children[1:]))
     assert (states["poly.s.a"], steps) == ("given up", ["poly.s 2"]), "s is split otherwise"

@@ -204,6 +204,38 @@ def test_when_all_have_failed_the_session_ends_and_a_later_one_makes_what_is_mis
     assert not later.asked, "the round is closed"
 
 
+def test_when_all_fail_in_short_slices_the_round_stays_open(tmp_path: Path) -> None:
+    class Dying(Named):
+        async def complete(self, request: Request) -> Reply:
+            if len(self.asked) >= 8:
+                self.asked.append(request)
+                raise ProviderError(f"{self.name}: HTTP 500 after 3 tries", status=500, retryable=True)
+            return await super().complete(request)
+
+    settings = SETTINGS.replace(samples=4, temperatures=(1.0,), policy="bandit", max_rounds=2, selection="none")
+    with Store.open(tmp_path) as store:
+        with pytest.raises(ProviderError, match="HTTP 500"):
+            run_team(store, settings, Dying("a", 0.01, ()), Dying("b", 0.01, ()))
+        [summary] = store.list_runs()
+        assert not summary.finished
+        assert [solved for _, solved in store.read_rounds(summary.info.id)] in ([None], [(), None])
+        assert run_team(store, settings, Named("a", 0.01, EASY), Named("b", 0.01, EASY)).end == "max rounds"
+
+
+def test_a_model_that_has_nothing_more_is_idle_in_a_later_session_too(tmp_path: Path) -> None:
+    class Exhausted(Named):
+        async def complete(self, request: Request) -> Reply:
+            raise ExhaustedError("nothing more")
+
+    settings = SETTINGS.replace(samples=4, policy="bandit", max_rounds=1)
+    with Store.open(tmp_path / "a.sqlite") as store, Store.open(tmp_path / "b.sqlite") as other:
+        stopped = run_team(store, settings.replace(max_cost=0.2), Exhausted("a"), Named("b", 0.02, EASY))
+        assert not stopped.finished
+        result = run_team(store, settings, Exhausted("a"), Named("b", 0.02, EASY))
+        whole = run_team(other, settings, Exhausted("a"), Named("b", 0.02, EASY))
+        assert store.read_contents(result.run) == other.read_contents(whole.run)
+
+
 def test_a_model_that_failed_is_asked_by_a_later_session_while_its_round_is_open(tmp_path: Path) -> None:
     settings = SETTINGS.replace(samples=12, max_rounds=1)
     with Store.open(tmp_path) as store:

@@ -94,7 +94,7 @@ def test_calls_of_tools_are_counted_and_shown_turn_by_turn(agents: tuple[Store, 
     assert [(count.name, count.outcome, count.calls) for count in use.tools] == [
         ("check", "ok", 1), ("cost", "refused", 1), ("try", "ok", 1),
     ]  # fmt: skip
-    assert (use.callers.right, use.callers.verdicts, use.silent.right, use.silent.verdicts) == (1, 1, 3, 24)
+    assert (use.callers.right, use.callers.verdicts, use.silent.right, use.silent.verdicts) == (1, 1, 2, 23)
     assert "samples that called tools: 1, 1 of 1 judged are right" in printed(print_tool_use, store, run)
 
 

@@ -8,7 +8,9 @@ was found) and `answer`; what is empty is left out. An answer with faults goes b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +39,17 @@ MAX_SHOWN = 3  # earlier splits, and refused programs
 MAX_FINDINGS = 2_000  # characters of what was found about one program
 _KEYS = frozenset(("nodes", "outputs"))
 _NODE_KEYS = frozenset(("name", "takes", "gives", "code", "fns"))
+
+_ODD_STATEMENTS = (  # that no statement on tensors needs
+    *(ast.Import, ast.ImportFrom, ast.Raise, ast.Try, ast.With, ast.Assert, ast.Global, ast.Nonlocal),
+    *(ast.ClassDef, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await, ast.Yield, ast.YieldFrom, ast.Delete),
+)
+_ODD_WORD = re.compile(  # of Python, and of what modules lend of others; private ones
+    "open|exec|eval|compile|[gs]etattr|delattr|globals|locals|vars|dir|input|breakpoint|format|format_map|os|sys|io|"
+    "builtins|importlib|inspect|gc|types|ctypes|subprocess|socket|pathlib|pickle|warnings|functools|load|save|"
+    "from_file|tofile|fromfile|memmap|loadtxt|genfromtxt|hub|ops|classes|utils|jit|library|serialization|storage|"
+    "package|multiprocessing|distributed|overrides|fx|compiler|cpp_extension|_.+|.*__"
+)
 
 _SYSTEM = """\
 role: |
@@ -194,7 +207,30 @@ def _read_node(mapping: Any) -> PlanNode:
     gives = tuple(_read_border(border, name) for border in _read_list(mapping["gives"], "gives", MAX_BORDERS))
     fns = mapping.get("fns") or []
     offered = tuple(_read_name(fn, f"{name}: fns") for fn in _read_list(fns, "fns", MAX_TAKEN * 2, least=0))
-    return PlanNode(name, takes, gives, _read_text(mapping["code"], f"{name}: code", MAX_CODE), offered)
+    code = _read_text(mapping["code"], f"{name}: code", MAX_CODE)
+    _refuse_odd_code(code, f"{name}: code")
+    return PlanNode(name, takes, gives, code, offered)
+
+
+def _refuse_odd_code(code: str, where: str) -> None:
+    """Statements on tensors need no more than this lets pass. What runs them is confined; but what they could say in an
+    exception goes back to the model, so that they shall read no files and raise none."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # who checks the split says where
+    for node in nodes:
+        word = next((word for word in _list_words(node) if _ODD_WORD.fullmatch(word)), "")
+        if isinstance(node, _ODD_STATEMENTS) or word:
+            raise _PlanError(f"{where}: {word or type(node).__name__.lower()}; expected plain statements on tensors")
+
+
+def _list_words(node: ast.AST) -> Iterator[str]:
+    """The names in a node."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
 
 
 def _read_border(mapping: Any, node: str) -> Border:

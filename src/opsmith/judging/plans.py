@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from opsmith.errors import OpsmithError, UsageError
-from opsmith.records import Diagnostic, Split, Task, split_from_json, to_json
+from opsmith.judging.answers import check_diagnostic
+from opsmith.records import Diagnostic, Split, Task, printable, split_from_json, to_json
 from opsmith.targets import TaskFault, get_target
 from opsmith.targets.protocols import Planned
 
 MOST_SPLITS = 64  # in one answer
+MOST_FINDINGS = 50  # in one answer
+MOST_REASON = 2_000  # characters
+MOST_WORDS = 300  # characters of what was given
+MOST_NAME = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,23 @@ def _answer_question(target: Planned, task: Task, request: Mapping[str, Any]) ->
 
 def read_plans(data: Mapping[str, Any]) -> PlanAnswer:
     """The inverse, for what a worker answers. Raises ValueError, TypeError or LookupError for what is no answer."""
-    splits = tuple(split_from_json(split) for split in data["splits"])
-    findings = tuple(Diagnostic(**finding) for finding in data["findings"])
-    return PlanAnswer(splits, findings, str(data["reason"]))
+    splits = tuple(split_from_json(split) for split in data["splits"][:MOST_SPLITS])
+    for split in splits:
+        _check_names(split)
+    findings = tuple(_read_finding(finding) for finding in data["findings"][:MOST_FINDINGS])
+    return PlanAnswer(splits, findings, printable(str(data["reason"])[:MOST_REASON], "\n\t"))
+
+
+def _check_names(split: Split) -> None:
+    """Names become ids and names in code, whoever answered."""
+    borders = [border.name for node in split.nodes for border in node.gives]
+    for name in (*(node.name for node in split.nodes), *borders, *split.outputs):
+        if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > MOST_NAME:
+            raise ValueError(f"a split's name: given {str(name)[:MOST_NAME]!r}; expected an identifier")
+
+
+def _read_finding(finding: Mapping[str, Any]) -> Diagnostic:
+    """An exception of a split's own code has as many words as it needs to be understood."""
+    diagnostic = Diagnostic(**finding)
+    check_diagnostic(diagnostic)
+    return replace(diagnostic, given=printable(diagnostic.given[:MOST_WORDS], "\n\t"))

@@ -187,14 +187,18 @@ class Pool:
         """What the task's target (`Planned`) says of splits: `list` (the first `most`), `renegotiate` (the border of a
         node), `check` (what is wrong with one).
 
-        A task that cannot be split has none, with the reason in words. Raises UsageError, VerifierError.
+        A task that cannot be split has none, with the reason in words. A model may have written the code of a split:
+        its worker is new, and ends with the answer. Raises UsageError, VerifierError.
         """
         if not isinstance(get_target(task.target), Planned):
             raise UsageError(
                 f"plan of task {task.id}: given target {task.target}, which cannot split tasks; expected step"
             )
         written = to_json(split) if split is not None else None
-        return read_plans(self._ask_figures("plan", task, "", question=question, split=written, node=node, most=most))
+        asked = {"question": question, "split": written, "node": node, "most": most}
+        once = split is not None
+        shown = replace(task, impl=None, path="") if once else task  # its code could tell the model of them
+        return read_plans(self._ask_figures("plan", shown, "", once=once, **asked))
 
     def audit(self, task: Task) -> Future[dict[str, Any]]:
         """What is wrong with the task file itself (`audit.audit`), to come. Raises UsageError, VerifierError."""
@@ -234,9 +238,10 @@ class Pool:
         nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
         return start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
 
-    def _ask_figures(self, what: str, task: Task, source: str, **arguments: Any) -> dict[str, Any]:
+    def _ask_figures(self, what: str, task: Task, source: str, once: bool = False, **arguments: Any) -> dict[str, Any]:
+        """`once`: by a worker that serves nothing before and nothing after."""
         try:
-            with self._using_processor(), self._lend_worker(task) as worker:
+            with self._using_processor(), self._lend_worker(task, fresh=once, once=once) as worker:
                 answer = worker.ask(what, task, source, self._limits.of_figures, **arguments)
                 if "judge" in answer:
                     answer = self._judging_for(task, worker, answer)
@@ -333,8 +338,9 @@ class Pool:
         return use_device(stop=self._closing)
 
     @contextlib.contextmanager
-    def _lend_worker(self, task: Task, fresh: bool = False) -> Iterator[Worker]:
-        """A worker for this task, which is idle again afterwards, or gone. Raises _WorkerLostError."""
+    def _lend_worker(self, task: Task, fresh: bool = False, once: bool = False) -> Iterator[Worker]:
+        """A worker for this task, which is idle again afterwards, or gone, as after being lent `once`. Raises
+        _WorkerLostError."""
         owner, worker = self._find_worker(task, fresh)
         try:
             with self._under_way.hold_worker(worker):
@@ -350,7 +356,7 @@ class Pool:
         except BaseException:  # no process can be started at all, or who asked has stopped halfway
             self._nursery.kill(worker)
             raise
-        for forgotten in self._idle.put_worker(owner, worker):
+        for forgotten in [worker] if once else self._idle.put_worker(owner, worker):
             self._nursery.kill(forgotten)
 
     def _find_worker(self, task: Task, fresh: bool) -> tuple[str, Worker]:

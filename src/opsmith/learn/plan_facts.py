@@ -25,6 +25,8 @@ def read_facts(store: Store, run: str, ended: Sequence[RoundInfo], solutions: Se
         store.read_joined(run) if plans else frozenset(),
         list_exhausted(store, run, numbers),
         frozenset(task for task, whom in charged if whom == Boundary.TASK.value),
+        store.read_compared(run, numbers) if plans else frozenset(),
+        store.read_tried_joins(run, numbers) if plans else frozenset(),
     )
 
 

@@ -1,9 +1,11 @@
 """The plan book: what the stored rows of a run say of its plans, and what comes next. A pure function of them.
 
-A task that stays unsolved is split, and its children are sampled in its place. A child whose contract no program meets
-has that contract renegotiated once, then it is split itself. Where that does not help either it is sampled on, until
-the demonstrations are used up or its patience is: then it is lost, and its task is split otherwise. When all children
-of a task are solved, their programs are joined. A task of the run that no split helps is sampled itself again.
+A task that stays unsolved is split, and its children are sampled beside it, which has half of its samples from then
+on: what sampling would find is not lost to a split that does not help. Of a child that stays unsolved two things may be
+wrong. Its contract is renegotiated, once, if none of its programs came as far as being compared: nothing that was tried
+meets it. Otherwise it is too much at once, and is split itself. Then it is the other thing's turn. Where neither helps
+it is sampled on, until the demonstrations are used up or its patience is: then it is lost, and its task is split
+otherwise. When all children of a task are solved, their programs are joined.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from opsmith.settings import Planning
 from opsmith.store.plans import CONTRACT, StoredPlan
 
 PATIENCE = 4  # times `contract_rounds`: as long is a child tried that nothing else is left for
-LEAST_SAMPLES = 8  # at a temperature, of a child that shares its task's with others
 STATIC = "static"  # the planner that lists its splits: when it has no more, it will have none later
 
 
@@ -44,6 +45,8 @@ class PlanFacts:
     joined: frozenset[str] = frozenset()  # of them, those of tasks that a joined program solved
     exhausted: frozenset[str] = frozenset()  # ids of tasks for which the model has nothing more
     faulty: frozenset[str] = frozenset()  # ids of tasks whose authors are at fault
+    compared: frozenset[str] = frozenset()  # ids of tasks of which a program came as far as being compared
+    tried_joins: frozenset[tuple[str, int]] = frozenset()  # ids of tasks with the numbers of plans that were joined
 
     def count_tries(self, task: str, since: int) -> int:
         """The ended rounds from `since` on in which a task was tried."""
@@ -90,6 +93,8 @@ class PlannedTask:
         """Whether programs for it are asked for, not for its children."""
         if self.state is PlanState.GIVEN_UP:
             return not self.is_lost
+        if not self.depth and self.state is PlanState.OPEN:
+            return True
         return not self.children and self.state in (PlanState.UNSPLIT, PlanState.OPEN, PlanState.RENEGOTIATED)
 
     def list_open(self) -> Iterator[PlannedTask]:
@@ -141,25 +146,12 @@ class PlanForest:
         return sum(node.state is PlanState.OPEN and bool(node.children) for node in self._list_open())
 
     def share_samples(self, samples: int) -> dict[str, int]:
-        """By child of the frontier, how many of a task's samples it has: open children share those of their task, so
-        that a round costs what it did before the task was split."""
-        shares: dict[str, int] = {}
-        for tree in self.trees:
-            _share_among(tree, samples, min(samples, LEAST_SAMPLES), shares)
-        return shares
+        """By task of the frontier that does not have all samples, how many it has: half, where it has children."""
+        return {tree.task.id: -(-samples // 2) for tree in self.trees if tree.children and tree.is_sampled}
 
     def _list_open(self) -> Iterator[PlannedTask]:
         for tree in self.trees:
             yield from tree.list_open()
-
-
-def _share_among(node: PlannedTask, samples: int, least: int, shares: dict[str, int]) -> None:
-    if node.depth and node.is_sampled:
-        shares[node.task.id] = max(shares.get(node.task.id, 0), samples)
-    if node.state is PlanState.OPEN:
-        open_children = [child for child in node.children if child.state not in (PlanState.SOLVED, PlanState.JOINED)]
-        for child in open_children:
-            _share_among(child, max(least, -(-samples // len(open_children))), least, shares)
 
 
 def find_active(plans: Sequence[StoredPlan]) -> StoredPlan | None:
@@ -226,24 +218,21 @@ class _Grower:
             return self._judge_own(leaf)
         tries = self._facts.count_tries(leaf.task.id, origin.active.round)
         is_changed = origin.active.planner == CONTRACT and origin.active.changed == leaf.name
-        state = PlanState.RENEGOTIATED if is_changed else PlanState.OPEN
+        leaf = replace(leaf, state=PlanState.RENEGOTIATED if is_changed else PlanState.OPEN)
         if not self._is_unmet(leaf.task, tries, self._settings.contract_rounds):
-            return replace(leaf, state=state)
-        reason = f"{leaf.name}: no program met its contract in {_count_rounds(tries)}"
-        if not origin.is_renegotiated:
-            number, plans = len(origin.plans), origin.plans
-            return replace(
-                leaf, state=state, step=PlanStep(origin.task, number, reason, origin.depth, plans, leaf.name)
-            )
-        if leaf.depth < self._settings.depth:
-            return replace(leaf, state=state, step=PlanStep(leaf.task, 0, reason, leaf.depth))
-        return self._judge_patience(replace(leaf, state=state), origin)
+            return leaf
+        if leaf.depth < self._settings.depth and (leaf.task.id in self._facts.compared or origin.is_renegotiated):
+            return replace(leaf, step=PlanStep(leaf.task, 0, _explain_unmet(leaf, tries), leaf.depth))
+        return self._judge_patience(leaf, origin)
 
     def _judge_patience(self, node: PlannedTask, origin: _Origin | None) -> PlannedTask:
-        """One for which nothing is left but to be sampled on."""
+        """One for which nothing is left but another contract, or to be sampled on."""
         if origin is None:
             return node
         tries = self._facts.count_tries(node.task.id, origin.active.round)
+        if not origin.is_renegotiated and self._is_unmet(node.task, tries, self._settings.contract_rounds):
+            number, reason = len(origin.plans), _explain_unmet(node, tries)
+            return replace(node, step=PlanStep(origin.task, number, reason, origin.depth, origin.plans, node.name))
         is_lost = self._is_unmet(node.task, tries, PATIENCE * self._settings.contract_rounds)
         return replace(node, state=PlanState.GIVEN_UP, is_lost=True) if is_lost else node
 
@@ -266,7 +255,7 @@ class _Grower:
             return self._plan_otherwise(node, f"split {active.number}: {', '.join(lost)} was given up", origin)
         if any(child.state not in (PlanState.SOLVED, PlanState.JOINED) for child in node.children):
             return node
-        if not self._facts.count_tries(node.task.id, active.round):
+        if (node.task.id, active.number) not in self._facts.tried_joins:
             return replace(node, state=PlanState.JOINING)
         reason = f"split {active.number}: its nodes are solved, and the program joined from theirs is wrong"
         return self._plan_otherwise(replace(node, state=PlanState.JOIN_FAILED), reason, origin)
@@ -290,6 +279,10 @@ def _group_plans(plans: Iterable[StoredPlan]) -> dict[str, tuple[StoredPlan, ...
     for plan in sorted(plans, key=lambda plan: plan.number):
         plans_of[plan.task] = (*plans_of.get(plan.task, ()), plan)
     return plans_of
+
+
+def _explain_unmet(node: PlannedTask, tries: int) -> str:
+    return f"{node.name}: no program met its contract in {_count_rounds(tries)}"
 
 
 def _count_rounds(count: int) -> str:

@@ -125,16 +125,16 @@ class RunSession:
         if not names or any(model is of_role for of_role in self.models.by_role.values()):
             self.halt, self.error = "provider", error
         for name in names:
-            self.leave_out(name, str(error))
-        if names and self.left_out.keys() >= self.models.by_name.keys():
-            self.halt, self.error = self.halt or "provider", self.error or error
+            self.leave_out(name, error)
 
-    def leave_out(self, proposer: str, reason: str) -> None:
-        """Ask one of several proposers no more; the next session asks it again."""
+    def leave_out(self, proposer: str, error: ProviderError) -> None:
+        """Ask one of several proposers no more; the next session asks it again. With the last of them it ends."""
         if proposer not in self.left_out:
-            self.left_out[proposer] = reason
-            self.on_event(ModelLeftOut(proposer, reason))
-            self.warn_once(f"model {proposer}: left out from here on, the others go on: {reason}")
+            self.left_out[proposer] = str(error)
+            self.on_event(ModelLeftOut(proposer, str(error)))
+            self.warn_once(f"model {proposer}: left out from here on, the others go on: {error}")
+        if self.left_out.keys() >= self.models.by_name.keys():
+            self.halt, self.error = self.halt or "provider", self.error or error
 
     @property
     def end(self) -> str:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from opsmith.errors import ProviderError
 from opsmith.learn.compose import Composer
 from opsmith.learn.identity import ORDER
 from opsmith.learn.policies import POLICIES, DealingPolicy, Proposer, RoundPlan, Slice, choose_arm, list_ids
@@ -75,13 +76,14 @@ async def sample_slices(
         dealt_keys = policy.plan_slice(plan, dealt, ends, _make_chooser(session, idle))
         keys = dealt_keys if dealt else (*joined, *dealt_keys)
         earlier = [*joined, *(key for keys in dealt for key in keys)] if dealt else []
-        if keys and ends.keys() <= {key.id for key in (*earlier, *keys)}:  # else a later slice has begun
+        is_last = ends.keys() <= {key.id for key in (*earlier, *keys)}  # else a later slice has begun
+        if keys and is_last:
             await sample_round(session, keys, tasks, composer, earlier)
             await asyncio.wrap_future(session.store.put([]))
-            if dealt_keys and policy.is_sliced:
-                _note_silence(session, dealt_keys, idle)
         if not dealt_keys:
             break
+        if policy.is_sliced:
+            _note_silence(session, dealt_keys, idle, is_last)
         dealt.append(dealt_keys)
 
 
@@ -108,14 +110,14 @@ def _sum_usd(bills: Mapping[tuple[str, str], Usage], model: str) -> float | None
     return Usage.total(usage for (name, _), usage in bills.items() if name == model).cost_usd
 
 
-def _note_silence(session: RunSession, dealt_keys: Slice, idle: set[str]) -> None:
-    """A model without one answer in a slice is asked no more: in this session where it failed, in this round where it
-    has nothing more."""
+def _note_silence(session: RunSession, dealt_keys: Slice, idle: set[str], is_last: bool) -> None:
+    """A model without one answer in a slice is asked no more: in this round where it has nothing more, as stored rows
+    say; in this session where it failed in it: `is_last`, else that was in an earlier one."""
     model, ends = dealt_keys[0].model, read_ends(session.store, session.run, dealt_keys[0].round)
     came = {ends[key.id] for key in dealt_keys if key.id in ends}
-    if not came or not came <= _NOTHING:
-        return
-    idle.add(model)
-    if SampleEnd.FAILED in came and not session.halt:
+    if came == {SampleEnd.EXHAUSTED} or (is_last and came and came <= _NOTHING):
+        idle.add(model)
+    if is_last and SampleEnd.FAILED in came and came <= _NOTHING and not session.halt:
         messages = [message for _, _, message in session.store.read_failures(session.run, dealt_keys[0].round)]
-        session.leave_out(model, f"it answered none of {len(dealt_keys)} samples; last: {messages[-1]}")
+        problem = f"it answered none of {len(dealt_keys)} samples; last: {messages[-1]}"
+        session.leave_out(model, ProviderError(problem))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, select
 
-from opsmith.records import Split, Task, content_hash, dumps, split_from_json, to_json
+from opsmith.records import Split, Stage, Task, content_hash, dumps, split_from_json, to_json
 from opsmith.store.database import Row as NewRow
 from opsmith.store.reading import Reading
 from opsmith.store.rows import JOIN, task_body, task_from_body, text_row
-from opsmith.store.schema import experience, plan, plan_node, request, text
+from opsmith.store.schema import experience, plan, plan_node, request, text, verdict
 
 CONTRACT = "contract"  # in place of a planner's name: the plan before, with another contract for one child
 
@@ -62,6 +62,18 @@ class PlanQueries(Reading):
         query = select(experience.c.digest).join(request, request.c.id == experience.c.sample)
         rows = self.fetch_rows(query.where(experience.c.run == run, request.c.asked == JOIN))
         return frozenset(row.digest for row in rows)
+
+    def read_tried_joins(self, run: str, rounds: Collection[int]) -> frozenset[tuple[str, int]]:
+        """The tasks, and children, whose children's programs were joined in these rounds, with the plan's number."""
+        query = select(request.c.task, request.c.number).where(request.c.run == run, request.c.asked == JOIN)
+        return frozenset((row.task, row.number) for row in self.fetch_rows(query.where(request.c.round.in_(rounds))))
+
+    def read_compared(self, run: str, rounds: Collection[int]) -> frozenset[str]:
+        """The tasks, and children, of which a program came as far as being compared in these rounds."""
+        query = select(request.c.task).distinct().join(verdict, verdict.c.sample == request.c.id)
+        compared = (verdict.c.run == run) & (verdict.c.stage == Stage.MATCH.name)
+        in_rounds = (request.c.run == run) & request.c.round.in_(rounds)
+        return frozenset(row.task for row in self.fetch_rows(query.where(compared, in_rounds)))
 
     def find_origins(self, run: str) -> dict[str, str]:
         """By child of a plan, the task of the run's own that it was split off from."""

@@ -12,7 +12,7 @@ from opsmith.models import Reply
 from opsmith.records import Usage
 from opsmith.store import schema
 from opsmith.store.reading import Reading
-from opsmith.store.rows import PROPOSER, read_calls
+from opsmith.store.rows import JOIN, PROPOSER, read_calls
 from opsmith.store.schema import reply, reply_of, request, verdict
 
 _TOKENS = ("requests", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
@@ -61,8 +61,9 @@ class RequestQueries(Reading):
         return {row.request: read_reply(row) for row in rows}
 
     def prompt_tokens(self, run: str) -> dict[str, int]:
-        """By task: the proposer's input tokens for one sample of the last functional round in which it was tried."""
-        proposed = is_proposed(run) & self.is_functional(run)
+        """By task: the proposer's input tokens for one sample of the last functional round in which a model was asked
+        for it."""
+        proposed = is_asked(run) & self.is_functional(run)
         last = select(request.c.task, func.max(request.c.round).label("round"))
         newest = last.where(proposed).group_by(request.c.task).subquery()
         query = (
@@ -86,6 +87,11 @@ def is_proposed(run: str, number: int | None = None) -> Any:
     """It is one of the proposer's requests of a round, or of all rounds."""
     proposed = (request.c.run == run) & (request.c.agent == PROPOSER)
     return proposed if number is None else proposed & (request.c.round == number)
+
+
+def is_asked(run: str) -> Any:
+    """It is one of the proposer's requests that a model was shown: programs that were joined have no prompt."""
+    return is_proposed(run) & (func.coalesce(request.c.asked, "") != JOIN)
 
 
 def is_by(table: Any, agent: str) -> Any:

@@ -12,7 +12,7 @@ from opsmith.models.price import PRICE_LIST
 from opsmith.records import Usage
 from opsmith.store import schema
 from opsmith.store.queries import Reader
-from opsmith.store.requests import is_proposed, read_sum, sums_of_bills, tokens_of_prompt
+from opsmith.store.requests import is_asked, read_sum, sums_of_bills, tokens_of_prompt
 from opsmith.store.rows import read_prompt_names
 from opsmith.store.schema import reply, reply_of, request, text
 
@@ -77,7 +77,7 @@ def price_lists(reader: Reader, run: str) -> list[PriceList]:
 def prompt_tokens_by_round(reader: Reader, run: str) -> dict[int, dict[str, int]]:
     """By round, then task: the input tokens of one of the proposer's requests."""
     query = select(request.c.round, request.c.task, tokens_of_prompt())
-    query = query.join(reply, reply_of).where(is_proposed(run)).group_by(request.c.round, request.c.task)
+    query = query.join(reply, reply_of).where(is_asked(run)).group_by(request.c.round, request.c.task)
     tokens: dict[int, dict[str, int]] = {}
     for row in reader.fetch_rows(query.order_by(request.c.round)):
         tokens.setdefault(row.round, {})[row.task] = row.tokens

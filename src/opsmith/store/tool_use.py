@@ -8,7 +8,7 @@ from sqlalchemy import case, func, select
 
 from opsmith.records import Outcome
 from opsmith.store.queries import Reader
-from opsmith.store.requests import is_proposed
+from opsmith.store.requests import is_asked
 from opsmith.store.rows import TOOLS
 from opsmith.store.schema import request, tool_call, verdict
 
@@ -51,11 +51,11 @@ def count_turns(reader: Reader, run: str) -> dict[str, int]:
 
 
 def count_users(reader: Reader, run: str) -> dict[bool, UserCount]:
-    """By whether a sample called any tool."""
+    """By whether a sample called any tool; without joined programs, for which nobody could."""
     called = request.c.id.in_(select(tool_call.c.sample).where(tool_call.c.run == run))
     is_user = case((called, 1), else_=0).label("is_user")
     right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
     joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
     query = select(is_user, func.count().label("answered"), func.count(verdict.c.sample).label("verdicts"), right)
-    query = query.select_from(joined).where(is_proposed(run), reader.is_functional(run)).group_by(is_user)
+    query = query.select_from(joined).where(is_asked(run), reader.is_functional(run)).group_by(is_user)
     return {bool(row.is_user): UserCount(row.answered, row.verdicts, row.right) for row in reader.fetch_rows(query)}
