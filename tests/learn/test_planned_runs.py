@@ -11,6 +11,7 @@ from tiny_run import SETTINGS, InProcess, TinyModel
 from tiny_run import TASKS as UNSPLIT
 
 from opsmith.errors import UsageError
+from opsmith.evaluation.study import count_parts
 from opsmith.learn.events import Event, NodeSolved, PlanMade, TaskSolved
 from opsmith.learn.loop import improve
 from opsmith.models import Reply, Request
@@ -69,6 +70,8 @@ def test_what_counts_tasks_counts_the_runs_own(planned: tuple[Store, RunResult, 
         == sum(info.planned for info, _ in store.read_rounds(result.run))
         == len(list(sample_rows(store, [result.run])))
     )
+    tallies = store.read_tallies(result.run)
+    assert sum(tally.judged for tally in tallies) + count_parts(store, result.run, tallies) == samples
     assert result_of(store, result.run) == result
     assert all(row.input_tokens for row in result.per_task.values()), "a joined program has no prompt"
 

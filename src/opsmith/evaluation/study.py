@@ -35,7 +35,7 @@ class ObservedRun:
     tokens: Mapping[int, Mapping[str, int]]  # of one prompt, by round and task
     usage: Usage
     settings: Mapping[str, Any]  # as the store has them
-    steps: int = 0  # judged samples of its optimisation rounds, which are in no tally
+    further: int = 0  # judged samples that are in no tally: of optimisation rounds, of parts of plans
 
     @property
     def draw_seed(self) -> int:
@@ -45,7 +45,7 @@ class ObservedRun:
     @property
     def judged(self) -> int:
         """Its judged samples, of all rounds."""
-        return self.steps + sum(tally.judged for tally in self.tallies)
+        return self.further + sum(tally.judged for tally in self.tallies)
 
     def count_samples(self, tasks: Iterable[str], *, best: bool, last: int | None = None) -> list[Count]:
         """(n, c) of each task in the round that decided on it: the first with a right answer, or its last one.
@@ -151,10 +151,16 @@ def _observe_run(store: Store, performed: PerformedRun, arm: Arm, first: bool = 
     info = store.read_info(run)
     settings = {} if info is None else info.settings
     seed = performed.planned.settings.seed
-    steps = 0 if first else _count_steps(store, run)
+    further = 0 if first else _count_steps(store, run) + count_parts(store, run, tallies)
     return ObservedRun(
-        arm, performed.planned.series, seed, performed.result, tuple(tallies), tokens, usage, settings, steps
+        arm, performed.planned.series, seed, performed.result, tuple(tallies), tokens, usage, settings, further
     )
+
+
+def count_parts(store: Store, run: str, own: Sequence[Tally]) -> int:
+    """The judged samples of the children of plans."""
+    every = store.read_tallies(run, with_children=True) if store.has_plans(run) else own
+    return sum(tally.judged for tally in every) - sum(tally.judged for tally in own)
 
 
 def _count_steps(store: Store, run: str) -> int:
