@@ -13,7 +13,7 @@ from functools import partial
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, shorten_model
 from opsmith.evaluation.measure import MeanEstimate, average_tasks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
-from opsmith.report.figures import Spec, interval_chart
+from opsmith.report.figures import Spec, bar_chart
 
 SOLVED, MORE = "solved", "solved more than base"
 INTERVALS = (
@@ -140,8 +140,17 @@ def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
         if row.measure == SOLVED and row.estimate
     ]
     title, upward = study.experiment.title, f"tasks solved of {len(study.tasks)}"
-    return interval_chart(
-        points, x="arm", y="y", series="model", low="low", high="high", title=title, y_title=upward, width=540
+    return bar_chart(
+        points,
+        x="arm",
+        y="y",
+        series="model",
+        low="low",
+        high="high",
+        title=title,
+        y_title=upward,
+        y_domain=(0, len(study.tasks)),
+        width=540,
     )
 
 
