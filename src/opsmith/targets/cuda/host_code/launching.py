@@ -159,11 +159,12 @@ def _write_launch(plan: BoundPlan, launch: BoundLaunch) -> str:
     grid, block = (", ".join(_write(plan, text) for text in texts) for texts in (launch.grid, launch.block))
     values = "".join(f", {name_variable(argument)}" for argument in launch.arguments)
     rows = [
-        f'opsmith::call("{launch.kernel}", {launch.kernel}, opsmith::check_grid({where}grid", {grid}),',
-        f'              opsmith::check_block({where}block", {block}),',
-        f'              opsmith::check_shared({where}shared", {_write(plan, launch.shared)}), stream{values});',
+        f'const dim3 grid = opsmith::check_grid({where}grid", {grid});',
+        f'const dim3 block = opsmith::check_block({where}block", {block});',
+        f'const size_t shared = opsmith::check_shared({where}shared", {_write(plan, launch.shared)});',
+        f'opsmith::call("{launch.kernel}", {launch.kernel}, grid, block, shared, stream{values});',
     ]
-    return "".join(f"  {row}\n" for row in rows)
+    return "".join(["  {\n", *(f"    {row}\n" for row in rows), "  }\n"])
 
 
 def _write(plan: BoundPlan, text: str) -> str:
