@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from languages.cuda.cuda_fixtures import PLAIN, CudaProgram, list_plain, load_cuda_task, needs_cuda
 from languages.cuda.translated_mistakes import MISTAKES, Mistake
-
 from opsmith.judging.pool import Pool
 from opsmith.problems.precision import dtype_of
 from opsmith.records import Boundary, Outcome, Task

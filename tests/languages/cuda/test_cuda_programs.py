@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from languages.cuda.cuda_fixtures import CudaProgram, list_plain, list_strangers, list_wrong, needs_cuda
 
+from languages.cuda.cuda_fixtures import CudaProgram, list_plain, list_strangers, list_wrong, needs_cuda
 from opsmith.judging.pool import Pool
 from opsmith.records import Boundary, Outcome
 
