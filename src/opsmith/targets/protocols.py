@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Diagnostic, Split, Task
+from opsmith.records import Diagnostic, Task
+from opsmith.splits import Split
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import Advice, Build, Dataflow, Solved, StandaloneProgram, TorchModule, Traits, TuningMove
@@ -116,6 +117,15 @@ class Contracted(Protocol):
     def describe_contracts(self) -> str:
         """For the planner: how the language writes types of values that pass between programs, what a node's code may
         say, which nodes are refused, and one example of a task with a good split."""
+        ...
+
+
+@runtime_checkable
+class Exemplified(Protocol):
+    """The proposer's base prompt ends with an example, a task with its program, which can be left out."""
+
+    def prompt_without_example(self) -> str:
+        """The same text up to the example."""
         ...
 
 

@@ -11,14 +11,15 @@ from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.improvement import write_improvement, write_platform
 from opsmith.targets.c.packages import CPackages
-from opsmith.targets.c.prompt import write_prompt
+from opsmith.targets.c.prompt import write_prompt, write_rules
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
-from opsmith.targets.c.tokens import blank_comments
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
+from opsmith.targets.native.task import read_native_task
+from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.protocols import PROPOSER, Tuner
 
 VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
@@ -36,6 +37,9 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt(find_isa()) if role == PROPOSER else None
+
+    def prompt_without_example(self) -> str:
+        return write_rules(find_isa())
 
     def describe_platform(self) -> str:
         return write_platform(find_isa())
@@ -59,7 +63,7 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
         from opsmith.targets.c.loops import list_loops  # noqa: PLC0415 - few commands need it
         from opsmith.targets.native.remarks import describe_loops  # noqa: PLC0415
 
-        return describe_loops(self._make_request(task, source, self.find_options(task)), list_loops(source))
+        return describe_loops(self._make_request(task, source, read_native_task(task.text)[1]), list_loops(source))
 
     def make_tuner(self) -> Tuner:
         from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
