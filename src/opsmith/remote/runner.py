@@ -30,13 +30,12 @@ import statistics
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 FORMAT = 1  # of the manifest and the results
 RESULTS, MANIFEST = "results.json", "manifest.json"
@@ -50,7 +49,8 @@ MOST_SLOTS = 4096
 SLOT_MEMORY = 256 << 20  # bytes of all slots together
 LARGEST_TEXT = 20_000  # characters of what a process printed that are kept
 
-Record = Mapping[str, Any]
+if TYPE_CHECKING:
+    Record = Mapping[str, Any]
 
 
 class RunnerError(Exception):
@@ -397,6 +397,7 @@ class CallingProcess:
 
 
 _running: set[Any] = set()  # processes that we started
+_is_ending = threading.Event()  # another thread ends it all: nothing more is written
 
 
 def _kill_group(process: Any) -> None:
@@ -542,7 +543,7 @@ def measure_native(folder: PackedFolder, program: Record, shape_set: Record, kee
         ]
         apart = [
             _time_apart(folder, program, shape_set, slots, protocol, count, checks)
-            for _ in range(protocol["processes"] if protocol["apart"] else 0)
+            for _ in range(protocol["processes"] if protocol["apart"] and program["has_partner"] else 0)
         ]
         chosen = choose_checks(checks, protocol["check_bytes"], sum(shape_set["outputs"]))
         return {"seed": seed, "slots": count, "pairs": pairs, "apart": apart, "checks": keep_checks(chosen, keep)}
@@ -571,12 +572,12 @@ def _choose_slots(
                 count = min(4 * count, most, most_calls or most)
             call_ns.append(max(1, elapsed) / count)
     calls = round(protocol["turn_ns"] / max(min(call_ns), max(call_ns) / 5))
-    count: int = max(1, min(calls, most, MOST_SLOTS))
+    fitting: int = max(1, min(calls, most, MOST_SLOTS))
     if most_calls is not None:
-        count = max(1, min(count, most_calls // (protocol["pairs"] + protocol["warm_ups"])))
+        fitting = max(1, min(fitting, most_calls // (protocol["pairs"] + protocol["warm_ups"])))
         if protocol["pairs"] + protocol["warm_ups"] > most_calls:
             protocol.update(pairs=max(1, most_calls - 1), warm_ups=min(1, most_calls - 1))
-    return count
+    return fitting
 
 
 def _time_pairs(
@@ -832,39 +833,49 @@ class GpuSide:
             self._driver.call(
                 "cuFuncSetAttribute", function, ctypes.c_int(_DYNAMIC_SHARED), ctypes.c_int(launch["shared"])
             )
-        values = [self._make_value(kind, value) for kind, value in launch["args"]]
-        self._check_parameters(function, launch["kernel"], values)
+        values = self._make_values(function, launch)
         pointers = (ctypes.c_void_p * max(1, len(values)))(*[ctypes.addressof(value) for value in values])
         pointers._values = values  # type: ignore[attr-defined]  # they live as long as what points to them
         place = [ctypes.c_uint(number) for number in (*launch["grid"], *launch["block"], launch["shared"])]
         return function, place, pointers, self._describe_kernel(function, launch)
 
-    def _make_value(self, kind: str, value: Any) -> Any:
+    def _make_values(self, function: Any, launch: Record) -> list[Any]:
+        """The arguments. The driver says how large parameters are; another number of them, or another size, is
+        refused."""
+        sizes = self._list_parameter_sizes(function, len(launch["args"]) + 1)
+        if sizes is not None and len(sizes) != len(launch["args"]):
+            raise RunnerError(
+                f"kernel {launch['kernel']}: {len(sizes)} parameters; the plan gives {len(launch['args'])}"
+            )
+        known_sizes = sizes or [0] * len(launch["args"])
+        values = [self._make_value(kind, value, size) for (kind, value), size in zip(launch["args"], known_sizes)]
+        for place, (value, size) in enumerate(zip(values, known_sizes)):
+            if size and ctypes.sizeof(value) != size:
+                raise RunnerError(
+                    f"{launch['kernel']}: parameter {place} has {size} bytes, the plan gives {ctypes.sizeof(value)}"
+                )
+        return values
+
+    def _make_value(self, kind: str, value: Any, size: int) -> Any:
         if kind in self.arrays:
-            return ctypes.c_uint64(self.arrays[kind][int(value)])
+            return ctypes.c_uint64(self.arrays[kind][value])
+        if kind in ("whole", "floating"):  # of a width that the driver alone knows
+            if not size:
+                raise RunnerError("the CUDA driver does not say how large parameters are; try: a newer one (12.4)")
+            kind = {("whole", 8): "i64", ("whole", 4): "i32", ("floating", 8): "f64"}.get((kind, size), "f32")
         return _NUMBERS[kind](value)
 
-    def _check_parameters(self, function: Any, kernel: str, values: Sequence[Any]) -> None:
-        """Where the driver can say how large parameters are: another number of them, or another size, is refused."""
+    def _list_parameter_sizes(self, function: Any, most: int) -> list[int] | None:
+        """None: this driver cannot say them."""
         if not self._driver.has_function("cuFuncGetParamInfo"):
-            return
+            return None
         sizes: list[int] = []
-        while True:
-            offset, size = ctypes.c_size_t(), ctypes.c_size_t()
-            try:
-                self._driver.call(
-                    "cuFuncGetParamInfo",
-                    function,
-                    ctypes.c_size_t(len(sizes)),
-                    ctypes.byref(offset),
-                    ctypes.byref(size),
-                )
-            except RunnerError:
-                break
-            sizes.append(size.value)
-        given_sizes = [ctypes.sizeof(value) for value in values]
-        if sizes != given_sizes:
-            raise RunnerError(f"kernel {kernel}: its parameters have {sizes} bytes; the plan gives {given_sizes}")
+        with contextlib.suppress(RunnerError):  # there is no further one
+            while len(sizes) < most:
+                place = [ctypes.c_size_t(len(sizes)), ctypes.c_size_t(), ctypes.c_size_t()]
+                self._driver.call("cuFuncGetParamInfo", function, place[0], *map(ctypes.byref, place[1:]))
+                sizes.append(place[2].value)
+        return sizes
 
     def _describe_kernel(self, function: Any, launch: Record) -> dict[str, Any]:
         words = {
@@ -1031,7 +1042,7 @@ def measure_gpu(folder: PackedFolder, program: Record, shape_set: Record, output
         "protocol": protocol,
         "seed": seed,
         "outputs": str(outputs),
-        "check_bytes": protocol["check_bytes"] // protocol["processes"],
+        "check_bytes": protocol["check_bytes"] // protocol["gpu_processes"],
         "parent": os.getpid(),
         "is_owned": True,
     }
@@ -1042,7 +1053,7 @@ def measure_gpu(folder: PackedFolder, program: Record, shape_set: Record, output
             whose = "" if side == "program" else "the partner: "
             raise RunnerError(whose + answer["error"] + ("\n" + explained if explained else ""))
     answers = []
-    for number in range(protocol["processes"]):
+    for number in range(protocol["gpu_processes"]):
         answers.append(_ask_gpu(dict(request, sides=SIDES[:: 1 - 2 * (number % 2)]), protocol["deadline_s"]))
         if "error" in answers[-1]:
             raise RunnerError(answers[-1]["error"])
@@ -1167,6 +1178,8 @@ def _measure_set(folder: PackedFolder, program: Record, shape_set: Record, outpu
             row.update(measure_native(folder, program, shape_set, OutputFiles(outputs).keep_bytes))
     except (RunnerError, ArithmeticError, MemoryError, LookupError, TypeError, ValueError) as error:
         row["error"] = str(error) if isinstance(error, RunnerError) else f"{type(error).__name__}: {error}"
+    if _is_ending.is_set():
+        time.sleep(60.0)
     row.update(clocks_after=read_clocks(), ended=time.time())
     return row
 
@@ -1197,8 +1210,8 @@ def serve_stream() -> None:
     """Take a folder from the standard input, and send what is measured as it comes: lines of JSON, of which those of
     files are followed by bytes. The end of the input is the end of it all."""
     source, target = sys.stdin.buffer, _take_answers()
-    place = tempfile.mkdtemp(prefix="opsmith-")
-    atexit_remove(place)
+    place = os.path.dirname(os.path.abspath(__file__))  # a folder of its own, which goes when it ends
+    _end_on_signals(place)
     try:
         _receive_files(source, Path(place))
         threading.Thread(target=_end_with, args=(source, place), daemon=True).start()
@@ -1223,7 +1236,7 @@ def serve_stream() -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def atexit_remove(place: str) -> None:
+def _end_on_signals(place: str) -> None:
     """Signals that end us end what we started, and remove the folder."""
 
     def end_all(*_: object) -> None:
@@ -1234,10 +1247,15 @@ def atexit_remove(place: str) -> None:
 
 
 def _end_processes(place: str) -> None:
+    _is_ending.set()
     for process in list(_running):
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-    shutil.rmtree(place, ignore_errors=True)
+    for _ in range(100):  # the other thread may just be writing
+        shutil.rmtree(place, ignore_errors=True)
+        if not os.path.exists(place):
+            break
+        time.sleep(0.01)
     os._exit(1)
 
 
@@ -1250,7 +1268,7 @@ def _end_with(source: BinaryIO, place: str) -> None:
 def _receive_files(source: BinaryIO, place: Path) -> None:
     """The first line names the files and their sizes."""
     line = source.readline()
-    (place / "files").mkdir()
+    (place / "files").mkdir(exist_ok=True)
     for name, size in json.loads(line)["files"]:
         if not all(part.replace(".", "").isalnum() for part in name.split("/")):
             raise RunnerError(f"a file that is called {name!r}")
