@@ -27,6 +27,7 @@ from opsmith.targets.programs import (
     Dataflow,
     Solved,
     StandaloneProgram,
+    TorchExtension,
     TorchModule,
     Traits,
     TuningMove,
@@ -595,9 +596,9 @@ class Modular(Protocol):
 
 @runtime_checkable
 class Bindable(Protocol):
-    """Programs can be taken away as one C++ file each, which torch's extension builder makes a module with `run` of."""
+    """Programs can be taken away as sources that torch's extension builder makes a module with `run` of."""
 
-    def write_torch_extension(self, solved: Solved) -> str:
+    def write_torch_extension(self, solved: Solved) -> TorchExtension:
         """`run` is given inputs and scalars in the order of the problem's source, then the outputs, which it writes.
 
         Equal arguments give equal texts. Raises UsageError for a task that has no such form.
