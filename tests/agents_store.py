@@ -13,20 +13,8 @@ from pathlib import Path
 from tiny_target import TINY, register, tiny_task
 
 from opsmith.models import Message, Reply, Request, ToolCall
-from opsmith.records import (
-    Border,
-    Boundary,
-    Candidate,
-    Diagnostic,
-    Experience,
-    Outcome,
-    PlanNode,
-    Split,
-    Stage,
-    Task,
-    Usage,
-    Verdict,
-)
+from opsmith.records import Boundary, Candidate, Diagnostic, Experience, Outcome, Stage, Task, Usage, Verdict
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.store import Store, rows, schema
 from opsmith.store.plans import CONTRACT, StoredPlan, plan_rows
 from opsmith.store.rows import JOIN, PROPOSER, Judged, RoundInfo, SampleKey

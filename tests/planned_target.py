@@ -19,7 +19,8 @@ from tiny_target import BINARY, Tiny, parse, read_yaml
 from opsmith.errors import TaskError
 from opsmith.judging.plans import PlanAnswer, answer_plan, read_plans
 from opsmith.judging.verifier import verify
-from opsmith.records import Border, Diagnostic, PlanNode, Split, Task, Verdict, to_json
+from opsmith.records import Diagnostic, Task, Verdict, to_json
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets import TARGETS
 
 

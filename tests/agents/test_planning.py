@@ -9,7 +9,8 @@ from opsmith.agents.joining import read_join, request_join, write_split
 from opsmith.agents.planning import PlanBrief, read_plan, request_plan
 from opsmith.errors import UsageError
 from opsmith.models import Message
-from opsmith.records import Border, PlanNode, Split, Task
+from opsmith.records import Task
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets import get_target
 
 SPLIT = Split(

@@ -10,7 +10,8 @@ from opsmith.api import load_task
 from opsmith.errors import UsageError
 from opsmith.judging.plans import read_plans
 from opsmith.judging.pool import Pool
-from opsmith.records import Split, Task
+from opsmith.records import Task
+from opsmith.splits import Split
 from opsmith.targets.step import STEP
 
 TEXT = """

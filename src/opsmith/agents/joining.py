@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from opsmith.agents.prompt import dump_task, indent_lines, load_yaml
 from opsmith.agents.yaml_text import nest_list, nest_mapping, write_block, write_scalar
 from opsmith.models import Message
-from opsmith.records import Border, PlanNode, Split, Task, split_from_json
+from opsmith.records import Task
+from opsmith.splits import Border, PlanNode, Split, split_from_json
 
 _SYSTEM = """\
 role: join

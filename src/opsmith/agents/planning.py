@@ -22,7 +22,8 @@ from opsmith.agents.yaml_reply import load_bounded
 from opsmith.agents.yaml_text import drop_surrogates, nest_list, write_block, write_mapping, write_scalar, write_text
 from opsmith.errors import UsageError
 from opsmith.models import Message
-from opsmith.records import Border, Diagnostic, PlanNode, Split, Task
+from opsmith.records import Diagnostic, Task
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets import Target
 from opsmith.targets.protocols import Contracted, Planned
 

@@ -22,7 +22,8 @@ from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.judging.pool import Pool
-    from opsmith.records import Split, Task
+    from opsmith.records import Task
+    from opsmith.splits import Split
 
 
 def add_to(app: typer.Typer) -> None:

@@ -63,5 +63,14 @@ def shorten_model(model: str) -> str:
     return model.rstrip("/").rpartition("/")[2]
 
 
+def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float]]:
+    """The estimates of one measure with their intervals, as a figure by arm and model draws them."""
+    return [
+        {"arm": row.arm, "model": shorten_model(row.model), "y": est.value, "low": est.low, "high": est.high}
+        for row in rows
+        if row.measure == measure and (est := row.estimate)
+    ]
+
+
 def format_number(value: float | None, form: str = ",.0f") -> str:
     return "-" if value is None else format(value, form)

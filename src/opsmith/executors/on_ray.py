@@ -28,8 +28,9 @@ from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.roles import RoleModels
 from opsmith.models.table import find_spreading, make_models
-from opsmith.records import Split, Task, Verdict, to_json
+from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
+from opsmith.splits import Split
 from opsmith.targets import BUILT_IN, TARGETS, get_target
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any
 
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.judging.answers import check_diagnostic
-from opsmith.records import Diagnostic, Split, Task, printable, split_from_json, to_json
+from opsmith.records import Diagnostic, Task, printable, to_json
+from opsmith.splits import Split, split_from_json
 from opsmith.targets import TaskFault, get_target
 from opsmith.targets.protocols import Planned
 

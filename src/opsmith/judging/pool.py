@@ -33,10 +33,11 @@ from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
 from opsmith.judging.plans import PlanAnswer, read_plans
 from opsmith.judging.trust import is_bundled
 from opsmith.judging.verifier import leave_unjudged
-from opsmith.records import Boundary, Diagnostic, Split, Task, Verdict, to_json
+from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
 from opsmith.running.turnstile import use_device
+from opsmith.splits import Split
 from opsmith.targets import Build, Built, Commanded, Executed, Loaded, Target, get_target, is_own
 from opsmith.targets.protocols import Audited, Equipped, Planned
 

@@ -23,7 +23,7 @@ from opsmith.models import Message, Reply, ToolCall
 from opsmith.models.answers import describe_cut
 from opsmith.records import Task, printable
 from opsmith.settings import Tooling
-from opsmith.store.rows import JOIN, PROPOSER, TOOLS, SampleKey, ToolCallEntry, in_turn, tool_call_rows
+from opsmith.store.rows import PROPOSER, TOOLS, SampleKey, ToolCallEntry, in_turn, tool_call_rows
 from opsmith.targets import Target
 from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import MOST_ARGUMENTS
@@ -98,7 +98,7 @@ class Conversing:
     async def converse(self, key: SampleKey, messages: tuple[Message, ...], context: ToolContext) -> Conversation:
         """Ask a sample's proposer, and answer its calls. Raises UnjudgedError, HaltedError, StoreError."""
         talk = _Talk(_Allowance(self._session.settings.teamwork.tooling), messages)
-        offers = () if key.model == JOIN else self._offers
+        offers = () if key.is_join else self._offers
         while True:
             is_last = bool(talk.allowance.exhausted)
             agent = in_turn(TOOLS, len(talk.turns)) if talk.turns else PROPOSER

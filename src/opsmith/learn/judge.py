@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from opsmith.errors import TaskError
 from opsmith.judging.plans import PlanAnswer
-from opsmith.records import Experience, Outcome, Split, Task, Verdict
+from opsmith.records import Experience, Outcome, Task, Verdict
+from opsmith.splits import Split
 
 IMPORT = "import"  # the origin of a hand-written experience
 

@@ -28,8 +28,9 @@ from opsmith.learn.plans import PlanStep, find_active
 from opsmith.learn.session import RunSession
 from opsmith.models import Message
 from opsmith.models.roles import RoleModels
-from opsmith.records import Diagnostic, Outcome, Split, Task
+from opsmith.records import Diagnostic, Outcome, Task
 from opsmith.settings import Planning
+from opsmith.splits import Split
 from opsmith.store.attempts import list_attempts
 from opsmith.store.plans import CONTRACT, StoredPlan, plan_rows
 from opsmith.store.rows import PLANNER, SampleKey, in_turn, prompt_rows

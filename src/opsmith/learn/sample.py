@@ -27,7 +27,6 @@ from opsmith.models.answers import describe_cut
 from opsmith.records import Boundary, Candidate, Outcome, Task, Verdict
 from opsmith.store.rows import (
     GUARDIAN,
-    JOIN,
     REPAIR,
     Judged,
     SampleKey,
@@ -144,10 +143,10 @@ class _Sampling:
         task, messages = self.tasks[key.task], await self.composer.compose_messages(key, self.asking)
         conversation = await self.conversing.converse(key, messages, self._make_context(task))
         messages, text = conversation.messages, conversation.last.text
-        form = PLAIN if key.model == JOIN else self.form
+        form = PLAIN if key.is_join else self.form
         answer, agent = find_last_program(conversation, self.session.target, task, self.conversing.tools, form)
         candidates = await self._judge_answer(key, agent, answer, 0)
-        for turn in range(1, 1 + (0 if key.model == JOIN else self.composer.turns)):
+        for turn in range(1, 1 + (0 if key.is_join else self.composer.turns)):
             last = candidates[-1]
             if last.verdict.passed:
                 break

@@ -16,15 +16,11 @@ from opsmith.problems.reference import clone_names
 LABEL = "drawn_from, code"
 
 
-def derive_data(problem: Problem, origin: Bindings) -> Bindings:
-    """The data of `problem` in the declared precision, computed from the data that it is drawn from. Raises TaskFault.
-
-    `origin` is a draw of `problem.drawn_from.problem`, also in the declared precision.
-    """
-    assert problem.drawn_from is not None
+def compute_inputs(problem: Problem, code: str, origin: Bindings) -> Bindings:
+    """The data of `problem` in the declared precision, as `code` computes it from another's. Raises TaskFault."""
     names = clone_names(origin)
     with default_dtype(default_of(False)), torch.no_grad():
-        run_statements(problem.drawn_from.code, LABEL, names, lambda: None)
+        run_statements(code, LABEL, names, lambda: None)
     inputs = {entry.name: _take_tensor(entry, names.get(entry.name), origin) for entry in problem.inputs}
     parameters = {
         entry.name: _take_tensor(entry, origin.input_data.get(entry.name), origin) for entry in problem.parameters

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from opsmith.problems.authored import compile_transform
 from opsmith.problems.bindings import Bindings, bind_tensors
-from opsmith.problems.derivation import derive_data
 from opsmith.problems.faults import make_fault
 from opsmith.problems.generators import make_tensor
 from opsmith.problems.namespace import run_global
@@ -35,7 +34,7 @@ def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bind
     `overrides` are sizes that win over the problem's own, also over those that `global` assigns.
     """
     if problem.drawn_from is not None:
-        return derive_data(problem, draw_data(problem.drawn_from.problem, overrides, seed))
+        return problem.drawn_from.derive_data(problem, draw_data(problem.drawn_from.problem, overrides, seed))
     with own_randomness(seed), default_dtype(default_of(False)):
         sizes, names, random_global = _run_watched(problem, overrides)
         tensors: dict[str, Tensor] = {}
@@ -45,7 +44,8 @@ def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bind
 
 
 def _derive_both(problem: Problem, origin: Bindings, seed_text: str) -> tuple[Bindings, Bindings]:
-    declared = derive_data(problem, origin)
+    assert problem.drawn_from is not None
+    declared = problem.drawn_from.derive_data(problem, origin)
     return declared, widen_data(problem, declared, make_seed(seed_text))
 
 

@@ -16,6 +16,7 @@ from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
 
 if TYPE_CHECKING:
+    from opsmith.problems.origin import Derivation
     from opsmith.problems.provenance import Provenance
 
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
@@ -81,19 +82,6 @@ class CaseSpec:
 
     text: str
     shape: str = ""  # one of the file's shape sets; "": the base shape
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """Where a problem's inputs come from: what `code` makes of the data of another problem, drawn as for that one.
-
-    `code` is PyTorch statements that see that problem's tensors as `input_data` and assign every input by its name;
-    parameters are passed through by name. Of `problem`, inputs, parameters, margins and cases count; its outputs are
-    there only for margins that read what their references assign.
-    """
-
-    problem: Problem
-    code: str
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from opsmith.learn.plan_facts import read_forest
 from opsmith.learn.plans import PlannedTask, PlanState, find_active
-from opsmith.records import Border, PlanNode, Split, Task
+from opsmith.records import Task
 from opsmith.report.drawing import draw_dataflow
 from opsmith.report.verdicts import label_of
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.store import Store
 from opsmith.store.joins import JoinRow, list_joins
 from opsmith.store.plans import CONTRACT, StoredPlan

@@ -10,7 +10,8 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from opsmith.records import Split, Stage, Task, content_hash, dumps, split_from_json, to_json
+from opsmith.records import Stage, Task, content_hash, dumps, to_json
+from opsmith.splits import Split, split_from_json
 from opsmith.store.database import Row as NewRow
 from opsmith.store.reading import Reading
 from opsmith.store.rows import JOIN, task_body, task_from_body, text_row

@@ -68,6 +68,11 @@ class SampleKey:
         return int(content_hash(str(run_seed), *self._place, *([] if agent == PROPOSER else [agent]))[:16], 16) >> 1
 
     @property
+    def is_join(self) -> bool:
+        """Whether its program is joined from those of a plan's parts: no model is asked."""
+        return self.model == JOIN
+
+    @property
     def _place(self) -> tuple[str, ...]:
         """Where it stands in a run."""
         target = [f"target={self.target}"] if self.target else []

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Diagnostic, Split, Task
+from opsmith.records import Diagnostic, Task
+from opsmith.splits import Split
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import Advice, Build, Dataflow, Solved, StandaloneProgram, TorchModule, Traits, TuningMove

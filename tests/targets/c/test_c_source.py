@@ -10,7 +10,8 @@ from clocks import lasts_at_most
 from targets.native.programs import PLAIN_SOFTMAX
 
 from opsmith.running.toolchain import NO_COMPILER
-from opsmith.targets.c.source import DEEPEST, LARGEST_SOURCE, LONGEST_LINE, check_source
+from opsmith.targets.c.source import check_source
+from opsmith.targets.native.source_checks import DEEPEST, LARGEST_SOURCE, LONGEST_LINE
 
 KERNEL = "void kernel(const float *restrict x, float *restrict y, int64_t n) { y[0] = x[0]; }\n"
 RICH = """/* A comment with "quotes", don't mind */ #include <math.h>

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from opsmith.judging.verifier import verify
-from opsmith.records import Border, PlanNode, Split
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets.step import STEP
 
 TASK = STEP.read_task(

@@ -13,7 +13,7 @@ from odd_tasks import ORACLES, TEXTS, read_odd_task
 from opsmith.errors import TaskError
 from opsmith.judging.verifier import verify
 from opsmith.problems.reference import compute_expected
-from opsmith.records import Border, PlanNode, Split
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets.step import STEP, spec_of
 from opsmith.targets.step.planning.cuts import count_served
 from opsmith.targets.step.planning.vocabulary import read_fn_words

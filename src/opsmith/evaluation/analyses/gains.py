@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, shorten_model
+from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, list_points, shorten_model
 from opsmith.evaluation.measure import MeanEstimate, average_tasks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.report.figures import Spec, interval_chart
@@ -156,17 +156,7 @@ def _tabulate_tasks(study: Study, cells: _Cells) -> Grid:
 
 
 def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
-    points = [
-        {
-            "arm": row.arm,
-            "model": shorten_model(row.model),
-            "y": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
-        }
-        for row in rows
-        if row.measure == GAIN and row.estimate
-    ]
+    points = list_points(rows, GAIN)
     title, upward = study.experiment.title, "gain, geometric mean"
     return interval_chart(
         points, x="arm", y="y", series="model", low="low", high="high", title=title, y_title=upward, width=540

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, shorten_model
+from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, list_points, shorten_model
 from opsmith.evaluation.measure import MeanEstimate, average_tasks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.report.figures import Spec, bar_chart
@@ -128,17 +128,7 @@ def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
 
 
 def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
-    points = [
-        {
-            "arm": row.arm,
-            "model": shorten_model(row.model),
-            "y": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
-        }
-        for row in rows
-        if row.measure == SOLVED and row.estimate
-    ]
+    points = list_points(rows, SOLVED)
     title, upward = study.experiment.title, f"tasks solved of {len(study.tasks)}"
     return bar_chart(
         points,

@@ -14,11 +14,11 @@ from opsmith.targets.c.packages import CPackages
 from opsmith.targets.c.prompt import write_prompt
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
-from opsmith.targets.c.tokens import blank_comments
 from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
+from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.protocols import PROPOSER, Tuner
 
 VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused

@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from opsmith.errors import UsageError
-from opsmith.targets.c.tokens import LogicalLine, Token, TokenKind, join_splices, split_lines
+from opsmith.targets.native.tokens import LogicalLine, Token, TokenKind, join_splices, split_lines
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from opsmith.targets.c.source import DIRECTIVES, FUNCTION, LARGEST_SOURCE
-from opsmith.targets.c.tokens import Token, split_lines
+from opsmith.targets.c.source import FUNCTION
+from opsmith.targets.native.source_checks import DIRECTIVES, LARGEST_SOURCE
+from opsmith.targets.native.tokens import Token, split_lines
 
 _WORDS = """
 static inline void typedef struct union enum const extern float double int char long short unsigned signed size_t

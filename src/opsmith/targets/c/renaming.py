@@ -6,7 +6,7 @@ import random
 from itertools import count
 
 from opsmith.targets.c.canonical import list_inner_names
-from opsmith.targets.c.tokens import join_splices
+from opsmith.targets.native.tokens import join_splices
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 5

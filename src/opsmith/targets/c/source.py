@@ -8,22 +8,23 @@ grow to are left to the compiler and its limits: a parser that does not expand m
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice, pairwise
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
-from opsmith.records import Diagnostic, printable
-from opsmith.targets.c.tokens import LogicalLine, Token, TokenKind, split_lines
+from opsmith.records import Diagnostic
+from opsmith.targets.native.source_checks import (
+    DIRECTIVES,
+    KIND,
+    Findings,
+    check_definition,
+    check_nesting,
+    check_oddities,
+    run_checks,
+)
+from opsmith.targets.native.tokens import LogicalLine, Token, TokenKind
 
-KIND = "PARSE"
 FUNCTION = "kernel"
-LARGEST_SOURCE = 1 << 16  # bytes
-LONGEST_LINE = 2000  # characters
-DEEPEST = 100  # brackets within brackets
-MOST = 5  # findings of one source
 HEADERS = ("math", "stdint", "stddef", "stdlib", "string", "float", "limits", "stdbool", "immintrin", "omp")
-DIRECTIVES = frozenset("include define undef if ifdef ifndef elif else endif pragma error".split())  # noqa: SIM905
 ATTRIBUTES = frozenset(
     {"aligned", "always_inline", "assume_aligned", "cold", "const", "fallthrough", "flatten", "hot", "malloc"}
     | {"may_alias", "noclone", "noinline", "nonnull", "nothrow", "packed", "pure", "returns_nonnull", "simd"}
@@ -34,49 +35,11 @@ _LOADING = frozenset({"constructor", "destructor", "init_priority", "ifunc", "we
 _PLACING = frozenset({"section", "alias", "target", "optimize", "target_clones"})  # common words: where called only
 _ASKING = frozenset({"__has_include", "__has_include_next", "__has_embed", "_Pragma", "__pragma"})
 _CHANGING = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
-_ODD_CHARACTER = re.compile(r"[^\t\x20-\x7e\x80-\U0010ffff]|[\ud800-\udfff]")
-_OPENERS, _CLOSERS = {"(": ")", "[": "]", "{": "}"}, frozenset(")]}")
-
-Findings = Iterator[Diagnostic]
 
 
 def check_source(source: str) -> tuple[Diagnostic, ...]:
     """What is refused, the first findings first; none: a compiler may see it. Never raises, whatever the text."""
-    findings = tuple(islice(_check_layout(source), MOST))
-    if findings:
-        return findings
-    lines = split_lines(source)
-    return tuple(islice(_add_texts(_check_tokens(lines), source), MOST))
-
-
-def _add_texts(findings: Findings, source: str) -> Findings:
-    """Each finding once, with the text of its line."""
-    texts = source.split("\n")
-    yielded: set[Diagnostic] = set()
-    for finding in findings:
-        if finding in yielded:
-            continue
-        yielded.add(finding)
-        text = texts[finding.line - 1].strip()[:300] if finding.line else ""
-        yield replace(finding, text=printable(text))
-
-
-# -- the text
-
-
-def _check_layout(source: str) -> Findings:
-    size = len(source.encode("utf-8", "replace"))
-    if size > LARGEST_SOURCE:
-        expected = f"at most {LARGEST_SOURCE}"
-        yield Diagnostic(KIND, "program", f"{size} bytes", expected, "compute tables instead of writing them out")
-        return
-    for number, line in enumerate(source.split("\n"), 1):
-        if len(line) > LONGEST_LINE:
-            expected = f"at most {LONGEST_LINE}"
-            yield Diagnostic(KIND, "line", f"{len(line)} characters", expected, "break the line", number)
-        if character := _ODD_CHARACTER.search(line.removesuffix("\r")):
-            given = f"the character U+{ord(character[0]):04X}"
-            yield Diagnostic(KIND, "line", given, "text, tabs and line feeds", "remove it", number)
+    return run_checks(source, _check_tokens)
 
 
 # -- the tokens
@@ -84,23 +47,13 @@ def _check_layout(source: str) -> Findings:
 
 def _check_tokens(lines: Sequence[LogicalLine]) -> Findings:
     code = [token for line in lines if not line.is_directive for token in line.tokens]
-    yield from _check_oddities(lines)
+    yield from check_oddities(lines, "C")
     for line in lines:
         if line.is_directive:
             yield from _check_directive(line)
         yield from _check_words(line.tokens)
     yield from _check_attributes([token for line in lines for token in line.tokens])
-    yield from _check_nesting(code)
-
-
-def _check_oddities(lines: Sequence[LogicalLine]) -> Findings:
-    for token in (token for line in lines for token in line.tokens):
-        if token.kind is TokenKind.ODD:
-            remedy = "write plain C: no raw strings, trigraphs, digraphs or characters outside ASCII in code"
-            yield Diagnostic(KIND, "text", f"`{printable(token.text[:20])}`", "a token of C", remedy, token.line)
-        elif token.text == "##":
-            remedy = "write the names out, or pass them to the macro whole"
-            yield Diagnostic(KIND, "macro", "`##`", "names that can be read in the program", remedy, token.line)
+    yield from tuple(check_nesting(code)) or _check_function([token.text for token in code])
 
 
 def _check_words(tokens: Sequence[Token]) -> Findings:
@@ -152,33 +105,12 @@ def _check_include(tokens: Sequence[Token], number: int) -> Findings:
 
 
 def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
-    """Its own name and its parameters must not be ones that the checks rely on; its body must close what it opens."""
-    name, body = tokens[0].text if tokens else "", list(tokens[1:])
-    parameters = _list_parameters(body)
-    for word in (name, *parameters):
-        if word in ATTRIBUTES or word.strip("_") in ATTRIBUTES or word in {FUNCTION, "void"}:
-            yield Diagnostic(KIND, "#define", f"`{word}`", "a name of the program's own", "take another name", number)
-    if not _is_balanced(body):
-        remedy = "write the brackets where the macro is used"
-        yield Diagnostic(KIND, "#define", f"`{name}`", "a body that closes every bracket it opens", remedy, number)
+    return check_definition(tokens, number, _is_reserved)
 
 
-def _list_parameters(body: Sequence[Token]) -> list[str]:
-    """Those between a first bracket and its end; of a macro without parameters that is a part of its body."""
-    if not body or body[0].text != "(":
-        return []
-    end = next((place for place, token in enumerate(body) if token.text == ")"), len(body))
-    return [token.text for token in body[1:end] if token.kind is TokenKind.NAME]
-
-
-def _is_balanced(tokens: Sequence[Token]) -> bool:
-    open_brackets: list[str] = []
-    for token in tokens:
-        if token.text in _OPENERS:
-            open_brackets.append(_OPENERS[token.text])
-        elif token.text in _CLOSERS and (not open_brackets or open_brackets.pop() != token.text):
-            return False
-    return not open_brackets
+def _is_reserved(word: str) -> bool:
+    """Whether it is one that the checks rely on."""
+    return word in ATTRIBUTES or word.strip("_") in ATTRIBUTES or word in {FUNCTION, "void"}
 
 
 def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
@@ -225,19 +157,6 @@ def _list_attributes(tokens: Sequence[Token]) -> list[str]:
         if depth == 0:
             return names
     return [*names, "an attribute without its end"]
-
-
-def _check_nesting(tokens: Sequence[Token]) -> Findings:
-    depth = 0
-    for token in tokens:
-        depth += (token.text in _OPENERS) - (token.text in _CLOSERS)
-        if depth > DEEPEST:
-            remedy = "move code to functions of its own"
-            yield Diagnostic(
-                KIND, "program", f"{depth} brackets", f"at most {DEEPEST} open at once", remedy, token.line
-            )
-            return
-    yield from _check_function([token.text for token in tokens])
 
 
 def _check_function(texts: Sequence[str]) -> Findings:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
-from opsmith.records import Diagnostic, Split, Stage, Task, strip_number
+from opsmith.records import Diagnostic, Stage, Task, strip_number
+from opsmith.splits import Split
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
 from opsmith.targets.protocols import GUARDIAN, PROPOSER

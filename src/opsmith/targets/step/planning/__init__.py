@@ -13,7 +13,7 @@ from functools import partial
 
 from opsmith.errors import TaskError
 from opsmith.problems.faults import TaskFault
-from opsmith.records import Split
+from opsmith.splits import Split
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.planning.expansion import Expander, list_fn_words, list_functions
 from opsmith.targets.step.planning.faults import find_faults

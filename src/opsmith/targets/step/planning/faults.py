@@ -20,7 +20,8 @@ from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.entries import is_name
 from opsmith.problems.reference import Values, compute_expected
 from opsmith.problems.shape_sets import choose_shape_sets
-from opsmith.records import Diagnostic, PlanNode, Split, Stage
+from opsmith.records import Diagnostic, Stage
+from opsmith.splits import PlanNode, Split
 from opsmith.targets.step.execution.judge import judge_programs
 from opsmith.targets.step.execution.trials import make_trials
 from opsmith.targets.step.language.check import check_program

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.errors import TaskError
-from opsmith.records import PlanNode, Split
+from opsmith.splits import PlanNode, Split
 from opsmith.targets.step.language.affine import copy_lines, copy_names
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.copies import insert_copies

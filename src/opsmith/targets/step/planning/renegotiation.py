@@ -9,7 +9,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opsmith.records import Border, PlanNode, Split
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.types import Tuple, array_shape, scalar_of
 from opsmith.targets.step.planning.children import parse_border

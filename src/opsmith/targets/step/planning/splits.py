@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from opsmith.problems.dims import Dim
-from opsmith.records import Border, PlanNode, Split
+from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.planning.cuts import CutFinder, choose_fns
 from opsmith.targets.step.planning.forms import BorderForm, list_forms, rank_form

@@ -1,0 +1,362 @@
+"""Reads the launch plan of a program: comment lines before its first declaration, in any GPU language.
+
+    // workspace tmp: fp32 [M, cdiv(N, 256)]
+    // launch row_sum grid=(cdiv(N, 256), M) block=(256, 1, 1) shared=1024 args=(x, tmp, M, N)
+
+Whatever the text, the result is a plan or findings of the stage PARSE, each with its line. Comments that only begin
+with the word (`// launch one block for each row`) are prose. Which kernels there are is for the language to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
+
+from opsmith.problems.dtypes import DTYPES
+from opsmith.records import Diagnostic, printable
+from opsmith.targets.gpu.expressions import ExpressionError, parse_expression
+from opsmith.targets.gpu.plan import Launch, LaunchPlan, Triple, Workspace
+
+KIND = "PARSE"
+MOST = 5  # findings of one program
+MOST_LAUNCHES = 64
+MOST_WORKSPACES = 32
+MOST_ARGUMENTS = 64
+LONGEST_LINE = 2000  # characters
+EXAMPLE = "// launch row_sum grid=(M, 1, 1) block=(256, 1, 1) args=(x, y, M, N)"
+WORKSPACE_EXAMPLE = "// workspace tmp: fp32 [M, N]"
+
+_KEYS = ("grid", "block", "shared", "args")
+_NEEDED = ("grid", "block", "args")
+_NAME = re.compile(r"[^\W\d]\w*", re.ASCII)
+_KEY = re.compile(r"([^\W\d]\w*)\s*=(?!=)", re.ASCII)
+_PLAN_LINE = re.compile(r"// (launch|workspace)\b")
+_NEARLY = re.compile(
+    r"\s*(?:/{2,}!?|#+|/\*+|\*|--|;|%)?\s*@?(launch|workspace)s?\b[\s:]*(?P<rest>.*?)\s*(?:\*/)?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_PREAMBLE = re.compile(r"\s*(#|enable\b|requires\b|diagnostic\b|$)")  # of lines that declare nothing
+_DTYPE_WORDS = {
+    **{"float": "fp32", "float32": "fp32", "f32": "fp32", "double": "fp64", "float64": "fp64", "f64": "fp64"},
+    **{"half": "fp16", "float16": "fp16", "f16": "fp16", "__half": "fp16", "bfloat16": "bf16", "char": "int8"},
+    **{"int": "int32", "i32": "int32", "u32": "int32", "i64": "int64", "long": "int64", "i8": "int8"},
+}
+
+
+class PlanError(ValueError):
+    """What is wrong on one line of a plan."""
+
+    def __init__(self, where: str, actual: str, expected: str, remedy: str = "", place: int | None = None) -> None:
+        super().__init__(actual)
+        self.where, self.given, self.expected, self.remedy, self.place = where, actual, expected, remedy, place
+
+
+def read_plan(source: str) -> LaunchPlan | tuple[Diagnostic, ...]:
+    """The plan of a program, or what is wrong with it, the first findings first."""
+    reader = _PlanReader()
+    findings = tuple(islice(reader.read_lines(source), MOST))
+    return findings or LaunchPlan(tuple(reader.workspaces), tuple(reader.launches))
+
+
+def list_plan_lines(source: str) -> list[int]:
+    """The numbers of the lines that hold a program's plan, from 1."""
+    return [line.number for line in _list_lines(source) if line.is_before_code and _PLAN_LINE.match(line.text)]
+
+
+# -- lines
+
+
+@dataclass(frozen=True)
+class _Line:
+    number: int
+    text: str
+    is_before_code: bool  # before the first declaration
+
+
+def _list_lines(source: str) -> Iterator[_Line]:
+    """All, without carriage returns."""
+    is_before_code, is_in_comment = True, False
+    for number, row in enumerate(source.split("\n"), 1):
+        text = row.rstrip("\r")
+        code, is_in_comment = _drop_comments(text, is_in_comment)
+        is_before_code = is_before_code and _PREAMBLE.match(code) is not None
+        yield _Line(number, text, is_before_code)
+
+
+def _drop_comments(text: str, is_in_comment: bool) -> tuple[str, bool]:
+    """What of a line is no comment, and whether a comment goes on behind it."""
+    pieces: list[str] = []
+    place = 0
+    while place < len(text):
+        if is_in_comment:
+            end = text.find("*/", place)
+            if end < 0:
+                return "".join(pieces), True
+            place, is_in_comment = end + 2, False
+            continue
+        opener = re.compile(r"//|/\*").search(text, place)
+        pieces.append(text[place : opener.start() if opener else len(text)])
+        if opener is None or opener[0] == "//":
+            break
+        place, is_in_comment = opener.end(), True
+    return "".join(pieces), is_in_comment
+
+
+class _PlanReader:
+    """Collects the plan of one program line by line."""
+
+    def __init__(self) -> None:
+        self.workspaces: list[Workspace] = []
+        self.launches: list[Launch] = []
+
+    def read_lines(self, source: str) -> Iterator[Diagnostic]:
+        is_refused = False
+        for line in _list_lines(source):
+            for error in self._read_line(line):
+                is_refused = True
+                yield _make_finding(error, line)
+        if not self.launches and not is_refused:
+            expected = f"at least one line such as `{EXAMPLE}` before the kernels"
+            yield Diagnostic(KIND, "launch plan", "a program without a launch line", expected, _REMEDY_OF_NONE)
+
+    def _read_line(self, line: _Line) -> Iterator[PlanError]:
+        try:
+            if line.is_before_code and (match := _PLAN_LINE.match(line.text)):
+                self._read_plan_line(match[1], line)
+            else:
+                _refuse_nearly_right(line)
+        except PlanError as error:
+            yield error
+
+    def _read_plan_line(self, word: str, line: _Line) -> None:
+        body = line.text.partition(word)[2]
+        if _is_prose(word, body):
+            return
+        if len(line.text) > LONGEST_LINE:
+            raise PlanError(word, f"{len(line.text)} characters", f"at most {LONGEST_LINE}")
+        if word == "launch":
+            self.launches.append(_read_launch(line))
+            _check_count("launches", self.launches, MOST_LAUNCHES)
+        else:
+            self.workspaces.append(_read_workspace(line))
+            _check_count("workspaces", self.workspaces, MOST_WORKSPACES)
+
+
+_REMEDY_OF_NONE = "each launch names a kernel, its grid of blocks, its block of threads and its arguments, on one line"
+
+
+def _make_finding(error: PlanError, line: _Line) -> Diagnostic:
+    column = None if error.place is None else error.place + 1
+    text = printable(line.text.strip()[:300])
+    return Diagnostic(KIND, error.where, error.given, error.expected, error.remedy, line.number, column, text)
+
+
+def _check_count(what: str, lines: Sequence[object], limit: int) -> None:
+    if len(lines) > limit:
+        raise PlanError("launch plan", f"more than {limit} {what}", f"at most {limit}")
+
+
+def _is_prose(word: str, body: str) -> bool:
+    """Whether a comment only happens to begin with a word of plans."""
+    if word.lower() == "launch":
+        return _KEY.search(body) is None and not re.match(r"\s*\w*\s*(<<<|\()", body)
+    return ":" not in body and "[" not in body
+
+
+def _refuse_nearly_right(line: _Line) -> None:
+    """Raises PlanError for a line that was meant to be one of the plan."""
+    match = _NEARLY.match(line.text)
+    if match is None or not _is_written_as_plan(match[1].lower(), match["rest"]):
+        return
+    word = match[1].lower()
+    spelled = f"// {word} {match['rest'].strip()}"
+    if _PLAN_LINE.match(line.text):
+        expected = "the plan before the first declaration"
+        raise PlanError(f"{word} line", f"a {word} line behind code", expected, f"move it up: `{spelled}`")
+    start = line.text[: match.start(1)]
+    actual = f"`{start}{match[1]}`" if start.strip() else f"`{match[1]}` at column {len(start) + 1}"
+    raise PlanError(f"{word} line", actual, f"a line that begins with `// {word} `", f"write `{spelled}`")
+
+
+def _is_written_as_plan(word: str, body: str) -> bool:
+    """Stricter than `not _is_prose`: this may be a line of code."""
+    if word == "launch":
+        return re.match(r"[^\W\d]\w*\s*,?\s*(grid|block|args|shared)\s*[=:(]", body, re.IGNORECASE) is not None
+    return re.match(r"[^\W\d]\w*\s*:\s*\w+\s*\[[^\]]*\]$", body) is not None
+
+
+# -- workspaces
+
+
+def _read_workspace(line: _Line) -> Workspace:
+    start = len("// workspace")
+    pattern = re.compile(r"\s+([^\W\d]\w*)\s*:\s*(\w+)\s*\[(.*)\]\s*$", re.ASCII)
+    match = pattern.match(line.text, start)
+    if match is None:
+        actual = f"`{printable(line.text[start:].strip()[:80])}`"
+        raise PlanError("workspace", actual, f"a name, a type and a shape: `{WORKSPACE_EXAMPLE}`")
+    name, dtype = match[1], match[2]
+    where = f"workspace {name}"
+    if dtype not in DTYPES:
+        near = _DTYPE_WORDS.get(dtype) or next(iter(get_close_matches(dtype, DTYPES, 1)), "")
+        remedy = f"write {near}" if near else ""
+        raise PlanError(where, f"the type {dtype}", f"one of {', '.join(DTYPES)}", remedy, match.start(2))
+    pieces = _split_entries(match[3], match.start(3))
+    shape = tuple(_read_expression(where, text, place) for text, place in pieces)
+    if not shape:
+        raise PlanError(where, "an empty shape", "at least one size", "write [1] for one number", match.start(3))
+    return Workspace(name, dtype, shape, line.number)
+
+
+# -- launches
+
+
+def _read_launch(line: _Line) -> Launch:
+    start = len("// launch")
+    match = re.compile(r"\s+([^\W\d]\w*)", re.ASCII).match(line.text, start)
+    if match is None or re.match(r"\s*=", line.text[match.end() :]):
+        raise PlanError("launch", "no name of a kernel", f"a kernel first: `{EXAMPLE}`", "", start + 1)
+    where = f"launch {match[1]}"
+    values = _split_keys(where, line.text, match.end())
+    for key in _NEEDED:
+        if key not in values:
+            raise PlanError(where, f"no {key}=", f"grid, block and args: `{EXAMPLE}`", f"add {key}=(...)")
+    shared = values.get("shared", ("0", 0))
+    return Launch(
+        match[1],
+        _read_triple(where, "grid", *values["grid"]),
+        _read_triple(where, "block", *values["block"]),
+        _read_expression(f"{where}, shared", *shared),
+        _read_arguments(where, *values["args"]),
+        line.number,
+    )
+
+
+def _split_keys(where: str, text: str, start: int) -> Mapping[str, tuple[str, int]]:
+    """The text behind each `key=`, with its place in the line."""
+    places = list(_list_keys(where, text, start))
+    first = places[0].start() if places else len(text)
+    if text[start:first].strip():
+        actual = f"`{printable(text[start:first].strip()[:60])}`"
+        raise PlanError(where, actual, f"grid=(...), block=(...) and args=(...): `{EXAMPLE}`", "", start + 1)
+    ends = [match.start() for match in places[1:]] + [len(text)]
+    values: dict[str, tuple[str, int]] = {}
+    for match, end in zip(places, ends, strict=True):
+        key, value = match[1], text[match.end() : end].rstrip()
+        _check_key(where, key, values, match.start())
+        if value.endswith((",", ";")):
+            place = match.end() + len(value) - 1
+            raise PlanError(where, f"a `{value[-1]}` behind {key}", "spaces between keys", "remove it", place)
+        values[key] = (value, match.end())
+    return values
+
+
+def _list_keys(where: str, text: str, start: int) -> Iterator[re.Match[str]]:
+    """Those outside of brackets."""
+    openers: list[int] = []
+    place = start
+    while place < len(text):
+        char = text[place]
+        if char in "([{":
+            openers.append(place)
+        elif char in ")]}":
+            if not openers:
+                raise PlanError(where, f"`{char}`, which closes nothing", "as many opening brackets", "", place)
+            openers.pop()
+        elif not openers and (match := _KEY.match(text, place)):
+            yield match
+            place = match.end()
+            continue
+        elif match := _NAME.match(text, place):
+            place = match.end()
+            continue
+        place += 1
+    if openers:
+        expected = "as many closing brackets, on one line"
+        raise PlanError(where, f"`{text[openers[-1]]}`, which nothing closes", expected, "", openers[-1])
+
+
+def _check_key(where: str, key: str, values: Mapping[str, object], place: int) -> None:
+    if key in values:
+        raise PlanError(where, f"{key} twice", f"{key} once", "", place)
+    if key not in _KEYS:
+        near = get_close_matches(key.lower(), _KEYS, 1)
+        remedy = f"write {near[0]}=" if near else ""
+        raise PlanError(where, f"{key}=", f"one of {', '.join(_KEYS)}", remedy, place)
+
+
+def _read_triple(where: str, key: str, text: str, place: int) -> Triple:
+    """One to three expressions; 1 for those that are left out."""
+    where = f"{where}, {key}"
+    entries = _split_brackets(where, text, place) if text.lstrip()[:1] in ("(", "[", "{") else None
+    if entries is None:
+        entries = _split_entries(text, place)
+        if len(entries) > 1:
+            raise PlanError(where, f"`{printable(text.strip()[:60])}`", f"{key}=(x, y, z)", "add the brackets", place)
+    if not 1 <= len(entries) <= 3:
+        raise PlanError(where, f"{len(entries)} entries", "1 to 3: x, y, z", f"write {key}=(x, y, z)", place)
+    words = [_read_expression(where, *entry) for entry in entries]
+    first, second, third = [*words, "1", "1"][:3]
+    return first, second, third
+
+
+def _split_brackets(where: str, text: str, place: int) -> list[tuple[str, int]] | None:
+    """The entries between the brackets around a text, each with its place; None: they enclose only its begin."""
+    stripped = text.strip()
+    start = place + len(text) - len(text.lstrip())
+    if _find_closer(stripped) != len(stripped) - 1:
+        return None
+    if stripped[0] != "(":
+        raise PlanError(where, f"`{stripped[0]}`", "round brackets: (x, y, z)", "", start)
+    return _split_entries(stripped[1:-1], start + 1)
+
+
+def _find_closer(text: str) -> int:
+    """Where the bracket is closed that a text begins with."""
+    depth = 0
+    for place, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if depth == 0:
+            return place
+    return -1
+
+
+def _split_entries(text: str, place: int) -> list[tuple[str, int]]:
+    """What commas outside of brackets separate, each with its place; a last comma ends the list."""
+    entries: list[tuple[str, int]] = []
+    depth, start = 0, 0
+    for end, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            entries.append((text[start:end], place + start))
+            start = end + 1
+    if text[start:].strip():
+        entries.append((text[start:], place + start))
+    return entries
+
+
+def _read_expression(where: str, text: str, place: int) -> str:
+    """Its canonical text."""
+    try:
+        return str(parse_expression(text))
+    except ExpressionError as error:
+        raise PlanError(where, error.given, error.expected, error.remedy, place + error.place) from error
+
+
+def _read_arguments(where: str, text: str, place: int) -> tuple[str, ...]:
+    where = f"{where}, args"
+    entries = _split_brackets(where, text, place) if text.lstrip()[:1] in ("(", "[", "{") else None
+    if entries is None:
+        raise PlanError(where, f"`{printable(text.strip()[:60])}`", "args=(x, y, N)", "add the brackets", place)
+    if len(entries) > MOST_ARGUMENTS:
+        raise PlanError(where, f"{len(entries)} arguments", f"at most {MOST_ARGUMENTS}", "", place)
+    for entry, start in entries:
+        if not _NAME.fullmatch(entry.strip()):
+            remedy = "give the dims and compute in the kernel"
+            actual = f"`{printable(entry.strip()[:60])}`"
+            column = start + len(entry) - len(entry.lstrip())
+            raise PlanError(where, actual, "names of arrays, dims and scalars", remedy, column)
+    return tuple(entry.strip() for entry, _ in entries)
