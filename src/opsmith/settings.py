@@ -137,6 +137,13 @@ class Thinking(_Group):
     think: bool = False  # ask for a plan in the reply, before the program
 
 
+class Showing(_Group):
+    """What the proposer is shown beside its task. It has a say in the result."""
+
+    translate: str | None = None  # a target, run or library whose program for the same problem is shown
+    example: bool = True  # show the language's own example of a task with its program
+
+
 class Team(_Group):
     """Several models in one run. All of it but `pass_env` has a say in the result."""
 
@@ -155,11 +162,12 @@ class Team(_Group):
 
 
 class Teamwork(_Group):
-    """How agents plan, use tools, think and work together."""
+    """How agents plan, use tools, think and work together, and what a proposer is shown."""
 
     planning: Planning = Planning()
     tooling: Tooling = Tooling()
     thinking: Thinking = Thinking()
+    showing: Showing = Showing()
     team: Team = Team()
 
 

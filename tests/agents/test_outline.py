@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from opsmith.agents.bare import expected_reply
 from opsmith.agents.outline import request_outline
-from opsmith.agents.prompt import compose_prompt, read_prompt
+from opsmith.agents.prompt import PromptStyle, compose_prompt, read_prompt
 from opsmith.agents.reply import CUT_SHORT, ReplyForm, read_reply
 from opsmith.models import Message
 from opsmith.targets.step import STEP
@@ -87,7 +87,9 @@ def test_in_a_bare_reply_only_a_block_is_a_plan() -> None:
 
 
 def test_the_plan_is_asked_for_after_the_static_text_in_the_targets_words() -> None:
-    plain, planned = (compose_prompt(TASK, (), STEP, None, 0, outlined=outlined) for outlined in (False, True))
+    plain, planned = (
+        compose_prompt(TASK, (), STEP, None, 0, style=PromptStyle(is_outlined=outlined)) for outlined in (False, True)
+    )
     system, asked = plain.messages[0].content, planned.messages[0].content
     assert asked.startswith(system)
     assert STEP.outline_words in asked[len(system) :]

@@ -7,7 +7,7 @@ import pytest
 from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
 from opsmith.agents import bare
-from opsmith.agents.prompt import compose_prompt, read_prompt
+from opsmith.agents.prompt import PromptStyle, compose_prompt, read_prompt
 from opsmith.agents.reply import ReplyForm, read_reply
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import verify
@@ -24,16 +24,18 @@ SHOWN = [Experience(GEMM, GEMM.impl or "", 0.5, 0)]
 
 
 def test_a_bare_prompt_is_read_back_from_its_text_alone() -> None:
-    parts = read_prompt(compose_prompt(ROPE, SHOWN, STEP, None, 0, style="bare").messages, STEP)
+    parts = read_prompt(compose_prompt(ROPE, SHOWN, STEP, None, 0, style=PromptStyle("bare")).messages, STEP)
     text, program = parts.examples[-1]
     assert (STEP.read_task(text, "x").prompt_text, program) == (GEMM.prompt_text, GEMM.impl)
     assert STEP.read_task(parts.task, "x").prompt_text == ROPE.prompt_text
 
 
 def test_demonstrations_that_overflow_are_left_out_here_too() -> None:
-    whole = compose_prompt(ROPE, SHOWN, STEP, None, 10, style="bare")
-    assert compose_prompt(ROPE, SHOWN, STEP, whole.input_tokens + 10, 10, style="bare").left_out == ()
-    assert compose_prompt(ROPE, SHOWN, STEP, whole.input_tokens + 9, 10, style="bare").left_out == tuple(SHOWN)
+    whole = compose_prompt(ROPE, SHOWN, STEP, None, 10, style=PromptStyle("bare"))
+    assert compose_prompt(ROPE, SHOWN, STEP, whole.input_tokens + 10, 10, style=PromptStyle("bare")).left_out == ()
+    assert compose_prompt(ROPE, SHOWN, STEP, whole.input_tokens + 9, 10, style=PromptStyle("bare")).left_out == tuple(
+        SHOWN
+    )
 
 
 def test_a_target_without_bare_prompts_says_so() -> None:
@@ -45,7 +47,7 @@ def test_the_embedded_model_answers_a_bare_prompt_as_the_structural_one() -> Non
     """It reads the same tasks and programs from both, so only the form of its answer differs."""
     session = PromptSampler(STEP, 0.0)
     structural, python = (
-        session.sample_replies(compose_prompt(ROPE, SHOWN, STEP, None, 0, style=style).messages, 0.7, 3, 3)
+        session.sample_replies(compose_prompt(ROPE, SHOWN, STEP, None, 0, style=PromptStyle(style)).messages, 0.7, 3, 3)
         for style in ("structural", "bare")
     )
     assert all(reply.startswith("```python\ndef body(E0, E1):\n") for reply in python)

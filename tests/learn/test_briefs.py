@@ -3,7 +3,7 @@
 import pytest
 from optimised_store import add_optimisation, write_functional
 
-from opsmith.agents.generation import ReferenceProgram
+from opsmith.agents.prompt import ReferenceProgram
 from opsmith.errors import UsageError
 from opsmith.learn.briefs import BriefSource, read_changes
 from opsmith.learn.references import find_reference

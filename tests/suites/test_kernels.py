@@ -13,9 +13,9 @@ KINDS = ("bound", "stride", "tail", "uninitialised_heap", "uninitialised_stack",
 KINDS += ("stated_sizes_only", "half_accumulation", "low_precision")
 
 
-def count_programs(folder: Path) -> Counter[str]:
+def count_programs(folder: Path, suffix: str = ".c") -> Counter[str]:
     """Programs by the name of their problem."""
-    return Counter(path.stem.partition("__")[0] for path in folder.glob("*.c"))
+    return Counter(path.stem.partition("__")[0] for path in folder.glob(f"*{suffix}"))
 
 
 def test_every_problem_has_one_plain_program_and_three_wrong_ones() -> None:
@@ -23,6 +23,7 @@ def test_every_problem_has_one_plain_program_and_three_wrong_ones() -> None:
     wrong = count_programs(PROGRAMS / "wrong")
     assert len(problems) == 24
     assert count_programs(SUITE / "plain") == dict.fromkeys(problems, 1)
+    assert count_programs(SUITE / "plain", ".cu") == dict.fromkeys(problems, 1)
     assert wrong.keys() == problems
     assert min(wrong.values()) >= 3
 

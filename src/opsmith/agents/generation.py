@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opsmith.agents.prompt import dump_task, indent_lines, load_yaml
+from opsmith.agents.prompt import ReferenceProgram, dump_task, indent_lines, load_yaml
 from opsmith.agents.suggestion import read_fields, suggestion_rows
 from opsmith.agents.yaml_text import (
     Rows,
@@ -46,14 +46,6 @@ class MemoryPair:
     before: str
     after: str
     ratio: float  # figure before by figure after: above 1
-
-
-@dataclass(frozen=True)
-class ReferenceProgram:
-    """A right program for the same problem in another language."""
-
-    target: str  # the language's name
-    source: str
 
 
 @dataclass(frozen=True)

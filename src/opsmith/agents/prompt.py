@@ -2,13 +2,14 @@
 
 Two messages. `system` is the target's base prompt, unchanged, so that a provider's prompt cache serves it for every
 task. `user` is one YAML mapping: `examples:` (each a task's mapping with its `impl`; left out when there are none),
-then `task:`. Task texts go in as they are, by indentation, never dumped anew. With `style` "bare" both are written in
-the target's host language instead (`bare`). Not covered: what is asked of the guardian (`guardian`), and the sampling
-parameters (the caller's).
+then `task:`, and `reference:` where a program in another language is shown. Task texts go in as they are, by
+indentation, never dumped anew. With the style "bare" both are written in the target's host language instead (`bare`).
+Not covered: what is asked of the guardian (`guardian`), and the sampling parameters (the caller's).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -25,6 +26,30 @@ from opsmith.records import Experience, Task
 from opsmith.targets import Target
 from opsmith.targets.capabilities import write_base_prompt
 from opsmith.targets.protocols import Bare
+
+_REFERENCE = (  # what a prompt says of it
+    "a right program for the same problem in another language, to translate; its arguments may differ from the task's"
+)
+
+
+@dataclass(frozen=True)
+class ReferenceProgram:
+    """A right program for the same problem in another language."""
+
+    target: str  # the language's name
+    source: str
+
+
+@dataclass(frozen=True)
+class PromptStyle:
+    """How prompts are written."""
+
+    name: str = "structural"
+    is_outlined: bool = False  # whether a plan is asked for before the program
+    has_example: bool = True  # with the language's own
+
+
+STRUCTURAL = PromptStyle()
 
 
 @dataclass(frozen=True)
@@ -56,43 +81,58 @@ def compose_prompt(
     reserve: int,
     *,
     ranked: bool = False,
-    style: str = "structural",
-    outlined: bool = False,
+    style: PromptStyle = STRUCTURAL,
+    reference: ReferenceProgram | None = None,
 ) -> Prompt:
     """The prompt for `task`. Demonstrations that would overflow `context_window` less `reserve` (tokens kept for the
     reply) are left out, the one with the highest success rate first (of equals the last); with `ranked` the last one
-    first, since they come in order of their use to the task. None: nothing is left out. `outlined`: a plan is asked
-    for before the program. Raises UsageError when the target has no prompt of that style.
+    first, since they come in order of their use to the task. None: nothing is left out. `reference`: a program for the
+    task's problem in another language. Raises UsageError when the target has no prompt of that style.
     """
-    form = get_form(target, style)
-    system = Message("system", form.write_system() + (request_outline(target, style) if outlined else ""))
+    form = get_form(target, style.name, has_example=style.has_example)
+    shown = write_reference(reference)
+    if shown and style.name != STRUCTURAL.name:
+        raise UsageError(f"translate: given with prompt {style.name}, which shows none; try --prompt structural")
+    outline = request_outline(target, style.name) if style.is_outlined else ""
+    system = Message("system", form.write_system() + outline)
     texts = [form.write_example(demonstration) for demonstration in demonstrations]
     order = sorted(range(len(texts)), key=lambda i: (0.0 if ranked else -demonstrations[i].success_rate, -i))
     room = None if context_window is None else context_window - reserve - estimate_tokens(system.content)
     left_out = (
-        [] if room is None else _choose_left_out(form.write_user(texts, task), order, texts, room - 2 * MESSAGE_TOKENS)
+        []
+        if room is None
+        else _choose_left_out(form.write_user(texts, task) + shown, order, texts, room - 2 * MESSAGE_TOKENS)
     )
     dropped = set(left_out)
     included = [i for i in range(len(texts)) if i not in dropped]
     return Prompt(
-        (system, Message("user", form.write_user([texts[i] for i in included], task))),
+        (system, Message("user", form.write_user([texts[i] for i in included], task) + shown)),
         tuple(demonstrations[i] for i in included),
         tuple(demonstrations[i] for i in left_out),
     )
 
 
-def get_form(target: Target, style: str) -> Form:
+def get_form(target: Target, style: str, *, has_example: bool = True) -> Form:
     """How prompts of that style are written. Raises UsageError when the target has none."""
     if style == "structural":
-        return _StructuralForm(target)
+        return _StructuralForm(target, has_example)
     if not isinstance(target, Bare):
         raise UsageError(f"prompt {style}: target {target.name!r} offers no bare prompts; try --prompt structural")
     return BareForm(target)
 
 
-def write_system_prompt(target: Target, style: str) -> str:
+def write_system_prompt(target: Target, style: str, *, has_example: bool = True) -> str:
     """The static part of a prompt. Raises UsageError when the target has none of that style."""
-    return get_form(target, style).write_system()
+    return get_form(target, style, has_example=has_example).write_system()
+
+
+def write_reference(reference: ReferenceProgram | None) -> str:
+    """What follows a task's mapping; "" without a program. It names the language and says what the program is for."""
+    if reference is None:
+        return ""
+    language = reference.target if reference.target.isidentifier() else json.dumps(reference.target)
+    rows = f"language: {language}\nmeaning: {_REFERENCE}\nprogram: {format_yaml_block(reference.source)}"
+    return f"reference:\n{indent_lines(rows, '  ')}"
 
 
 def _choose_left_out(text: str, order: Sequence[int], texts: Sequence[str], room: int) -> list[int]:
@@ -123,11 +163,11 @@ class Form(Protocol):
 class _StructuralForm:
     """The texts of a prompt in structural IR."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    def __init__(self, target: Target, has_example: bool) -> None:
+        self.target, self._has_example = target, has_example
 
     def write_system(self) -> str:
-        return write_base_prompt(self.target)
+        return write_base_prompt(self.target, has_example=self._has_example)
 
     def write_example(self, demonstration: Experience) -> str:
         """The task's mapping with `impl` as its last key, as an entry of a YAML list."""

@@ -75,6 +75,18 @@ def declare_thinking(
     """How much a model thinks before it answers."""
 
 
+def declare_showing(
+    translate: Annotated[
+        str | None,
+        typer.Option(metavar="TARGET|RUN|DIR", help="Show a program for the same problem in another language."),
+    ] = None,
+    example: Annotated[
+        bool | None, typer.Option("--example/--no-example", help="Show the language's own example; default yes.")
+    ] = None,
+) -> None:
+    """What a proposer is shown beside its task."""
+
+
 def with_options(*declarations: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the parameters of the declarations to a command, which finds their values by name in its `**shared`."""
 

@@ -12,6 +12,7 @@ import typer
 from opsmith.cli.declared_options import (
     declare_environment,
     declare_planning,
+    declare_showing,
     declare_thinking,
     declare_tools,
     with_options,
@@ -68,7 +69,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="run")(improve_on_tasks)
 
 
-@with_options(declare_environment, declare_planning, declare_tools, declare_thinking)
+@with_options(declare_environment, declare_planning, declare_tools, declare_thinking, declare_showing)
 def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     experiment: ExperimentFile = None,
     model: ModelNames = None,

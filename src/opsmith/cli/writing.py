@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.declared_options import declare_showing, with_options
 from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
@@ -39,6 +41,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(name="cost")(print_cost)
 
 
+@with_options(declare_showing)
 def print_prompt(
     task: TaskName,
     target: TargetName = None,
@@ -49,23 +52,35 @@ def print_prompt(
     out: Out = Path("runs"),
     url: StoreUrl = None,
     bare: Annotated[bool, typer.Option("--bare", help="In bare Python, without structural IR.")] = False,
+    **shared: Any,
 ) -> None:
     """Print what a model would be sent."""
-    from opsmith.agents.prompt import compose_prompt
+    from opsmith.agents.prompt import PromptStyle, compose_prompt
     from opsmith.api import load_task
+    from opsmith.learn.references import is_run, require_references
     from opsmith.learn.stratify import stratify_experiences
     from opsmith.targets import get_target
 
+    translate, example = shared["translate"], shared["example"] is not False
     task_read = load_task(task, target, read_target_options(option))
-    experiences = []
-    if from_run is not None:
-        with open_store(out, url) as store:
+    experiences, references = [], {}
+    with open_store(out, url) if from_run is not None or is_run(translate) else nullcontext() as store:
+        references = require_references(translate, [task_read], store)
+        if store is not None and from_run is not None:
             experiences = [solution.experience for solution in store.read_experiences(store.find_run(from_run))]
     demonstrations = [
         experience for stratum in stratify_experiences(experiences, 1) for experience in stratum
     ]  # hardest first
-    style = "bare" if bare else "structural"
-    composed = compose_prompt(task_read, demonstrations, get_target(task_read.target), None, 0, style=style)
+    style = PromptStyle("bare" if bare else "structural", has_example=example)
+    composed = compose_prompt(
+        task_read,
+        demonstrations,
+        get_target(task_read.target),
+        None,
+        0,
+        style=style,
+        reference=references.get(task_read.id),
+    )
     for message in composed.messages:
         write_document(f"--- {message.role} ---\n{message.content}\n")
     print(

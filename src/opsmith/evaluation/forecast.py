@@ -13,6 +13,7 @@ from opsmith.agents.prompt import Prompt, compose_prompt
 from opsmith.evaluation.forecast_steps import bill_steps
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.evaluation.prices import bill_requests
+from opsmith.learn.compose import choose_style
 from opsmith.models.table import (
     check_family,
     check_team,
@@ -129,6 +130,7 @@ def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Ro
     """What the rounds ask of the model and its guardian."""
     prompts = [_compose_first(task, settings) for task in tasks]
     prompt = sum(composed.input_tokens for composed in prompts) // len(prompts)
+    prompt += settings.method.max_tokens if settings.teamwork.showing.translate else 0  # as long as a reply
     demonstration_tokens = (
         max(estimate_tokens(composed.messages[-1].content) for composed in prompts) + settings.method.max_tokens
     )
@@ -171,5 +173,4 @@ def _list_requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]
 
 def _compose_first(task: Task, settings: Settings) -> Prompt:
     """The first round's."""
-    outlined, style = settings.teamwork.thinking.think, settings.method.prompt
-    return compose_prompt(task, (), get_target(task.target), None, 0, style=style, outlined=outlined)
+    return compose_prompt(task, (), get_target(task.target), None, 0, style=choose_style(settings))

@@ -122,7 +122,7 @@ _SAID = (
     "samples", "temperatures", "levels", "agents", "guardian", "selection", "repair", "prompt", "max_rounds",
     "max_tokens", "noise", "optimise", "objective", "attempts", "beam", "fixes", "refine", "plateau", "analyst",
     "profiles", "memory", "example_pair", "reference", "plan", "planner", "plan_after", "splits", "depth", "tools",
-    "reasoning", "think", "policy",
+    "reasoning", "think", "policy", "translate", "example",
 )  # fmt: skip
 _RUN = ("arm", "model", "seed", "run", "ended", "rounds", "solved", "requests", "input tokens", "output tokens", "USD")
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opsmith.agents.generation import GeneratorBrief, ReferenceProgram
+from opsmith.agents.generation import GeneratorBrief
 from opsmith.errors import UsageError
 from opsmith.learn.material import read_material
-from opsmith.learn.references import find_reference
+from opsmith.learn.references import look_up_references
 from opsmith.learn.text_rules import refuse_text
 from opsmith.measuring.objectives import TIME
 from opsmith.records import Suggestion, Task, Verdict
@@ -33,7 +33,7 @@ class BriefSource:
         self._target = target
         self._material = read_material(settings.generation)
         self._tasks = {task.id: task for task in tasks}
-        self._references = {task.id: _look_up_reference(settings, task, store) for task in tasks}
+        self._references = look_up_references(settings.generation.reference, tasks, store)
         self._earlier = [
             change
             for name in settings.generation.memory_from
@@ -65,7 +65,7 @@ class BriefSource:
             source,
             suggestion,
             choose_pairs([*changes, *self._earlier], task, generation.memory),
-            self._references[task.id],
+            self._references.get(task.id),
             self._material.find_instructions(number),
             self._material.sources,
             generation.example_pair,
@@ -82,12 +82,3 @@ def read_changes(store: Store, run: str, objective: str) -> list[RememberedChang
     if store.summarise_run(run).info.settings.get("objective", TIME) != objective:
         return []
     return list_changes({task.id: task for task in store.read_tasks(run)}, read_optimised(store, run))
-
-
-def _look_up_reference(settings: Settings, task: Task, store: Store) -> ReferenceProgram | None:
-    where = settings.generation.reference
-    if where is None or where == "none":
-        return None
-    if where == task.target:
-        raise UsageError(f"reference {where!r}: that is the language of the tasks themselves; expected another one")
-    return find_reference(task, where, store)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from opsmith.agents.prompt import Prompt
+from opsmith.agents.prompt import Prompt, PromptStyle
 from opsmith.learn.ask import Asking
 from opsmith.models import Message
 from opsmith.records import Verdict
+from opsmith.settings import Settings
 from opsmith.store.rows import SampleKey
 
 
@@ -37,6 +38,12 @@ class Composer(Protocol):
     def refuse_program(self, source: str) -> Verdict | None:
         """Why a program is refused before its target looks at it; None: it is not."""
         ...
+
+
+def choose_style(settings: Settings) -> PromptStyle:
+    """How the prompts of a run's proposer are written."""
+    teamwork = settings.teamwork
+    return PromptStyle(settings.method.prompt, teamwork.thinking.think, teamwork.showing.example)
 
 
 class SolvingPrompts:

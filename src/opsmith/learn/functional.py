@@ -17,7 +17,7 @@ from opsmith.agents.prompt import Prompt, compose_prompt, read_prompt
 from opsmith.judging.verifier import canonical_source
 from opsmith.learn.attend import Attendant
 from opsmith.learn.budget import Budget
-from opsmith.learn.compose import SolvingPrompts
+from opsmith.learn.compose import SolvingPrompts, choose_style
 from opsmith.learn.conversation import count_tool_turns
 from opsmith.learn.events import NodeSolved, RoundEnded, RoundStarted, TaskSolved
 from opsmith.learn.filter import choose_answer
@@ -186,9 +186,12 @@ class FunctionalPhase:
             window,
             reserve,
             ranked=step.nearest is not None,
-            style=settings.method.prompt,
-            outlined=settings.teamwork.thinking.think,
+            style=choose_style(settings),
+            reference=session.references.get(task.id),
         )
+        if session.references and task.id not in session.references and task.id in self.tasks:
+            where = settings.teamwork.showing.translate
+            session.warn_once(f"task {task.id}: {where} has no program for its problem, so that its prompt shows none")
         if prompt.left_out:
             names = ", ".join(experience.task.id for experience in prompt.left_out)
             session.warn_once(f"task {task.id}: left out of its prompt to fit {window} tokens: {names}")

@@ -17,14 +17,14 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from opsmith.agents.outline import request_outline
-from opsmith.agents.prompt import write_system_prompt
+from opsmith.agents.prompt import ReferenceProgram, write_system_prompt
 from opsmith.learn.budget import Budget
 from opsmith.learn.material import read_material
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST, list_by_price
 from opsmith.models.roles import TOGETHER, RoleModels
 from opsmith.records import Experience, Task, content_hash, dumps, to_json
-from opsmith.settings import Generation, Optimisation, Planning, Settings, Team, Thinking, Tooling
+from opsmith.settings import Generation, Optimisation, Planning, Settings, Showing, Team, Thinking, Tooling
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
@@ -40,7 +40,7 @@ _UNOPTIMISED = {
 }
 _ALONE = {  # one model that neither plans nor calls tools: stored as ever
     name: default
-    for group in (Planning(), Tooling(), Thinking(), Team())
+    for group in (Planning(), Tooling(), Thinking(), Showing(), Team())
     for name, default in group.model_dump(mode="json").items()
 }
 # settings that came later: as they are here, runs keep the names that they had without
@@ -65,10 +65,12 @@ def run_info(
     target: Target,
     settings: Settings,
     verifier: str = "",
+    references: Mapping[str, ReferenceProgram] | None = None,
 ) -> RunInfo:
     """The run that this command stands for.
 
-    `experiences`: where it starts; `budget`: if limited; `verifier`: the version that judges, "" for today's.
+    `experiences`: where it starts; `budget`: if limited; `verifier`: the version that judges, "" for today's;
+    `references`: by task, what prompts show of another language.
     """
     deciding = {
         name: value
@@ -90,7 +92,9 @@ def run_info(
         ),
         "budget": to_json(budget),
         "prompts": [
-            content_hash(write_system_prompt(target, settings.method.prompt)),
+            content_hash(
+                write_system_prompt(target, settings.method.prompt, has_example=settings.teamwork.showing.example)
+            ),
             content_hash(target.base_prompt(GUARDIAN) or ""),
         ],
         "versions": versions,
@@ -100,6 +104,8 @@ def run_info(
     material = read_material(settings.generation).digest if settings.optimisation.optimise else ""
     if material:
         deciders["material"] = material
+    if references:
+        deciders["references"] = sorted([task, *_hash_reference(program)] for task, program in references.items())
     if settings.teamwork.thinking.think:
         deciders["outline"] = content_hash(request_outline(target, settings.method.prompt))
     if settings.teamwork.tooling.tools != "none":
@@ -109,6 +115,10 @@ def run_info(
         versions[ORDER] = list_by_price(models.by_name)  # no part of the name: prices change
     name = f"{_short_name(model)}-s{settings.seed}-{identity[:10]}"
     return RunInfo(name, identity, model, models.is_language_model, target.name, settings.seed, deciding, versions)
+
+
+def _hash_reference(program: ReferenceProgram) -> tuple[str, str]:
+    return program.target, content_hash(program.source)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from opsmith.learn.measurer import Measurer
 from opsmith.learn.optimisation import OptimisationPhase
 from opsmith.learn.planning import require_planning
 from opsmith.learn.profiler import ProfileSource
+from opsmith.learn.references import require_references
 from opsmith.learn.session import RunSession
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
 from opsmith.models import Batched, ChatModel
@@ -131,7 +132,9 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     models, target = gather_models(model), target_of(tasks, settings)
     start, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
     require_planning(settings.teamwork.planning, target, models, judge)
-    info = choose_run(store, target, partial(run_info, tasks, start, budget, models, target, settings))
+    references = require_references(settings.teamwork.showing.translate, tasks, store)
+    name_run = partial(run_info, tasks, start, budget, models, target, settings, references=references)
+    info = choose_run(store, target, name_run)
     resumed = store.read_info(info.id) is not None
     if store.end_reason(info.id) is not None:
         if measurer is not None:
@@ -154,6 +157,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         session = RunSession(
             info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
         )
+        session.references = references
         with time_session(store, session):
             await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
     return _report_end(store, info.id, emit)

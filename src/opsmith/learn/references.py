@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from opsmith.agents.generation import ReferenceProgram
+from opsmith.agents.prompt import ReferenceProgram
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.outside import read_text
 from opsmith.records import Task
@@ -26,15 +26,40 @@ from opsmith.targets.protocols import Adapting
 MANIFEST = "manifest.json"  # of a library that `opsmith export --library` wrote
 
 
-def find_reference(task: Task, where: str, store: Store) -> ReferenceProgram | None:
-    """The program for the problem of `task`; None: there is none. `where`: a target, a library's folder, or a run.
+def look_up_references(where: str | None, tasks: Sequence[Task], store: Store | None) -> dict[str, ReferenceProgram]:
+    """By task, the programs for their problems; without those that there is none for. `where`: as `find_reference`
+    reads it; None or `none`: nothing is shown. Raises UsageError."""
+    if where is None or where == "none":
+        return {}
+    if any(where == task.target for task in tasks):
+        raise UsageError(f"reference {where!r}: that is the language of the tasks themselves; expected another one")
+    programs = {task.id: find_reference(task, where, store) for task in tasks}
+    return {name: program for name, program in programs.items() if program is not None}
+
+
+def require_references(where: str | None, tasks: Sequence[Task], store: Store | None) -> dict[str, ReferenceProgram]:
+    """What proposers are shown. Raises UsageError for a place that has a program for none of the tasks."""
+    programs = look_up_references(where, tasks, store)
+    if where not in {None, "none"} and not programs:
+        what = f"translate {where!r}: it has a program for none of the {len(tasks)} tasks' problems"
+        raise UsageError(
+            f"{what}; try: a target that has plain programs for them, such as c, or a run that solved some"
+        )
+    return programs
+
+
+def find_reference(task: Task, where: str, store: Store | None) -> ReferenceProgram | None:
+    """The program for the problem of `task`; None: there is none. `where`: a target, a library's folder, or a run
+    of the store.
 
     Raises UsageError for a place that is none of these.
     """
-    if (Path(where) / MANIFEST).is_file():
+    if _is_library(where):
         return _search_library(task, Path(where))
     if _names_target(where):
         return _search_target(task, where)
+    if store is None:
+        raise UsageError(f"reference {where!r}: no target and no folder of a library; expected one, without a store")
     try:
         run = store.find_run(where)
     except OpsmithError as error:
@@ -42,6 +67,15 @@ def find_reference(task: Task, where: str, store: Store) -> ReferenceProgram | N
             f"reference {where!r}: no target, no run and no folder of a library; try: one of these ({error})"
         ) from error
     return _search_run(task, store, run)
+
+
+def is_run(where: str | None) -> bool:
+    """Whether a store is needed to look it up."""
+    return where is not None and where != "none" and not _is_library(where) and not _names_target(where)
+
+
+def _is_library(where: str) -> bool:
+    return (Path(where) / MANIFEST).is_file()
 
 
 def _names_target(where: str) -> bool:

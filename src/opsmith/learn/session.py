@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from opsmith.agents.prompt import ReferenceProgram
 from opsmith.errors import OpsmithError, ProviderError
 from opsmith.learn.events import ModelLeftOut, OnEvent, Warned
 from opsmith.learn.judge import Judge
@@ -41,6 +43,7 @@ class RunSession:
     number: int = 1  # of the run's sessions
     halt: str = ""  # why no further request may start
     left_out: dict[str, str] = field(default_factory=dict)  # by proposer, of several, why it is asked no more
+    references: Mapping[str, ReferenceProgram] = field(default_factory=dict)  # by task, what proposers are shown
     error: OpsmithError | None = None  # what the session ends with once the requests in flight are done
     warned: set[str] = field(default_factory=set)
     running: asyncio.Event = field(default_factory=asyncio.Event)  # cleared while the run is paused

@@ -14,6 +14,7 @@ from opsmith.targets.protocols import (
     Canonical,
     Commented,
     Costed,
+    Exemplified,
     Explained,
     Referenced,
     Repaired,
@@ -28,8 +29,13 @@ from opsmith.targets.protocols import (
 from opsmith.targets.trial import Trial
 
 
-def write_base_prompt(target: Target) -> str:
-    """The proposer's. Raises UsageError for a target that has none, so that no model can be asked."""
+def write_base_prompt(target: Target, *, has_example: bool = True) -> str:
+    """The proposer's. Raises UsageError for a target that has none, so that no model can be asked, and for one whose
+    prompt cannot be had without its example."""
+    if not has_example:
+        if not isinstance(target, Exemplified):
+            raise UsageError(f"example: target {target.name!r} has no prompt without one; try: leave out --no-example")
+        return target.prompt_without_example()
     text = target.base_prompt(PROPOSER)
     if text is None:
         raise UsageError(f"target {target.name!r} has no base prompt for a {PROPOSER}; expected its language described")

@@ -121,6 +121,15 @@ class Contracted(Protocol):
 
 
 @runtime_checkable
+class Exemplified(Protocol):
+    """The proposer's base prompt ends with an example, a task with its program, which can be left out."""
+
+    def prompt_without_example(self) -> str:
+        """The same text up to the example."""
+        ...
+
+
+@runtime_checkable
 class Documented(Protocol):
     """More is written on the language than its base prompt holds: what the tool `language` looks up beside that."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opsmith.agents.prompt import compose_prompt, read_prompt
+from opsmith.agents.prompt import PromptStyle, compose_prompt, read_prompt
 from opsmith.agents.reply import read_reply
 from opsmith.models import Message
 from opsmith.records import Experience, Task
@@ -29,7 +29,7 @@ def test_the_target_offers_it() -> None:
 
 def test_one_whole_prompt(golden: Callable[[str, str], None]) -> None:
     shown = [Experience(TASKS["gemm_0"], TASKS["gemm_0"].impl or "", 0.5, 0)]
-    prompt = compose_prompt(TASKS["expert_0"], shown, STEP, None, 0, style="bare")
+    prompt = compose_prompt(TASKS["expert_0"], shown, STEP, None, 0, style=PromptStyle("bare"))
     assert [message.role for message in prompt.messages] == ["system", "user"]
     golden("prompt_bare.txt", "\n--- user ---\n".join(message.content for message in prompt.messages))
 

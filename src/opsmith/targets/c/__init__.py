@@ -11,7 +11,7 @@ from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.improvement import write_improvement, write_platform
 from opsmith.targets.c.packages import CPackages
-from opsmith.targets.c.prompt import write_prompt
+from opsmith.targets.c.prompt import write_prompt, write_rules
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
 from opsmith.targets.native.adaptation import NativeTasks
@@ -36,6 +36,9 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt(find_isa()) if role == PROPOSER else None
+
+    def prompt_without_example(self) -> str:
+        return write_rules(find_isa())
 
     def describe_platform(self) -> str:
         return write_platform(find_isa())
