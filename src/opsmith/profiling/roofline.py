@@ -54,9 +54,10 @@ class RooflineProfiler:
 
 def _read_threads(task: Task) -> int:
     """That programs of the task have."""
-    from opsmith.targets.native.task import read_native_task  # noqa: PLC0415 - languages that are asked for only
+    from opsmith.targets.native.task import split_native_task  # noqa: PLC0415 - languages that are asked for only
 
-    return read_native_task(task.text)[1].threads if isinstance(get_target(task.target), Configured) else 1
+    is_configured = isinstance(get_target(task.target), Configured)
+    return int(split_native_task(task.text)[1].get("threads", 1)) if is_configured else 1
 
 
 def _is_time(measurement: SpeedMeasurement) -> bool:

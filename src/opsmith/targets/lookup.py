@@ -12,23 +12,27 @@ from opsmith.targets.faults import error_of, note_target, place_of_class
 from opsmith.targets.places import advise_on
 from opsmith.targets.protocols import Target
 
-
-def _import_step() -> Target:
-    target: Target = import_module("opsmith.targets.step").STEP
-    return target
-
-
-def _import_problem() -> Target:
-    target: Target = import_module("opsmith.targets.problem").PROBLEM
-    return target
+LANGUAGES = {  # built in: a language is a folder of `targets`, a line here, and an extra if it needs one
+    "step": "opsmith.targets.step:STEP",
+    "c": "opsmith.targets.c:C",
+}
+_PROBLEM_FILES = {"problem": "opsmith.targets.problem:PROBLEM"}  # a target that no program can be written for
 
 
-def _import_c() -> Target:
-    target: Target = import_module("opsmith.targets.c").C
-    return target
+def _make_importer(place: str) -> Callable[[], Target]:
+    """Modules are imported when their target is asked for."""
+    module, _, attribute = place.partition(":")
+
+    def import_target() -> Target:
+        target: Target = getattr(import_module(module), attribute)
+        return target
+
+    return import_target
 
 
-TARGETS: dict[str, Callable[[], Target]] = {"step": _import_step, "problem": _import_problem, "c": _import_c}
+TARGETS: dict[str, Callable[[], Target]] = {
+    name: _make_importer(place) for name, place in {**LANGUAGES, **_PROBLEM_FILES}.items()
+}
 BUILT_IN = frozenset(TARGETS)
 WHY_NOT_STATED = "a language file names programs that are executed, so that no other file may choose it"
 _NEEDED = tuple(name for name in (*Target.__annotations__, *vars(Target)) if not name.startswith("_"))

@@ -18,6 +18,7 @@ from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
+from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.protocols import PROPOSER, Tuner
 
@@ -62,7 +63,7 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
         from opsmith.targets.c.loops import list_loops  # noqa: PLC0415 - few commands need it
         from opsmith.targets.native.remarks import describe_loops  # noqa: PLC0415
 
-        return describe_loops(self._make_request(task, source, self.find_options(task)), list_loops(source))
+        return describe_loops(self._make_request(task, source, read_native_task(task.text)[1]), list_loops(source))
 
     def make_tuner(self) -> Tuner:
         from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
 
@@ -64,6 +64,19 @@ def read_plan(source: str) -> LaunchPlan | tuple[Diagnostic, ...]:
 def list_plan_lines(source: str) -> list[int]:
     """The numbers of the lines that hold a program's plan, from 1."""
     return [line.number for line in _list_lines(source) if line.is_before_code and _PLAN_LINE.match(line.text)]
+
+
+def add_texts(findings: Sequence[Diagnostic], source: str) -> tuple[Diagnostic, ...]:
+    """The first findings, each with the text of its line."""
+    texts = source.split("\n")
+    return tuple(
+        finding if finding.line is None else replace(finding, text=_print_line(texts[finding.line - 1]))
+        for finding in findings[:MOST]
+    )
+
+
+def _print_line(text: str) -> str:
+    return printable(text.strip()[:300])
 
 
 # -- lines
@@ -150,8 +163,8 @@ _REMEDY_OF_NONE = "each launch names a kernel, its grid of blocks, its block of 
 
 def _make_finding(error: PlanError, line: _Line) -> Diagnostic:
     column = None if error.place is None else error.place + 1
-    text = printable(line.text.strip()[:300])
-    return Diagnostic(KIND, error.where, error.given, error.expected, error.remedy, line.number, column, text)
+    words = (error.where, error.given, error.expected, error.remedy)
+    return Diagnostic(KIND, *words, line.number, column, _print_line(line.text))
 
 
 def _check_count(what: str, lines: Sequence[object], limit: int) -> None:
@@ -168,7 +181,7 @@ def _is_prose(word: str, body: str) -> bool:
 
 def _refuse_nearly_right(line: _Line) -> None:
     """Raises PlanError for a line that was meant to be one of the plan."""
-    match = _NEARLY.match(line.text)
+    match = _NEARLY.match(line.text) if len(line.text) <= LONGEST_LINE else None
     if match is None or not _is_written_as_plan(match[1].lower(), match["rest"]):
         return
     word = match[1].lower()

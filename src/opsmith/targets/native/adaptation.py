@@ -17,9 +17,9 @@ from opsmith.records import Task
 from opsmith.targets.lookup import get_target
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import (
-    NativeOptions,
-    read_native_task,
+    TaskOptions,
     read_options,
+    read_task_problem,
     split_native_task,
     write_native_task,
 )
@@ -31,6 +31,11 @@ class NativeTasks:
     """The part of a compiled language that makes tasks: `Stating`, `Adapting`, `Configured`, `Explained`."""
 
     name: str
+    shows_function = True  # tasks show the prototype of the function in C
+
+    def read_options(self, words: Mapping[str, Any]) -> TaskOptions:
+        """Those of this language. Raises UsageError."""
+        return read_options(words)
 
     def read_task(self, text: str, task_id: str, path: str = "") -> Task:
         """A problem file as a task. Raises TaskError with line and column; unknown keys are logged as warnings."""
@@ -58,16 +63,16 @@ class NativeTasks:
         """The task with these options over its own. Raises UsageError for one that there is not."""
         origin, own, body = split_native_task(task.text)
         try:
-            chosen = read_options({**own.write_options(), **options})
+            chosen = self.read_options({**own, **options})
         except UsageError as error:
             raise UsageError(f"target {self.name}: {error}") from error
         return self._show_task(replace(task, text=write_native_task(body, origin, chosen)))
 
     def find_problem(self, task: Task) -> Problem:
-        return read_native_task(task.text)[0]
+        return read_task_problem(task.text)
 
-    def find_options(self, task: Task) -> NativeOptions:
-        return read_native_task(task.text)[1]
+    def find_options(self, task: Task) -> TaskOptions:
+        return self.read_options(split_native_task(task.text)[1])
 
     def problem_digest(self, task: Task) -> str:
         return hash_problem(self.find_problem(task))
@@ -76,6 +81,7 @@ class NativeTasks:
         return explain_shape_sets(self.find_problem(task), message)
 
     def _show_task(self, task: Task) -> Task:
-        problem, options = read_native_task(task.text)
+        problem = self.find_problem(task)
         name = task.id if problem.reference else ""
-        return replace(task, shown=write_statement(problem, options, name))
+        shown = write_statement(problem, self.find_options(task), name, shows_function=self.shows_function)
+        return replace(task, shown=shown)

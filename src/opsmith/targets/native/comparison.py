@@ -17,7 +17,6 @@ from opsmith.problems.compare import Agreement, compare_outputs, take_larger
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
-from opsmith.targets.native.flags import is_reordering
 from opsmith.targets.native.layout import Damage, LayoutError, choose_passes, read_outputs
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.trial import TrialResult
@@ -109,7 +108,7 @@ def _find_odd_bools(data: NativeTrialData, results: Results) -> Iterator[Diagnos
 def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong: bool) -> Iterator[Diagnostic]:
     """One finding at most. Programs that differ within limits are sound where sums have no order."""
     kinds = choose_passes(data.options.threads)
-    has_order = data.options.threads == 1 and not is_reordering(data.options.flags)
+    has_order = data.options.has_order
     for number in range(1, len(passes)):
         is_bound = has_order and kinds[number].variant == kinds[0].variant
         if passes[number] != passes[0] and (is_bound or is_wrong):
@@ -142,18 +141,10 @@ def _is_odd(value: float, type_: ArrayType) -> bool:
 def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[float], is_odd: bool) -> Diagnostic:
     first, second = (f"{value:.9g}" if isinstance(value, float) else str(value) for value in values)
     given = f"{first} in one run, {second} in another, for the same inputs"
-    if data.options.threads > 1:
-        expected = "the same result whichever thread comes first"
-        remedy = "look for what threads share: sums without a reduction clause, buffers, loop variables"
-        return Diagnostic("RACE", where, given, expected, remedy)
-    expected = "outputs that depend on inputs alone"
-    if is_odd:
-        remedy = "look for values that are read before they are written, entries of outputs that are never written, "
-        remedy += "and reads before or behind an array"
-        return Diagnostic("MEMORY", where, given, expected, remedy)
-    remedy = "look for static variables that keep values from call to call, for what is read before it is written, and "
-    remedy += "for reads before or behind an array"
-    return Diagnostic("STATE", where, given, expected, remedy)
+    words = data.options.disagreement
+    if is_odd and words.memory_remedy:
+        return Diagnostic("MEMORY", where, given, words.expected, words.memory_remedy)
+    return Diagnostic(words.kind, where, given, words.expected, words.remedy)
 
 
 def _describe_damage(data: NativeTrialData, damage: Damage) -> Diagnostic:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsmith.records import Task
 from opsmith.targets.hidden import HiddenTrials
+from opsmith.targets.native.task import TaskOptions
 from opsmith.targets.trial import TaskFault, Trial, TrialResult
 
 
@@ -15,16 +17,20 @@ class DrawnTrials:
 
     name: str
 
+    @abstractmethod
+    def read_options(self, words: Mapping[str, Any]) -> TaskOptions:
+        """Those of this language (`NativeTasks`). Raises UsageError."""
+
     def list_trials(self, task: Task) -> Sequence[Trial]:
         from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
 
-        return make_trials(task.text).trials
+        return make_trials(task.text, self.read_options).trials
 
     def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
         """`program`: a form of it that is equal for programs that differ in names and layout only."""
         from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
 
-        return HiddenTrials(make_trials(task.text).draw_hidden(program))
+        return HiddenTrials(make_trials(task.text, self.read_options).draw_hidden(program))
 
     def encode_inputs(self, trial: Trial) -> bytes:
         encoded: bytes = trial.data.encoded_inputs

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from opsmith.problems.files.writing import write_block, write_code, write_number, write_scalar, write_texts
 from opsmith.problems.problem import InputTensor, OutputTensors, Problem
 from opsmith.targets.native.signature import list_dims, make_signature
-from opsmith.targets.native.task import NativeOptions
+from opsmith.targets.native.task import TaskOptions
 
 _WORDS = {"torch.randn": "normal"}  # as problem files call it
 
 
-def write_statement(problem: Problem, options: NativeOptions, name: str = "", shows_function: bool = True) -> str:
+def write_statement(problem: Problem, options: TaskOptions, name: str = "", shows_function: bool = True) -> str:
     """The mapping as canonical YAML; `name`: what its file calls the problem, if it does. `shows_function`: the
     prototype in C, for languages that define it."""
     rows = [f"problem: {write_scalar(name)}"] if name else []

@@ -8,22 +8,71 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from opsmith.errors import TaskError, UsageError
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.lookup import get_target
-from opsmith.targets.native.flags import DEFAULT_FLAGS, check_flags
+from opsmith.targets.native.flags import DEFAULT_FLAGS, check_flags, is_reordering
 from opsmith.targets.protocols import Stating
 
 MOST_THREADS = 64
 
 _ORIGIN, _OPTIONS = "origin: ", "options: "
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What is said of a program whose passes differ: a finding's kind and words, for all but where and what."""
+
+    kind: str
+    expected: str
+    remedy: str
+    memory_remedy: str = ""  # where a value looks like memory that nobody wrote to: a finding of MEMORY; "": never
+
+
+RACE = Disagreement(
+    "RACE",
+    "the same result whichever thread comes first",
+    "look for what threads share: sums without a reduction clause, buffers, loop variables",
+)
+STATE = Disagreement(
+    "STATE",
+    "outputs that depend on inputs alone",
+    "look for static variables that keep values from call to call, for what is read before it is written, and "
+    "for reads before or behind an array",
+    "look for values that are read before they are written, entries of outputs that are never written, "
+    "and reads before or behind an array",
+)
+
+
+class TaskOptions(Protocol):
+    """What a task says of how its programs are built and run: options of a compiled language."""
+
+    @property
+    def threads(self) -> int:
+        """Of the processor, that a program has."""
+        ...
+
+    @property
+    def has_order(self) -> bool:
+        """Whether sums have one order, so that passes must agree to the last bit."""
+        ...
+
+    @property
+    def disagreement(self) -> Disagreement: ...
+
+    def write_options(self) -> dict[str, str | int]:
+        """Those that differ from the default, by name."""
+        ...
+
+
+OptionsReader = Callable[[Mapping[str, Any]], TaskOptions]
 
 
 @dataclass(frozen=True)
@@ -38,6 +87,14 @@ class NativeOptions:
         check_flags(self.flags)
         if not 1 <= self.threads <= MOST_THREADS:
             raise UsageError(f"option threads: given {self.threads}; expected a number from 1 to {MOST_THREADS}")
+
+    @property
+    def has_order(self) -> bool:
+        return self.threads == 1 and not is_reordering(self.flags)
+
+    @property
+    def disagreement(self) -> Disagreement:
+        return RACE if self.threads > 1 else STATE
 
     def write_options(self) -> dict[str, str | int]:
         """Those that differ from the default; `read_options` reads them back."""
@@ -64,6 +121,12 @@ def read_options(words: Mapping[str, Any]) -> NativeOptions:
     return NativeOptions(defaults.flags if flags is None else _split_flags(flags), number)
 
 
+def read_known_options(words: Mapping[str, Any]) -> NativeOptions:
+    """Those that C has too: for who gives data and judges outputs, whatever the language."""
+    names = [member.name for member in fields(NativeOptions)]
+    return read_options({name: word for name, word in words.items() if name in names})
+
+
 def _split_flags(flags: object) -> tuple[str, ...]:
     """Of one text, or of a list of texts."""
     if isinstance(flags, list | tuple):
@@ -74,33 +137,45 @@ def _split_flags(flags: object) -> tuple[str, ...]:
         raise UsageError(f"option flags: given {flags!r}: {error}; expected flags such as -O2") from None
 
 
-def write_native_task(text: str, origin: str = "", options: NativeOptions | None = None) -> str:
+def write_native_task(text: str, origin: str = "", options: TaskOptions | None = None) -> str:
     """The task's text. `text`: the problem in canonical YAML, or that of a task of the target `origin`."""
     words = (options or NativeOptions()).write_options()
     lines = [f"{_ORIGIN}{origin}\n"] if origin else []
     return "".join([*lines, *([f"{_OPTIONS}{json.dumps(words)}\n"] if words else []), text])
 
 
-@lru_cache(maxsize=512)
 def read_native_task(text: str) -> tuple[Problem, NativeOptions]:
     """The inverse of `write_native_task`. Raises TaskError and UsageError."""
-    origin, options, body = split_native_task(text)
+    return read_task_problem(text), _read_options_of(text)
+
+
+@lru_cache(maxsize=512)
+def _read_options_of(text: str) -> NativeOptions:
+    return read_options(split_native_task(text)[1])
+
+
+@lru_cache(maxsize=512)
+def read_task_problem(text: str) -> Problem:
+    """What a task's text asks for, in any compiled language. Raises TaskError."""
+    origin, _, body = split_native_task(text)
     if not origin:
-        return read_problem(body).problem, options
+        return read_problem(body).problem
     target = get_target(origin)
     if not isinstance(target, Stating):
         raise TaskError(f"origin: given {origin!r}; expected a target whose tasks state problems, such as step")
     problem = target.find_problem(Task("", origin, body))
-    return replace(problem, interface=()), options  # what that language adds binds no other
+    return replace(problem, interface=())  # what that language adds binds no other
 
 
-def split_native_task(text: str) -> tuple[str, NativeOptions, str]:
-    """The target whose task the problem comes from ("": it is a problem file), the options, and that text."""
-    origin, words = "", {}
+def split_native_task(text: str) -> tuple[str, dict[str, Any], str]:
+    """The target whose task the problem comes from ("": it is a problem file), the options that differ from the
+    default by name, and that text."""
+    origin: str = ""
+    words: dict[str, Any] = {}
     if text.startswith(_ORIGIN):
         line, _, text = text.partition("\n")
         origin = line.removeprefix(_ORIGIN)
     if text.startswith(_OPTIONS):
         line, _, text = text.partition("\n")
         words = json.loads(line.removeprefix(_OPTIONS))
-    return origin, read_options(words), text
+    return origin, words, text

@@ -23,7 +23,13 @@ from opsmith.problems.problem import ArrayType, Problem
 from opsmith.running.arena import CAPACITY
 from opsmith.targets.native.layout import DrawLayout, TrialLayout, choose_passes, write_inputs
 from opsmith.targets.native.signature import list_dims
-from opsmith.targets.native.task import NativeOptions, read_native_task
+from opsmith.targets.native.task import (
+    OptionsReader,
+    TaskOptions,
+    read_known_options,
+    read_task_problem,
+    split_native_task,
+)
 from opsmith.targets.trial import Trial
 
 TASKS_IN_MEMORY = 16
@@ -35,7 +41,7 @@ _MARGIN = 1 << 16  # bytes beside arrays: headers and alignment
 class NativeTrialData(TrialData[NativeDraw]):
     """Draws that a program is given together."""
 
-    options: NativeOptions
+    options: TaskOptions
 
     @property
     def problem(self) -> Problem:
@@ -105,7 +111,7 @@ class NativeTrials:
     """All trials of one task, and those at sizes that are drawn for a program."""
 
     data: NativeData
-    options: NativeOptions
+    options: TaskOptions
     trials: Sequence[NativeTrial] = ()
 
     def __post_init__(self) -> None:
@@ -135,7 +141,9 @@ class NativeTrials:
 
 
 @lru_cache(maxsize=TASKS_IN_MEMORY)
-def make_trials(text: str) -> NativeTrials:
-    """Those of a task's text, for the tasks used last. Raises TaskError and TaskFault."""
-    problem, options = read_native_task(text)
-    return NativeTrials(NativeData(problem), options)
+def make_trials(text: str, read: OptionsReader = read_known_options) -> NativeTrials:
+    """Those of a task's text, for the tasks used last; `read`: the options of its language, if it is known.
+
+    Raises TaskError, UsageError and TaskFault.
+    """
+    return NativeTrials(NativeData(read_task_problem(text)), read(split_native_task(text)[1]))

@@ -1,0 +1,91 @@
+"""What GPU languages share of a target: a program's plan is checked, and outputs are judged as those of C are.
+
+A language adds `check_source`, `list_kernels`, `canonical_form`, its prompt, and how programs are built and run;
+`GpuTasks` is the part that makes tasks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from opsmith.problems.shape_sets import choose_shape_sets
+from opsmith.records import Diagnostic, Stage, Task
+from opsmith.targets.gpu.binding import bind_plan, find_missing_kernels
+from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.gpu.reading import KIND, MOST, add_texts, read_plan
+from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resolve_plan
+from opsmith.targets.native.draw_judging import DrawnTrials
+from opsmith.targets.native.signature import list_dims
+from opsmith.targets.native.task import read_task_problem
+from opsmith.targets.trial import Checked, Trial, TrialResult
+
+Findings = tuple[Diagnostic, ...]
+
+
+class GpuPrograms(DrawnTrials, ABC):
+    """Fits `HidesSizes`, `Preloaded`, `Referenced`; most of `Target`, and what `Executed` asks of data."""
+
+    name: str
+    verifier: str
+    comment = "//"
+    stages = ("PARSE", "COMPILE")
+    limits: DeviceLimits = LIMITS
+
+    @abstractmethod
+    def check_source(self, source: str) -> Findings:
+        """What is refused at PARSE, before a compiler sees it, beside the launch plan."""
+
+    @abstractmethod
+    def list_kernels(self, source: str) -> Collection[str] | None:
+        """The names of the kernels that a text defines; None where that cannot be said of it. Never raises."""
+
+    @abstractmethod
+    def canonical_form(self, source: str) -> str:
+        """Equal for programs that differ in names and layout only; the plan is a part of it (`canonical`)."""
+
+    def check_program(self, task: Task, source: str) -> Checked:
+        bound = self.bind_program(task, source)
+        plan_errors = () if isinstance(bound, BoundPlan) else bound
+        errors = (*self.check_source(source), *plan_errors)[:MOST]
+        if errors:
+            return Checked(Stage("PARSE"), errors=errors)
+        return Checked(Stage.RUN, self.canonical_form(source))
+
+    def bind_program(self, task: Task, source: str) -> BoundPlan | Findings:
+        """The plan of a program for the arguments of its task, or what is wrong with it, also at the stated sizes."""
+        plan = read_plan(source)
+        if isinstance(plan, tuple):
+            return plan
+        kernels = self.list_kernels(source)
+        missing = () if kernels is None else find_missing_kernels(plan, kernels)
+        bound = bind_plan(plan, read_task_problem(task.text))
+        errors = (*missing, *(() if isinstance(bound, BoundPlan) else bound))
+        if isinstance(bound, BoundPlan) and not errors:
+            errors = self._check_stated_sizes(task, bound)
+        return add_texts(errors, source) if errors or not isinstance(bound, BoundPlan) else bound
+
+    def _check_stated_sizes(self, task: Task, bound: BoundPlan) -> Findings:
+        """The first fault at the sizes that the problem states."""
+        problem = read_task_problem(task.text)
+        for sizes in choose_shape_sets(problem).values():
+            all_sizes = {**problem.base_sizes, **sizes}
+            numbers = (*(all_sizes[name] for name in list_dims(problem)), *problem.scalars.values())
+            try:
+                resolve_plan(bound, numbers, self.limits)
+            except PlanFault as fault:
+                return (fault.make_finding(KIND),)
+        return ()
+
+    def runtime_paths(self) -> Sequence[Path]:
+        return ()  # what artefacts are linked with is loaded before they are
+
+    def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
+        from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch
+
+        return judge_outputs(trial.name, trial.data, outputs)
+
+    def preload_modules(self) -> None:
+        import_module("opsmith.targets.native.comparison")

@@ -1,0 +1,44 @@
+"""How a GPU language is asked for problems: arrays and numbers by the names that a launch plan gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from opsmith.errors import TaskError
+from opsmith.problems.dtypes import DTYPES
+from opsmith.problems.problem import Problem
+from opsmith.records import Task
+from opsmith.targets.gpu.options import GpuOptions
+from opsmith.targets.native.adaptation import NativeTasks
+
+
+class GpuTasks(NativeTasks):
+    """The part of a GPU language that makes tasks. No prototype is shown: a plan passes arrays and numbers by name."""
+
+    shows_function = False
+    options: type[GpuOptions] = GpuOptions
+    dtypes: Collection[str] = DTYPES  # that arrays may have; a problem with others cannot be asked for
+
+    def read_options(self, words: Mapping[str, Any]) -> GpuOptions:
+        return self.options.read_options(words)
+
+    def find_options(self, task: Task) -> GpuOptions:
+        options = super().find_options(task)
+        assert isinstance(options, GpuOptions)
+        return options
+
+    def _show_task(self, task: Task) -> Task:
+        """Raises TaskError for a problem of types that the language lacks."""
+        problem = self.find_problem(task)
+        lacking = list_lacking_dtypes(problem, self.dtypes)
+        if lacking:
+            expected = f"expected arrays of {', '.join(self.dtypes)}; try: another --target"
+            name = task.path or task.id
+            raise TaskError(f"{name}: given {', '.join(lacking)} for the target {self.name}; {expected}")
+        return super()._show_task(task)
+
+
+def list_lacking_dtypes(problem: Problem, dtypes: Collection[str]) -> list[str]:
+    """Types of a problem's arrays that are none of these, each once."""
+    return [dtype for dtype in dict.fromkeys(type_.dtype for type_ in problem.types) if dtype not in dtypes]
