@@ -24,7 +24,7 @@ from opsmith.targets.gpu.plan import (
     ResolvedLaunch,
     read_bound_plan,
 )
-from opsmith.targets.gpu.resolving import DeviceLimits, resolve_plan
+from opsmith.targets.gpu.resolving import resolve_plan
 from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
 from opsmith.targets.wgsl import webgpu as api
 from opsmith.targets.wgsl.device import ComputeDevice, Dispatch, open_device
@@ -43,9 +43,10 @@ from opsmith.targets.wgsl.instrumenting import (
     WorkgroupArray,
     read_checks,
 )
+from opsmith.targets.wgsl.limits import LIMITS
 from opsmith.targets.wgsl.reporting import Report, ShaderFault, describe_report
 
-LIMITS = DeviceLimits(threads=256, block=(256, 256, 64), grid=(65535, 65535, 65535), shared=0)
+
 FORMS = (PLAIN, REVERSED, CHECKED)  # of the passes
 LARGEST_SHADOW = 1 << 26  # bytes; the races of arrays that need more are not looked for
 

@@ -220,7 +220,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # result, arguments
 
 def explain_lack_of_webgpu() -> str:
     """What is missing of package and driver, in words; "": nothing."""
-    if find_spec("wgpu") is None or _find_library() is None:
+    if find_spec("wgpu") is None or find_library() is None:
         return NO_PACKAGE
     if read_package_version() != SUPPORTED:
         wanted, present = ".".join(map(str, SUPPORTED)), name_package()
@@ -240,8 +240,18 @@ def read_package_version() -> tuple[int, ...]:
     return tuple(int(word) for word in name_package().split()[1].split(".")[:2] if word.isdigit())
 
 
-def _find_library() -> Path | None:
+_CHOSEN: list[Path] = []  # the library that a process was told to load
+
+
+def choose_library(path: Path) -> None:
+    """Take this one, in a process that does not see installed packages."""
+    _CHOSEN[:] = [path]
+
+
+def find_library() -> Path | None:
     """The library of the package, which is not imported."""
+    if _CHOSEN:
+        return _CHOSEN[0]
     spec = find_spec("wgpu")
     folders = [Path(folder) / "resources" for folder in (spec.submodule_search_locations or ())] if spec else []
     paths = (path for folder in folders for path in sorted(folder.glob("*wgpu_native*")) if path.suffix != ".pdb")
@@ -268,7 +278,7 @@ def find_driver() -> str | None:
 
 def list_runtime() -> Iterator[Path]:
     """What a process reads that runs programs: the library, and what Vulkan's loader and the driver look at."""
-    library = _find_library()
+    library = find_library()
     if library is not None:
         yield library
     manifest, driver = find_manifest(), find_driver()
@@ -304,7 +314,7 @@ def preload_driver() -> None:
 @cache
 def load_webgpu() -> Any:
     """The library, its functions declared: `load_webgpu().wgpuCreateInstance`. Raises OSError."""
-    path = _find_library()
+    path = find_library()
     if path is None:
         raise OSError(NO_PACKAGE)
     library = ctypes.CDLL(str(path))
