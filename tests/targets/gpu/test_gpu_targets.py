@@ -83,7 +83,7 @@ def test_a_bound_plan_is_what_a_build_takes(task: Task) -> None:
         (PROGRAM.replace("launch row_sum", "launch rowsum"), 1, "rowsum: no such kernel; expected one of row_sum; try: write row_sum"),
         (PROGRAM.replace("args=(x, y", "args=(x, z"), 1, "given z: no such argument"),
         (PROGRAM.replace("grid=(M)", "grid=(M - 1)"), 1, "given grid.x = `M - 1` = 0 at M = 1"),
-        (PROGRAM.replace("block=(256)", "block=(2048)"), 1, "given block.x = `2048` = 2048"),
+        (PROGRAM.replace("block=(256)", "block=(2048)"), 1, "given block.x = 2048; expected 1 to 1024"),
         (f"{PROGRAM}asm\n", None, "given asm"),
     ],
 )  # fmt: skip
