@@ -2,6 +2,7 @@
 
 It is confined, and reads `program.wgsl` and its forms in its folder. Its answer, one JSON text on the standard output,
 is what is refused: `program` (the words against the program as it is written), or `form` (those against one of ours).
+Without kernels it is which device that is.
 The device has the limits that every device of WebGPU has, so that a program which passes is portable.
 """
 
@@ -31,6 +32,11 @@ def check_files(kernels: Sequence[str]) -> dict[str, str]:
     return {}
 
 
+def describe_device() -> dict[str, str]:
+    record = open_device().record
+    return {"device": f"{record.name}, {record.driver}"}
+
+
 def _find_refusal(name: str, kernels: Sequence[str], has_limits: bool) -> str:
     device = open_device(has_limits)
     try:
@@ -44,4 +50,4 @@ def _find_refusal(name: str, kernels: Sequence[str], has_limits: bool) -> str:
 
 if __name__ == "__main__":
     webgpu.choose_library(Path(sys.argv[1]))
-    print(json.dumps(check_files(sys.argv[2:])))
+    print(json.dumps(check_files(sys.argv[2:]) if len(sys.argv) > 2 else describe_device()))

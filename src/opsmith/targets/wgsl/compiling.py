@@ -36,6 +36,13 @@ def compile_program(source: str, forms: Mapping[str, bytes], kernels: Sequence[s
     return explain_words(str(answer["program"]), source) if "program" in answer else ()
 
 
+def ask_device() -> str:
+    """What runs programs here, in one line."""
+    result = run_commands(_write_order({}, ()), _LIMITS)
+    answer = _read_answer(result) if isinstance(result, CommandResult) else None
+    return str(answer["device"]) if answer is not None else "no device"
+
+
 def _write_order(files: Mapping[str, bytes], kernels: Sequence[str]) -> CommandOrder:
     library = webgpu.find_library()
     python = [sys.executable, "-S", "-P", "-B", "-m", _MODULE, str(library), *kernels]
@@ -48,7 +55,7 @@ def _list_readable() -> tuple[Path, ...]:
     """Python, our package, and what runs programs."""
     python = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
     folders = [Path(sys.executable), Path(sys.executable).resolve(), *python]
-    folders += [Path(str(sysconfig.get_config_var("LIBDIR") or "/usr/lib")), _OWN / "opsmith"]
+    folders += [Path(str(sysconfig.get_config_var("LIBDIR") or "/usr/lib")), _OWN]
     folders += [Path(prefix) / "pyvenv.cfg" for prefix in (sys.prefix,)]
     return (*folders, *webgpu.list_runtime())
 

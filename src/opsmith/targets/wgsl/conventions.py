@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from opsmith.records import Diagnostic
-from opsmith.targets.gpu.binding import find_missing_kernels
-from opsmith.targets.gpu.plan import FLOATING, INPUT, BoundArgument, BoundLaunch, BoundPlan, LaunchPlan
+from opsmith.targets.gpu.plan import FLOATING, INPUT, BoundArgument, BoundLaunch, BoundPlan
 from opsmith.targets.native.source_checks import KIND, run_text_checks
 from opsmith.targets.wgsl.source import split_array
 from opsmith.targets.wgsl.syntax import Function, Module, Variable, read_module
@@ -32,17 +31,12 @@ BUILTINS: Mapping[str, str] = {  # what a kernel may ask for -> its type
 }
 
 
-def check_conventions(source: str, plan: LaunchPlan, bound: BoundPlan) -> tuple[Diagnostic, ...]:
-    """What does not agree. `source`: passes `check_source`."""
-    return run_text_checks(source, lambda text: _check_kernels(read_module(text), plan, bound))
+def check_conventions(source: str, bound: BoundPlan) -> tuple[Diagnostic, ...]:
+    """What does not agree. `source`: passes `check_source`, and has all kernels that its plan launches."""
+    return run_text_checks(source, lambda text: _check_kernels(read_module(text), bound))
 
 
-def _check_kernels(module: Module, plan: LaunchPlan, bound: BoundPlan) -> Iterator[Diagnostic]:
-    entries = [name for name, function in module.functions.items() if function.is_entry]
-    missing = find_missing_kernels(plan, entries)
-    yield from missing
-    if missing:
-        return
+def _check_kernels(module: Module, bound: BoundPlan) -> Iterator[Diagnostic]:
     checked: set[str] = set()
     for launch in bound.launches:
         function = module.functions[launch.kernel]

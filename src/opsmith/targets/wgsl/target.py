@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from opsmith.records import Task
@@ -94,17 +94,15 @@ class WgslTarget(GpuTasks, GpuPrograms):
 
         return run_artefacts(artefacts, inputs)
 
-    def preload_modules(self) -> None:
-        """Asked in both nurseries: the one without torch loads the driver."""
-        with suppress(OSError):
-            webgpu.preload_driver()
-        import opsmith.targets.wgsl.running  # noqa: F401, PLC0415
+    def preload_runtime(self) -> None:
+        import_module("opsmith.targets.wgsl.running")
+        webgpu.preload_driver()
 
 
 @cache
 def describe_device() -> str:
-    """`wgpu 0.32.0 llvmpipe (LLVM 15.0.6, 256 bits) Mesa 22.3.6 (LLVM 15.0.6)`, as a process of its own says it."""
-    from opsmith.targets.wgsl.describing import ask_device  # noqa: PLC0415
+    """`wgpu 0.32.0 llvmpipe (LLVM 15.0.6, 256 bits), Mesa 22.3.6 (LLVM 15.0.6)`, as a process of its own says it."""
+    from opsmith.targets.wgsl.compiling import ask_device  # noqa: PLC0415 - not in candidates' processes
 
     return f"{webgpu.name_package()} {ask_device()}"
 

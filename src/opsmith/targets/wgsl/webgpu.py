@@ -283,7 +283,7 @@ def list_runtime() -> Iterator[Path]:
         yield library
     manifest, driver = find_manifest(), find_driver()
     if manifest is not None:
-        yield manifest
+        yield manifest.parent
     if driver is not None and os.path.isabs(driver):
         yield Path(driver)
     yield from map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"))
