@@ -38,7 +38,7 @@ def _list_declared(tokens: list[WgslToken]) -> set[str]:
             continue
         if token.text == "var" and after.text == "<":
             end = next((i for i in range(place, len(tokens)) if tokens[i].text == ">"), place)
-            names |= {one.text for one in tokens[end + 1 : end + 2] if one.kind == NAME}
+            names |= {entry.text for entry in tokens[end + 1 : end + 2] if entry.kind == NAME}
         elif after.kind == NAME:
             names.add(after.text)
         if token.text == "fn":

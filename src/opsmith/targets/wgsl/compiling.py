@@ -24,7 +24,10 @@ _SOUND = "@compute @workgroup_size(1)\nfn probe() { }\n"
 
 def compile_program(source: str, forms: Mapping[str, bytes], kernels: Sequence[str]) -> tuple[Diagnostic, ...] | str:
     """The findings; none: it compiles. A text: what of ours failed."""
-    files = {PROGRAM: source.encode(), **dict(zip(FORMS, (forms[name] for name in (PLAIN, REVERSED, CHECKED)), strict=True))}
+    files = {
+        PROGRAM: source.encode(),
+        **dict(zip(FORMS, (forms[name] for name in (PLAIN, REVERSED, CHECKED)), strict=True)),
+    }
     result = run_commands(_write_order(files, kernels), _LIMITS)
     if isinstance(result, CommandFailure):
         return result.reason

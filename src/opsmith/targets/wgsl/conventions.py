@@ -12,7 +12,7 @@ from opsmith.records import Diagnostic
 from opsmith.targets.gpu.plan import FLOATING, INPUT, BoundArgument, BoundLaunch, BoundPlan
 from opsmith.targets.native.source_checks import KIND, run_text_checks
 from opsmith.targets.wgsl.source import split_array
-from opsmith.targets.wgsl.syntax import Function, Module, Variable, read_module
+from opsmith.targets.wgsl.syntax import Module, Variable, WgslFunction, read_module
 
 ELEMENTS: Mapping[str, tuple[str, ...]] = {  # dtype -> element types of its arrays, the usual one first
     "fp32": ("f32", "atomic<u32>", "u32"),
@@ -48,7 +48,7 @@ def _check_kernels(module: Module, bound: BoundPlan) -> Iterator[Diagnostic]:
         yield from _check_bindings(module, launch)
 
 
-def _check_entry(function: Function) -> Iterator[Diagnostic]:
+def _check_entry(function: WgslFunction) -> Iterator[Diagnostic]:
     where = f"kernel {function.name}"
     if not any(attribute.name == "compute" for attribute in function.attributes):
         yield Diagnostic(KIND, where, "no @compute", "an entry point for computing", "", function.line)
@@ -56,62 +56,62 @@ def _check_entry(function: Function) -> Iterator[Diagnostic]:
         yield Diagnostic(KIND, where, f"a result {function.result[:60]}", "none", "write to a binding", function.line)
     for parameter in function.parameters:
         if parameter.builtin not in BUILTINS:
-            given = f"the parameter {parameter.name}: {parameter.type[:60]}"
+            actual = f"the parameter {parameter.name}: {parameter.type[:60]}"
             expected = f"@builtin of {', '.join(BUILTINS)}"
-            yield Diagnostic(KIND, where, given, expected, "write builtins as parameters, one each", parameter.line)
+            yield Diagnostic(KIND, where, actual, expected, "write builtins as parameters, one each", parameter.line)
 
 
-def _check_block(module: Module, function: Function, launch: BoundLaunch) -> Iterator[Diagnostic]:
+def _check_block(module: Module, function: WgslFunction, launch: BoundLaunch) -> Iterator[Diagnostic]:
     where = f"kernel {function.name}, @workgroup_size"
     if not all(text.isdecimal() for text in launch.block):
-        given = f"block=({', '.join(launch.block)})"
+        actual = f"block=({', '.join(launch.block)})"
         expected = f"numbers: line {function.line} states @workgroup_size({', '.join(function.workgroup_size)})"
-        yield Diagnostic(KIND, f"launch {launch.kernel}", given, expected, "let threads loop", launch.line)
+        yield Diagnostic(KIND, f"launch {launch.kernel}", actual, expected, "let threads loop", launch.line)
         return
     sizes = [module.compute_number(text) for text in function.workgroup_size]
     if not sizes or None in sizes:
-        given = f"@workgroup_size({', '.join(function.workgroup_size)})" if sizes else "none"
-        yield Diagnostic(KIND, where, given, "digits or constants", "", function.line)
+        actual = f"@workgroup_size({', '.join(function.workgroup_size)})" if sizes else "none"
+        yield Diagnostic(KIND, where, actual, "digits or constants", "", function.line)
         return
     block = [int(text) for text in launch.block]
     if [*sizes, 1, 1][:3] != block:
-        given = f"@workgroup_size({', '.join(function.workgroup_size)})"
+        actual = f"@workgroup_size({', '.join(function.workgroup_size)})"
         expected = f"block=({', '.join(launch.block)}) of line {launch.line}"
-        yield Diagnostic(KIND, where, given, expected, "make both say the same", function.line)
+        yield Diagnostic(KIND, where, actual, expected, "make both say the same", function.line)
 
 
 def _check_shared(launch: BoundLaunch) -> Iterator[Diagnostic]:
     if launch.shared != "0":
-        given, expected = f"shared={launch.shared}", "no shared"
+        actual, expected = f"shared={launch.shared}", "no shared"
         remedy = "declare var<workgroup> of a fixed size"
-        yield Diagnostic(KIND, f"launch {launch.kernel}", given, expected, remedy, launch.line)
+        yield Diagnostic(KIND, f"launch {launch.kernel}", actual, expected, remedy, launch.line)
 
 
 # -- bindings
 
 
 def _check_bindings(module: Module, launch: BoundLaunch) -> Iterator[Diagnostic]:
-    used = [one for one in module.list_used(launch.kernel) if one.space in ("storage", "uniform")]
+    used = [entry for entry in module.list_used(launch.kernel) if entry.space in ("storage", "uniform")]
     places: dict[int, Variable] = {}
     for variable in used:
         group, place = variable.find_number("group"), variable.find_number("binding")
         where = f"variable {variable.name}, kernel {launch.kernel}"
         if group != 0 or place is None:
-            given = "no @group(0) @binding(n) in digits"
-            yield Diagnostic(KIND, where, given, "@group(0), and a place of `args`", "", variable.line)
+            actual = "no @group(0) @binding(n) in digits"
+            yield Diagnostic(KIND, where, actual, "@group(0), and a place of `args`", "", variable.line)
         elif place in places:
-            given = f"@binding({place}), which {places[place].name} of line {places[place].line} has"
-            yield Diagnostic(KIND, where, given, "a binding of its own", "", variable.line)
+            actual = f"@binding({place}), which {places[place].name} of line {places[place].line} has"
+            yield Diagnostic(KIND, where, actual, "a binding of its own", "", variable.line)
         else:
             places[place] = variable
             yield from _check_binding(module, launch, variable, place)
     for place, argument in enumerate(launch.arrays):
-        if place not in places and not any(one.find_number("binding") is None for one in used):
-            given = f"no variable at @binding({place})"
+        if place not in places and not any(entry.find_number("binding") is None for entry in used):
+            actual = f"no variable at @binding({place})"
             expected = f"one for the {argument.kind} {argument.name} of line {launch.line}, which the kernel uses"
             remedy = "declare it, or leave it out of args"
             line = module.functions[launch.kernel].line
-            yield Diagnostic(KIND, f"kernel {launch.kernel}", given, expected, remedy, line)
+            yield Diagnostic(KIND, f"kernel {launch.kernel}", actual, expected, remedy, line)
 
 
 def _check_binding(module: Module, launch: BoundLaunch, variable: Variable, place: int) -> Iterator[Diagnostic]:
@@ -132,27 +132,27 @@ def _check_array(
 ) -> Iterator[Diagnostic]:
     what = f"the {argument.kind} {argument.name} ({argument.type}) of line {launch.line}"
     if variable.space != "storage":
-        given, expected = f"var<{variable.space}>", f"var<storage, ...> for {what}"
-        yield Diagnostic(KIND, where, given, expected, "numbers stand behind all arrays", variable.line)
+        actual, expected = f"var<{variable.space}>", f"var<storage, ...> for {what}"
+        yield Diagnostic(KIND, where, actual, expected, "numbers stand behind all arrays", variable.line)
         return
     type_ = module.resolve_type(variable.type)
     element, length = split_array(type_) if type_.startswith("array<") else (type_, "none")
     element = module.resolve_type(element)
     allowed = ELEMENTS[argument.type]
     if element not in allowed or length:
-        given = f"the type {variable.type[:80]}"
-        yield Diagnostic(KIND, where, given, f"array<{allowed[0]}> for {what}", "", variable.line)
+        actual = f"the type {variable.type[:80]}"
+        yield Diagnostic(KIND, where, actual, f"array<{allowed[0]}> for {what}", "", variable.line)
     if argument.kind == INPUT and variable.access == "read_write":
-        given, expected = "var<storage, read_write>", f"var<storage, read> for {what}"
-        yield Diagnostic(KIND, where, given, expected, "inputs may only be read", variable.line)
+        actual, expected = "var<storage, read_write>", f"var<storage, read> for {what}"
+        yield Diagnostic(KIND, where, actual, expected, "inputs may only be read", variable.line)
 
 
 def _check_numbers(module: Module, launch: BoundLaunch, variable: Variable, where: str) -> Iterator[Diagnostic]:
     names = ", ".join(argument.name for argument in launch.numbers)
     what = f"the numbers {names} of line {launch.line}"
     if variable.space != "uniform":
-        given, expected = f"var<{variable.space}>", f"var<uniform> for {what}"
-        yield Diagnostic(KIND, where, given, expected, "", variable.line)
+        actual, expected = f"var<{variable.space}>", f"var<uniform> for {what}"
+        yield Diagnostic(KIND, where, actual, expected, "", variable.line)
         return
     type_ = module.resolve_type(variable.type)
     fields = [(field.name, field.type, field.line) for field in module.structures.get(type_, ())]
@@ -160,19 +160,19 @@ def _check_numbers(module: Module, launch: BoundLaunch, variable: Variable, wher
         fields = [(variable.name, type_, variable.line)]
     for field in module.structures.get(type_, ()):
         for attribute in field.attributes:
-            given = f"@{attribute.name} at {field.name}"
-            yield Diagnostic(KIND, where, given, "fields of four bytes in a row", "leave it out", field.line)
+            actual = f"@{attribute.name} at {field.name}"
+            yield Diagnostic(KIND, where, actual, "fields of four bytes in a row", "leave it out", field.line)
     kinds = [_name_kinds(argument) for argument in launch.numbers]
     if len(fields) != len(kinds):
-        given = f"{len(fields)} fields ({', '.join(name for name, _, _ in fields)})"
+        actual = f"{len(fields)} fields ({', '.join(name for name, _, _ in fields)})"
         line = module.structure_lines.get(type_, variable.line)
-        yield Diagnostic(KIND, where, given, f"{len(kinds)}: {what}", "one field for each, in this order", line)
+        yield Diagnostic(KIND, where, actual, f"{len(kinds)}: {what}", "one field for each, in this order", line)
         return
     for (name, field_type, line), argument, allowed in zip(fields, launch.numbers, kinds, strict=True):
         if module.resolve_type(field_type) not in allowed:
-            given = f"{name}: {field_type}"
+            actual = f"{name}: {field_type}"
             expected = f"{' or '.join(allowed)} for the number {argument.name} of line {launch.line}"
-            yield Diagnostic(KIND, where, given, expected, "", line)
+            yield Diagnostic(KIND, where, actual, expected, "", line)
 
 
 def _name_kinds(argument: BoundArgument) -> tuple[str, ...]:

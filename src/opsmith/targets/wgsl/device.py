@@ -80,7 +80,9 @@ class ComputeDevice:
     def bind_buffers(self, pipeline: Any, group: int, entries: Sequence[tuple[int, Any, int, int]]) -> Any:
         """Bindings of one group: number, buffer, offset, bytes. Raises DeviceRefusal."""
         layout = self._library.wgpuComputePipelineGetBindGroupLayout(pipeline, group)
-        rows = [api.BindEntry(None, number, buffer, offset, size, None, None) for number, buffer, offset, size in entries]
+        rows = [
+            api.BindEntry(None, number, buffer, offset, size, None, None) for number, buffer, offset, size in entries
+        ]
         array = api.make_array(api.BindEntry, rows)
         order = api.BindOrder(None, api.make_text(""), layout, len(rows), array)
         return self._watch_errors(lambda: self._library.wgpuDeviceCreateBindGroup(self._handle, byref(order)))
@@ -105,7 +107,7 @@ class ComputeDevice:
 
     def _map_buffer(self, staging: Any, size: int) -> bytes:
         statuses: list[int] = []
-        done = api.MAP_DONE(lambda status, words, one, two: statuses.append(status))
+        done = api.MAP_DONE(lambda status, words, first, second: statuses.append(status))
         callback = api.MapCallback(None, api.SPONTANEOUS, done, None, None)
         self._library.wgpuBufferMapAsync(staging, 1, 0, size, callback)
         self._library.wgpuDevicePoll(self._handle, 1, None)
@@ -149,7 +151,7 @@ class ComputeDevice:
         """The words of the first error in it; "": there was none."""
         errors: list[str] = []
 
-        def note_error(status: int, kind: int, words: Any, one: object, two: object) -> None:
+        def note_error(status: int, kind: int, words: Any, first: object, second: object) -> None:
             if kind != 1:
                 errors.append(words.read() or "an error without words")
 
@@ -184,9 +186,9 @@ def _request_device(adapter: Any, record: AdapterRecord, has_limits: bool) -> Co
     limits = api.DeviceLimits()
     library.wgpuAdapterGetLimits(adapter, byref(limits))
     features = api.make_array(c_uint32, [api.SHADER_F16] if record.has_halves else [])
-    done = api.REQUEST_DONE(lambda status, device, words, one, two: answers.append((status, device, words.read())))
-    lost = api.ON_LOST(lambda device, reason, words, one, two: None)
-    error = api.ON_ERROR(lambda device, kind, words, one, two: None)
+    done = api.REQUEST_DONE(lambda status, device, words, first, second: answers.append((status, device, words.read())))
+    lost = api.ON_LOST(lambda device, reason, words, first, second: None)
+    error = api.ON_ERROR(lambda device, kind, words, first, second: None)
     order = api.DeviceOrder(
         None,
         api.make_text(""),
@@ -196,7 +198,9 @@ def _request_device(adapter: Any, record: AdapterRecord, has_limits: bool) -> Co
         error=api.ErrorCallback(None, error, None, None),
         lost=api.LostCallback(None, api.SPONTANEOUS, lost, None, None),
     )
-    library.wgpuAdapterRequestDevice(adapter, byref(order), api.RequestCallback(None, api.SPONTANEOUS, done, None, None))
+    library.wgpuAdapterRequestDevice(
+        adapter, byref(order), api.RequestCallback(None, api.SPONTANEOUS, done, None, None)
+    )
     if not answers or answers[0][0] != 1:
         raise OSError(f"no device of WebGPU: {answers[0][2] if answers else 'no answer'}")
     return ComputeDevice(record, answers[0][1], (lost, error))

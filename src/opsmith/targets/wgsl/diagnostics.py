@@ -46,21 +46,21 @@ def explain_words(words: str, source: str) -> tuple[Diagnostic, ...]:
     cause = _CAUSE.findall(words)
     label = next((text for text in _LABEL.findall(words) if text and "naga::" not in text and text != "see msg"), "")
     details = [detail for detail in (label, *cause[-1:]) if detail and detail not in message]
-    given = _clean_text("; ".join([message, *details]))
+    actual = _clean_text("; ".join([message, *details]))
     expected, remedy = _choose_advice(" ".join((message, label, *cause)))
     remedy = remedy or _clean_text(next(iter(_NOTE.findall(words)), ""))
     place = _PLACE.search(words)
     if place is None:
-        return (Diagnostic(KIND, "program", given, expected, remedy),)
+        return (Diagnostic(KIND, "program", actual, expected, remedy),)
     line, column = int(place[1]), int(place[2])
     lines = source.split("\n")
     text = printable(lines[line - 1].strip()[:LONGEST]) if 1 <= line <= len(lines) else ""
-    return (Diagnostic(KIND, "program", given, expected, remedy, line, column, text),)
+    return (Diagnostic(KIND, "program", actual, expected, remedy, line, column, text),)
 
 
 def explain_limit(limit: str) -> Diagnostic:
-    given, expected = "a program that takes naga more than its limit", f"at most {limit}"
-    return Diagnostic(KIND, "compiler", given, expected, "write a shorter program, with smaller constants")
+    actual, expected = "a program that takes naga more than its limit", f"at most {limit}"
+    return Diagnostic(KIND, "compiler", actual, expected, "write a shorter program, with smaller constants")
 
 
 def explain_breakdown() -> Diagnostic:

@@ -20,7 +20,7 @@ def encode_array(dtype: str, data: memoryview) -> bytes:
     kind = _WIDENED.get(dtype)
     if kind is None:
         return bytes(data) + bytes(-len(data) % 4)
-    return array("I" if dtype == "bool" else "i", memoryview(data).cast(kind).tolist()).tobytes()
+    return array("I" if dtype == "bool" else "i", array(kind, bytes(data))).tobytes()
 
 
 def decode_array(dtype: str, data: bytes, size: int) -> bytes:

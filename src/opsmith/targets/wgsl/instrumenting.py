@@ -1,4 +1,4 @@
-"""A program in three forms: as it is, with its invocations in reversed order, and with every access and barrier checked.
+"""A program in three forms: as it is, with invocations in reversed order, and with every access and barrier checked.
 
 WGSL has no undefined behaviour where it would show: an index beyond an array reads or writes some entry or none, and
 workgroup memory begins as zeros. So the third form looks at every access before it is made: is the index within the
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.wgsl.lexing import NAME, blank_comments
 from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
-from opsmith.targets.wgsl.syntax import Function, Module, Variable, match_brackets, read_module
+from opsmith.targets.wgsl.syntax import Module, Variable, WgslFunction, match_brackets, read_module
 
 PLAIN, REVERSED, CHECKED, PLAN, CHECKS = "plain", "reversed", "checked", "plan", "checks"  # artefacts
 BOUNDS, RACE, DIVERGENCE = 1, 2, 3  # kinds of what a checked form reports
@@ -88,18 +88,18 @@ def _list_checks(module: Module, bound: BoundPlan) -> dict[str, object]:
     kernels = {}
     for kernel in bound.list_kernels():
         used = module.list_used(kernel)
-        arrays = [one for one in used if one.space == "storage"]
-        names = {one.find_number("binding"): one.name for one in arrays}
-        written = [one.find_number("binding") for one in arrays if one.access == "read_write"]
-        kernels[kernel] = [names, written, any(one.space == "uniform" for one in used)]
-    rows = [(one.name, _count_entries(module, one)) for one in _list_workgroup(module)]
+        arrays = [entry for entry in used if entry.space == "storage"]
+        names = {entry.find_number("binding"): entry.name for entry in arrays}
+        written = [entry.find_number("binding") for entry in arrays if entry.access == "read_write"]
+        kernels[kernel] = [names, written, any(entry.space == "uniform" for entry in used)]
+    rows = [(entry.name, _count_entries(module, entry)) for entry in _list_workgroup(module)]
     return {"workgroup": rows, "kernels": kernels}
 
 
 def _list_workgroup(module: Module) -> list[Variable]:
     """Those whose accesses are looked at: atomics alone are not."""
-    variables = (one for one in module.variables.values() if one.space == "workgroup")
-    return [one for one in variables if not module.resolve_type(one.type).startswith("atomic<")]
+    variables = (entry for entry in module.variables.values() if entry.space == "workgroup")
+    return [entry for entry in variables if not module.resolve_type(entry.type).startswith("atomic<")]
 
 
 def _list_axes(module: Module, variable: Variable) -> list[str]:
@@ -149,8 +149,8 @@ def _wrap_kernels(
         if name in bodies:
             edits.append((function.tokens[0].start, function.tokens[-1].end, bodies[name]))
         if function.is_entry:
-            owned = [*function.attributes, *(one for member in function.parameters for one in member.attributes)]
-            edits += [(one.start, one.end, _keep_lines(text[one.start : one.end])) for one in owned]
+            owned = [*function.attributes, *(entry for member in function.parameters for entry in member.attributes)]
+            edits += [(entry.start, entry.end, _keep_lines(text[entry.start : entry.end])) for entry in owned]
             edits.append((function.name_start, function.name_start + len(name), f"{PREFIX}kernel_{name}"))
     for launch in {launch.kernel: launch for launch in bound.launches}.values():
         zeros = "".join(_write_zeros(module, launch.kernel))
@@ -180,7 +180,8 @@ def _write_zeros(module: Module, kernel: str) -> Iterator[str]:
             entry = f"{variable.name}{places}"
             zero = f"atomicStore(&{entry}, 0)" if element.startswith("atomic<") else f"{entry} = {element}()"
             count = " * ".join(f"u32({axis})" for axis in axes) or "1u"
-            yield f"  for (var {PREFIX}f = {PREFIX}i; {PREFIX}f < {count}; {PREFIX}f += {PREFIX}threads) {{ {zero}; }}\n"
+            name, step = f"{PREFIX}f", f"{PREFIX}threads"
+            yield f"  for (var {name} = {PREFIX}i; {name} < {count}; {name} += {step}) {{ {zero}; }}\n"
 
 
 def _split_index(axes: Sequence[str]) -> Iterator[str]:
@@ -190,7 +191,7 @@ def _split_index(axes: Sequence[str]) -> Iterator[str]:
         yield f"{PREFIX}f{inner} % u32({axis})"
 
 
-def _write_wrapper(function: Function, block: Sequence[str], order: str, zeros: str, end: str) -> str:
+def _write_wrapper(function: WgslFunction, block: Sequence[str], order: str, zeros: str, end: str) -> str:
     x, y, z = (f"{size}u" for size in block)
     arguments = ", ".join(_ARGUMENTS[parameter.builtin] for parameter in function.parameters)
     return f"""
@@ -218,7 +219,7 @@ def _write_checked(text: str, module: Module, bound: BoundPlan) -> str:
   for (var {PREFIX}f = 0u; {PREFIX}f < 6u; {PREFIX}f++) {{ atomicStore(&{PREFIX}arrived[{PREFIX}f], 0u); }}
 """
     wrapped = _wrap_kernels(text, module, bound, bodies, order, f"  {PREFIX}report_first();\n")
-    scalars = [one for one in _list_workgroup(module) if not module.resolve_type(one.type).startswith("array<")]
+    scalars = [entry for entry in _list_workgroup(module) if not module.resolve_type(entry.type).startswith("array<")]
     head = f"{PREFIX}kernel_"  # types stand before all that was wrapped, which moved them
     assert head in wrapped
     for variable in scalars:
@@ -237,11 +238,11 @@ class _CheckWriter:
 
     def __init__(self, text: str, module: Module) -> None:
         self._text, self._module = text, module
-        self._checked = {one.name: one for one in _list_workgroup(module)}
-        storage = (one for one in module.variables.values() if one.space == "storage")
-        self._checked |= {one.name: one for one in storage}
+        self._checked = {entry.name: entry for entry in _list_workgroup(module)}
+        storage = (entry for entry in module.variables.values() if entry.space == "storage")
+        self._checked |= {entry.name: entry for entry in storage}
 
-    def write_body(self, function: Function) -> str:
+    def write_body(self, function: WgslFunction) -> str:
         self._tokens = function.tokens
         self._match = match_brackets(self._tokens)
         self._opening = {closing: opening for opening, closing in self._match.items()}
@@ -290,8 +291,10 @@ class _CheckWriter:
             last = f"{PREFIX}meet({token.line}u)" + (f" + u32({indices[-1]})" if indices else "")
         else:
             last = self._write_guard(variable, indices or ["0"], mode, token.line)
-        outer = [f"[{PREFIX}within(u32({text}), u32({axis}), {self._find_place(variable)}u, {token.line}u)]"
-                 for text, axis in zip(indices[:-1], axes, strict=False)]
+        outer = [
+            f"[{PREFIX}within(u32({text}), u32({axis}), {self._find_place(variable)}u, {token.line}u)]"
+            for text, axis in zip(indices[:-1], axes, strict=False)
+        ]
         return f"{token.text}{''.join(outer)}[{last}]", following
 
     def _write_guard(self, variable: Variable, indices: Sequence[str], mode: int, line: int) -> str:
@@ -307,7 +310,10 @@ class _CheckWriter:
         text = self._tokens[place].text
         if text == "=":
             return _WRITE
-        is_shift = text in "<>" and [one.text for one in self._tokens[place : place + 2]] in (["<", "<="], [">", ">="])
+        is_shift = text in "<>" and [entry.text for entry in self._tokens[place : place + 2]] in (
+            ["<", "<="],
+            [">", ">="],
+        )
         return _READ | _WRITE if text in _ASSIGNING or is_shift else _READ
 
     def _find_place(self, variable: Variable) -> int:
@@ -318,7 +324,7 @@ def find_place(module: Module, variable: Variable) -> int:
     """The row of a variable in the table of arrays."""
     if variable.space == "storage":
         return variable.find_number("binding") or 0
-    return WORKGROUP_PLACES + [one.name for one in _list_workgroup(module)].index(variable.name)
+    return WORKGROUP_PLACES + [entry.name for entry in _list_workgroup(module)].index(variable.name)
 
 
 def _write_guards(module: Module) -> Iterator[str]:
@@ -481,5 +487,3 @@ fn opsmith_meet(line: u32) -> u32 {
   return 0u;
 }
 """
-
-

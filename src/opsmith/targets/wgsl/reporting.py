@@ -18,7 +18,7 @@ class ShaderFault(Exception):
 
 
 @dataclass(frozen=True)
-class Report:
+class AccessReport:
     """The words of the buffer that a checked form writes once."""
 
     kind: int  # 0: nothing was found
@@ -31,8 +31,8 @@ class Report:
     launch: int
 
 
-def describe_report(report: Report, launch: ResolvedLaunch, names: Mapping[int, str]) -> str:
-    """One finding: line, given, expected, what to try."""
+def describe_report(report: AccessReport, launch: ResolvedLaunch, names: Mapping[int, str]) -> str:
+    """One finding: line, actual, expected, what to try."""
     name, me = names.get(report.place, "an array"), _describe_invocation(report.invocation, launch)
     if report.kind == BOUNDS:
         index = report.index - 2**32 if report.index >= 2**31 else report.index
@@ -46,7 +46,7 @@ def describe_report(report: Report, launch: ResolvedLaunch, names: Mapping[int, 
     return f"line {report.line}: kernel {launch.kernel}: {text}"
 
 
-def _describe_race(report: Report, launch: ResolvedLaunch, name: str, me: str) -> str:
+def _describe_race(report: AccessReport, launch: ResolvedLaunch, name: str, me: str) -> str:
     span = prod(launch.block) + 1
     then, line = report.detail >> 12, report.detail & _LINES
     if report.other == 2**32 - 1:
@@ -61,7 +61,8 @@ def _describe_race(report: Report, launch: ResolvedLaunch, name: str, me: str) -
     is_one_group = report.other // span == report.invocation // span
     text = f"given a race on {name}[{report.index}]: {me} {mine} it, {other} {theirs} it at line {line}"
     if is_one_group:
-        return f"{text}, and no barrier lies between; expected one; try: workgroupBarrier() between (storageBarrier() for arrays of storage)"
+        remedy = "workgroupBarrier() between, for arrays of storage storageBarrier()"
+        return f"{text}, and no barrier lies between; expected one; try: {remedy}"
     return f"{text}; expected entries that one workgroup alone uses in a launch; try: another launch, or an atomic"
 
 

@@ -44,8 +44,7 @@ from opsmith.targets.wgsl.instrumenting import (
     read_checks,
 )
 from opsmith.targets.wgsl.limits import LIMITS
-from opsmith.targets.wgsl.reporting import Report, ShaderFault, describe_report
-
+from opsmith.targets.wgsl.reporting import AccessReport, ShaderFault, describe_report
 
 FORMS = (PLAIN, REVERSED, CHECKED)  # of the passes
 LARGEST_SHADOW = 1 << 26  # bytes; the races of arrays that need more are not looked for
@@ -118,10 +117,10 @@ class _Program:
         rows = [(0, shadow, 0, size), (1, report, 0, REPORT_WORDS * 4), (2, places, 0, len(table))]
         groups = [*self._bind_arrays(CHECKED, launch, memory), device.bind_buffers(pipeline, 1, rows)]
         device.run_dispatches([Dispatch(pipeline, groups, launch.grid)])
-        words = Report(*struct.unpack(f"<{REPORT_WORDS}I", device.read_buffer(report, REPORT_WORDS * 4)))
+        words = AccessReport(*struct.unpack(f"<{REPORT_WORDS}I", device.read_buffer(report, REPORT_WORDS * 4)))
         memory.drop_buffers(shadow, report, places)
         if words.kind:
-            names = {**checks.names, **{WORKGROUP_PLACES + i: one.name for i, one in enumerate(self._workgroup)}}
+            names = {**checks.names, **{WORKGROUP_PLACES + i: entry.name for i, entry in enumerate(self._workgroup)}}
             raise ShaderFault(describe_report(words, launch, names))
 
     def _bind_arrays(self, form: str, launch: ResolvedLaunch, memory: _DrawMemory) -> list[Any]:
@@ -153,10 +152,10 @@ def _plan_shadow(
         if place in checks.written and size + count * _ENTRY_SHADOW <= LARGEST_SHADOW:
             begin, size = size // 4, size + count * _ENTRY_SHADOW
         rows[place] = (count, begin)
-    for place, one in enumerate(workgroup, WORKGROUP_PLACES):
-        if one.count and size + one.count * _ENTRY_SHADOW <= LARGEST_SHADOW:
-            rows[place] = (one.count, size // 4)
-            size += one.count * _ENTRY_SHADOW
+    for place, entry in enumerate(workgroup, WORKGROUP_PLACES):
+        if entry.count and size + entry.count * _ENTRY_SHADOW <= LARGEST_SHADOW:
+            rows[place] = (entry.count, size // 4)
+            size += entry.count * _ENTRY_SHADOW
     rows[PLACES - 1] = (number, 0)
     return b"".join(struct.pack("<4I", length, begin, 0, 0) for length, begin in rows), max(size, 16)
 
@@ -216,7 +215,7 @@ class _DrawMemory:
     def make_numbers(self, launch: ResolvedLaunch) -> tuple[Any, int]:
         """A buffer with the numbers of a launch, in their order."""
         numbers = [argument for argument in launch.arguments if not argument.is_array]
-        data = b"".join(_encode_number(one, self.layout.numbers[one.place]) for one in numbers)
+        data = b"".join(_encode_number(entry, self.layout.numbers[entry.place]) for entry in numbers)
         data += bytes(-len(data) % 16)
         buffer = self.make_buffer(len(data), api.UNIFORM | api.COPY_DST)
         self.device.write_buffer(buffer, data)

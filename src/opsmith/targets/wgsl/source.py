@@ -1,7 +1,7 @@
 """Static checks of one WGSL program, before naga sees it: findings of the stage PARSE.
 
 Refused is what no kernel needs, what differs from device to device (`override`, subgroups), and what our checks of
-accesses could not see: pointers to whole arrays, one name for a variable of the module and a local one. Grammar and
+accesses could not see: pointers to whole arrays, entry name for a variable of the module and a local entry. Grammar and
 types are naga's. `conventions` compares the kernels with the launch plan.
 """
 
@@ -14,7 +14,7 @@ from itertools import pairwise
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.native.source_checks import KIND, run_text_checks
 from opsmith.targets.wgsl.lexing import NAME, split_source
-from opsmith.targets.wgsl.syntax import Function, Module, Variable, WgslSyntaxError, read_module
+from opsmith.targets.wgsl.syntax import Module, Variable, WgslFunction, WgslSyntaxError, read_module
 
 PREFIX = "opsmith_"  # of names that are ours
 EXTENSIONS = frozenset({"f16"})
@@ -51,16 +51,16 @@ def _check_text(source: str) -> Iterator[Diagnostic]:
 def _check_directives(module: Module) -> Iterator[Diagnostic]:
     for word, rest, line in module.directives:
         if word != "enable" or set(rest.split(",")) - EXTENSIONS:
-            given = f"`{word} {printable(rest[:80])}`"
+            actual = f"`{word} {printable(rest[:80])}`"
             remedy = "leave it out"
             if "subgroups" in rest:
                 remedy = "reduce in workgroup memory: how wide subgroups are differs from device to device"
-            yield Diagnostic(KIND, "directive", given, "`enable f16;` or none", remedy, line)
+            yield Diagnostic(KIND, "directive", actual, "`enable f16;` or none", remedy, line)
 
 
 def _check_declarations(source: str, module: Module) -> Iterator[Diagnostic]:
     for name, line in module.repeated:
-        yield Diagnostic(KIND, name, "a second declaration of the name", "one", "take another name", line)
+        yield Diagnostic(KIND, name, "a second declaration of the name", "entry", "take another name", line)
     for token_line, word in _find_words(source):
         if word == "override":
             remedy = "use const: the sizes of workgroups and of workgroup memory are part of the program"
@@ -84,9 +84,9 @@ def _find_words(source: str) -> Iterator[tuple[int, str]]:
 def _check_variable(module: Module, variable: Variable) -> Iterator[Diagnostic]:
     where = f"variable {variable.name}"
     if variable.space not in _SPACES:
-        given = f"var<{variable.space}>" if variable.space != "handle" else "a texture, a sampler or no address space"
+        actual = f"var<{variable.space}>" if variable.space != "handle" else "a texture, a sampler or no address space"
         expected = "var<storage, read>, var<storage, read_write>, var<uniform>, var<workgroup> or var<private>"
-        yield Diagnostic(KIND, where, given, expected, "", variable.line)
+        yield Diagnostic(KIND, where, actual, expected, "", variable.line)
     elif variable.space == "workgroup" and not _is_workgroup_type(module, variable.type):
         expected = "a number, a vector, a matrix or an atomic, or an array of those or of a structure"
         remedy = "declare a variable for each field"
@@ -121,7 +121,7 @@ def split_array(text: str) -> tuple[str, str]:
     return inner, ""
 
 
-def _check_names(function: Function, module: Module) -> Iterator[Diagnostic]:
+def _check_names(function: WgslFunction, module: Module) -> Iterator[Diagnostic]:
     """Locals and parameters that hide a name of the module: what an access means would take scopes to tell."""
     hidden = [(parameter.name, parameter.line) for parameter in function.parameters]
     hidden += [
@@ -132,30 +132,33 @@ def _check_names(function: Function, module: Module) -> Iterator[Diagnostic]:
     for name, line in hidden:
         if name in module.variables or name in module.functions:
             kind = "variable" if name in module.variables else "function"
-            given, expected = f"a local name that hides the {kind} {name} of the module", "a name of its own"
-            yield Diagnostic(KIND, f"function {function.name}", given, expected, f"call it {name}_local", line)
+            actual, expected = f"a local name that hides the {kind} {name} of the module", "a name of its own"
+            yield Diagnostic(KIND, f"function {function.name}", actual, expected, f"call it {name}_local", line)
     for parameter in function.parameters:
         if parameter.type.startswith(("ptr<storage", "ptr<workgroup", "ptr<uniform")):
-            given, expected = f"a parameter of the type {parameter.type[:60]}", "values, and pointers to local variables"
+            actual, expected = (
+                f"a parameter of the type {parameter.type[:60]}",
+                "values, and pointers to local variables",
+            )
             remedy = "name the variable of the module in the function itself"
-            yield Diagnostic(KIND, f"function {function.name}", given, expected, remedy, parameter.line)
+            yield Diagnostic(KIND, f"function {function.name}", actual, expected, remedy, parameter.line)
 
 
-def _check_uses(function: Function, module: Module) -> Iterator[Diagnostic]:
+def _check_uses(function: WgslFunction, module: Module) -> Iterator[Diagnostic]:
     """Arrays are used entry by entry."""
     tokens = function.tokens
     for place, token in enumerate(tokens):
         variable = module.variables.get(token.text) if token.kind == NAME else None
         if variable is None or variable.space not in ("storage", "workgroup") or tokens[place - 1].text == ".":
             continue
-        before = [one.text for one in tokens[max(place - 3, 0) : place]]
+        before = [entry.text for entry in tokens[max(place - 3, 0) : place]]
         if before[-1] == "&" and not _is_binary(before) and (len(before) < 3 or before[0] not in _WHOLE_USES):
             if not (len(before) == 3 and before[1] == "(" and before[0].startswith("atomic")):
                 expected = "its entries, or &entry in a call of an atomic function"
                 yield Diagnostic(KIND, variable.name, "a pointer to it", expected, "index it directly", token.line)
         elif _is_array(module, variable) and tokens[place + 1].text != "[" and before[0] not in _WHOLE_USES:
-            given = "the whole array as a value"
-            yield Diagnostic(KIND, variable.name, given, "its entries", "index it: name[i]", token.line)
+            actual = "the whole array as a value"
+            yield Diagnostic(KIND, variable.name, actual, "its entries", "index it: name[i]", token.line)
 
 
 def _is_binary(before: list[str]) -> bool:
@@ -171,8 +174,8 @@ def _check_recursion(module: Module) -> Iterator[Diagnostic]:
     calls = {name: function.names & module.functions.keys() for name, function in module.functions.items()}
     for name, function in module.functions.items():
         if name in _follow(calls, calls[name]):
-            given, expected = "a function that calls itself", "loops: WGSL has no recursion"
-            yield Diagnostic(KIND, f"function {name}", given, expected, "write a loop", function.line)
+            actual, expected = "a function that calls itself", "loops: WGSL has no recursion"
+            yield Diagnostic(KIND, f"function {name}", actual, expected, "write a loop", function.line)
 
 
 def _follow(calls: dict[str, frozenset[str]], names: Iterable[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a WGSL module declares, read from its tokens: functions, variables, structures, constants, with their attributes.
+"""What a WGSL module declares, by its tokens: functions, variables, structures, constants, with their attributes.
 
 Expressions are left as tokens: their grammar and all types are naga's to judge. Raises WgslSyntaxError where a text
 breaks off or has no declaration where one must stand.
@@ -6,7 +6,7 @@ breaks off or has no declaration where one must stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,7 +47,9 @@ class Member:
     @property
     def builtin(self) -> str:
         """`local_invocation_id`; "": it is none."""
-        return next((one.arguments[0] for one in self.attributes if one.name == "builtin" and one.arguments), "")
+        return next(
+            (entry.arguments[0] for entry in self.attributes if entry.name == "builtin" and entry.arguments), ""
+        )
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Function:
+class WgslFunction:
     """A function, an entry point among them."""
 
     name: str
@@ -91,7 +93,7 @@ class Function:
 
     @property
     def workgroup_size(self) -> tuple[str, ...]:
-        sizes = (one.arguments for one in self.attributes if one.name == "workgroup_size")
+        sizes = (entry.arguments for entry in self.attributes if entry.name == "workgroup_size")
         return next(sizes, ())
 
     @cached_property
@@ -107,7 +109,7 @@ class Function:
 class Module:
     """A whole program."""
 
-    functions: Mapping[str, Function]
+    functions: Mapping[str, WgslFunction]
     variables: Mapping[str, Variable]
     structures: Mapping[str, tuple[Member, ...]]
     structure_lines: Mapping[str, int]
@@ -116,7 +118,7 @@ class Module:
     directives: Sequence[tuple[str, str, int]]  # word, the rest, line
     repeated: Sequence[tuple[str, int]]  # names that are declared twice, with the second line
 
-    def list_reachable(self, entry: str) -> list[Function]:
+    def list_reachable(self, entry: str) -> list[WgslFunction]:
         """The functions that a kernel calls, itself first."""
         names, place = [entry], 0
         while place < len(names):
@@ -149,7 +151,7 @@ class _ModuleReader:
 
     def __init__(self, tokens: list[WgslToken]) -> None:
         self._tokens, self._place = tokens, 0
-        self._functions: dict[str, Function] = {}
+        self._functions: dict[str, WgslFunction] = {}
         self._variables: dict[str, Variable] = {}
         self._structures: dict[str, tuple[Member, ...]] = {}
         self._structure_lines: dict[str, int] = {}
@@ -270,7 +272,7 @@ class _ModuleReader:
         closing = self._match[self._place]
         body = tuple(self._tokens[self._place : closing + 1])
         self._place = closing + 1
-        self._functions[self._note_name(name)] = Function(
+        self._functions[self._note_name(name)] = WgslFunction(
             name.text, attributes, parameters, body, name.line, name.start, result.removeprefix("->"), brace.start
         )
 
@@ -353,8 +355,8 @@ def match_brackets(tokens: Sequence[WgslToken]) -> dict[int, int]:
         if token.text in _CLOSING:
             opened.append(place)
             if len(opened) > DEEPEST:
-                given = f"more than {DEEPEST} brackets within brackets"
-                raise WgslSyntaxError(token.line, given, f"at most {DEEPEST}", "name parts of the expression")
+                actual = f"more than {DEEPEST} brackets within brackets"
+                raise WgslSyntaxError(token.line, actual, f"at most {DEEPEST}", "name parts of the expression")
         elif token.text in _CLOSING.values():
             if not opened or _CLOSING[tokens[opened[-1]].text] != token.text:
                 raise WgslSyntaxError(token.line, f"`{token.text}`", "a bracket that closes an open one")
@@ -417,17 +419,14 @@ class _NumberReader:
             return self._read_factor()
         if text in self._constants:
             return _compute_number(self._constants[text], self._constants, self._depth + 1)
-        digits = text.rstrip("iu")
-        if digits[:2].lower() == "0x" and len(digits) < 12:
-            try:
-                return int(digits, 16)
-            except ValueError:
-                return None
-        return int(digits) if digits.isdecimal() and len(digits) < 12 else None
+        return _read_digits(text.rstrip("iu"))
 
 
-def list_indexed(tokens: Sequence[WgslToken]) -> Iterator[int]:
-    """The places of names that are no fields."""
-    for place, token in enumerate(tokens):
-        if token.kind == NAME and (place == 0 or tokens[place - 1].text != "."):
-            yield place
+def _read_digits(digits: str) -> int | None:
+    """A number in decimal or hexadecimal digits, of sensible length."""
+    if len(digits) > 11:
+        return None
+    try:
+        return int(digits, 16 if digits[:2].lower() == "0x" else 10)
+    except ValueError:
+        return None

@@ -113,5 +113,3 @@ def _explain_lack() -> str:
 
 
 WGSL = WgslTarget()
-
-

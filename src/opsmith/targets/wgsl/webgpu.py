@@ -42,9 +42,8 @@ class _Text(Structure):
     _fields_ = (("data", c_char_p), ("length", c_size_t))
 
     def read(self) -> str:
-        if not self.data:
-            return ""
-        return ctypes.string_at(self.data, None if self.length == STRLEN else self.length).decode(errors="replace")
+        data: bytes | None = self.data
+        return "" if not data else data[: min(self.length, len(data))].decode(errors="replace")
 
 
 class _RawText(Structure):
@@ -75,21 +74,15 @@ ON_LOST = ctypes.CFUNCTYPE(None, c_void_p, c_uint32, _RawText, c_void_p, c_void_
 
 
 def _make_callback(name: str, type_: Any) -> type[Structure]:
-    return make_struct(
-        name, ("mode", c_uint32), ("callback", type_), ("userdata1", c_void_p), ("userdata2", c_void_p)
-    )
+    return make_struct(name, ("mode", c_uint32), ("callback", type_), ("userdata1", c_void_p), ("userdata2", c_void_p))
 
 
 RequestCallback = _make_callback("RequestCallback", REQUEST_DONE)
 ScopeCallback = _make_callback("ScopeCallback", SCOPE_DONE)
 MapCallback = _make_callback("MapCallback", MAP_DONE)
 LostCallback = _make_callback("LostCallback", ON_LOST)
-ErrorCallback = make_struct(
-    "ErrorCallback", ("callback", ON_ERROR), ("userdata1", c_void_p), ("userdata2", c_void_p)
-)
-_Instance = make_struct(
-    "_Instance", ("feature_count", c_size_t), ("features", c_void_p), ("limits", c_void_p)
-)
+ErrorCallback = make_struct("ErrorCallback", ("callback", ON_ERROR), ("userdata1", c_void_p), ("userdata2", c_void_p))
+_Instance = make_struct("_Instance", ("feature_count", c_size_t), ("features", c_void_p), ("limits", c_void_p))
 _Future = type("_Future", (Structure,), {"_fields_": (("id", c_uint64),)})
 
 
@@ -370,5 +363,3 @@ def make_pipeline(device: Any, module: Any, entry: str) -> Any:
 
 def make_array(type_: Any, values: list[Any]) -> Any:
     return (type_ * len(values))(*values)
-
-
