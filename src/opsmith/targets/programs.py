@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from opsmith.records import Diagnostic, Task
 
@@ -22,6 +22,19 @@ class Build:
     def __post_init__(self) -> None:
         if bool(self.artefacts) + bool(self.errors) + bool(self.failure) != 1:
             raise ValueError("Build: expected artefacts, or errors, or a failure")
+
+
+@dataclass(frozen=True)
+class CarriedBuild:
+    """A right program built to be timed on another machine, which has the stand-alone runner and nothing of ours."""
+
+    convention: str  # how the runner calls it: c, cuda
+    build: Build  # `program`, and what else the runner loads beside it
+    needs: Mapping[str, Any]  # of the machine there: `machine`, `isa`, `features`, `architecture`
+
+    def __post_init__(self) -> None:
+        if self.build.artefacts and "program" not in self.build.artefacts:
+            raise ValueError("CarriedBuild: no artefact `program`")
 
 
 @dataclass(frozen=True)

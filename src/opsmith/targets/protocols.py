@@ -23,6 +23,7 @@ from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import (
     Advice,
     Build,
+    CarriedBuild,
     Dataflow,
     Solved,
     StandaloneProgram,
@@ -226,6 +227,20 @@ class Timed(Protocol):
 
     def build_timed(self, task: Task, source: str) -> Build:
         """In our own process: a right program as its user would build it, and the loop (`targets.native.driver`)."""
+        ...
+
+
+@runtime_checkable
+class Carried(Protocol):
+    """Programs can be timed on other machines, by the stand-alone runner (`opsmith.remote.runner`)."""
+
+    def build_carried(self, task: Task, source: str) -> CarriedBuild:
+        """In our own process: a right program as its user would build it, for the runner."""
+        ...
+
+    def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
+        """What the runner does for a call with these numbers, as JSON; nothing where it has no choice. Raises
+        OpsmithError where there is no such call."""
         ...
 
 

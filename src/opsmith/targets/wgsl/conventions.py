@@ -12,7 +12,7 @@ from opsmith.records import Diagnostic
 from opsmith.targets.gpu.plan import FLOATING, INPUT, BoundArgument, BoundLaunch, BoundPlan
 from opsmith.targets.native.source_checks import KIND, run_text_checks
 from opsmith.targets.wgsl.source import split_array
-from opsmith.targets.wgsl.syntax import Module, Variable, WgslFunction, read_module
+from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, read_module
 
 ELEMENTS: Mapping[str, tuple[str, ...]] = {  # dtype -> element types of its arrays, the usual one first
     "fp32": ("f32", "atomic<u32>", "u32"),
@@ -92,7 +92,7 @@ def _check_shared(launch: BoundLaunch) -> Iterator[Diagnostic]:
 
 def _check_bindings(module: Module, launch: BoundLaunch) -> Iterator[Diagnostic]:
     used = [entry for entry in module.list_used(launch.kernel) if entry.space in ("storage", "uniform")]
-    places: dict[int, Variable] = {}
+    places: dict[int, ModuleVariable] = {}
     for variable in used:
         group, place = variable.find_number("group"), variable.find_number("binding")
         where = f"variable {variable.name}, kernel {launch.kernel}"
@@ -114,7 +114,7 @@ def _check_bindings(module: Module, launch: BoundLaunch) -> Iterator[Diagnostic]
             yield Diagnostic(KIND, f"kernel {launch.kernel}", actual, expected, remedy, line)
 
 
-def _check_binding(module: Module, launch: BoundLaunch, variable: Variable, place: int) -> Iterator[Diagnostic]:
+def _check_binding(module: Module, launch: BoundLaunch, variable: ModuleVariable, place: int) -> Iterator[Diagnostic]:
     arrays, where = launch.arrays, f"variable {variable.name}, @binding({place})"
     if place < len(arrays):
         yield from _check_array(module, launch, variable, arrays[place], where)
@@ -128,7 +128,7 @@ def _check_binding(module: Module, launch: BoundLaunch, variable: Variable, plac
 
 
 def _check_array(
-    module: Module, launch: BoundLaunch, variable: Variable, argument: BoundArgument, where: str
+    module: Module, launch: BoundLaunch, variable: ModuleVariable, argument: BoundArgument, where: str
 ) -> Iterator[Diagnostic]:
     what = f"the {argument.kind} {argument.name} ({argument.type}) of line {launch.line}"
     if variable.space != "storage":
@@ -147,7 +147,7 @@ def _check_array(
         yield Diagnostic(KIND, where, actual, expected, "inputs may only be read", variable.line)
 
 
-def _check_numbers(module: Module, launch: BoundLaunch, variable: Variable, where: str) -> Iterator[Diagnostic]:
+def _check_numbers(module: Module, launch: BoundLaunch, variable: ModuleVariable, where: str) -> Iterator[Diagnostic]:
     names = ", ".join(argument.name for argument in launch.numbers)
     what = f"the numbers {names} of line {launch.line}"
     if variable.space != "uniform":

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.wgsl.lexing import NAME, blank_comments
 from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
-from opsmith.targets.wgsl.syntax import Module, Variable, WgslFunction, match_brackets, read_module
+from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, match_brackets, read_module
 
 PLAIN, REVERSED, CHECKED, PLAN, CHECKS = "plain", "reversed", "checked", "plan", "checks"  # artefacts
 BOUNDS, RACE, DIVERGENCE = 1, 2, 3  # kinds of what a checked form reports
@@ -96,13 +96,13 @@ def _list_checks(module: Module, bound: BoundPlan) -> dict[str, object]:
     return {"workgroup": rows, "kernels": kernels}
 
 
-def _list_workgroup(module: Module) -> list[Variable]:
+def _list_workgroup(module: Module) -> list[ModuleVariable]:
     """Those whose accesses are looked at: atomics alone are not."""
     variables = (entry for entry in module.variables.values() if entry.space == "workgroup")
     return [entry for entry in variables if not module.resolve_type(entry.type).startswith("atomic<")]
 
 
-def _list_axes(module: Module, variable: Variable) -> list[str]:
+def _list_axes(module: Module, variable: ModuleVariable) -> list[str]:
     """The texts of the lengths of its axes, outermost first; of a variable that is no array: one."""
     type_, axes = module.resolve_type(variable.type), []
     while type_.startswith("array<"):
@@ -112,14 +112,14 @@ def _list_axes(module: Module, variable: Variable) -> list[str]:
     return axes or ["1"]
 
 
-def _find_element(module: Module, variable: Variable) -> str:
+def _find_element(module: Module, variable: ModuleVariable) -> str:
     type_ = module.resolve_type(variable.type)
     while type_.startswith("array<"):
         type_ = module.resolve_type(split_array(type_)[0])
     return type_
 
 
-def _count_entries(module: Module, variable: Variable) -> int:
+def _count_entries(module: Module, variable: ModuleVariable) -> int:
     count = 1
     for text in _list_axes(module, variable):
         count *= module.compute_number(text) or 0
@@ -227,7 +227,7 @@ def _write_checked(text: str, module: Module, bound: BoundPlan) -> str:
     return wrapped + _SUPPORT + "".join(_write_guards(module))
 
 
-def _replace_type(text: str, variable: Variable) -> str:
+def _replace_type(text: str, variable: ModuleVariable) -> str:
     """The variable as an array of one entry, found again by its declaration."""
     pattern = re.compile(rf"(var\s*<\s*workgroup\s*>\s*{variable.name}\s*:\s*)([^;]*);")
     return pattern.sub(lambda match: f"{match[1]}array<{match[2].strip()}, 1>;", text, count=1)
@@ -275,7 +275,7 @@ class _CheckWriter:
         before = [token.text for token in self._tokens[max(place - 3, 0) : place]]
         return before[0] if before[1:] == ["(", "&"] else ""
 
-    def _write_access(self, place: int, variable: Variable) -> tuple[str, int]:
+    def _write_access(self, place: int, variable: ModuleVariable) -> tuple[str, int]:
         token, is_array = self._tokens[place], self._module.resolve_type(variable.type).startswith("array<")
         axes = _list_axes(self._module, variable) if is_array else []
         following, indices = place + 1, []
@@ -297,7 +297,7 @@ class _CheckWriter:
         ]
         return f"{token.text}{''.join(outer)}[{last}]", following
 
-    def _write_guard(self, variable: Variable, indices: Sequence[str], mode: int, line: int) -> str:
+    def _write_guard(self, variable: ModuleVariable, indices: Sequence[str], mode: int, line: int) -> str:
         arguments = ", ".join(f"u32({' '.join(text.split())})" for text in indices[:-1])
         arguments += ", " if arguments else ""
         return f"{PREFIX}at_{variable.name}({arguments}u32({indices[-1]}), {mode}u, {line}u)"
@@ -316,11 +316,11 @@ class _CheckWriter:
         )
         return _READ | _WRITE if text in _ASSIGNING or is_shift else _READ
 
-    def _find_place(self, variable: Variable) -> int:
+    def _find_place(self, variable: ModuleVariable) -> int:
         return find_place(self._module, variable)
 
 
-def find_place(module: Module, variable: Variable) -> int:
+def find_place(module: Module, variable: ModuleVariable) -> int:
     """The row of a variable in the table of arrays."""
     if variable.space == "storage":
         return variable.find_number("binding") or 0

@@ -50,16 +50,16 @@ def _describe_race(report: AccessReport, launch: ResolvedLaunch, name: str, me: 
     span = prod(launch.block) + 1
     then, line = report.detail >> 12, report.detail & _LINES
     if report.other == 2**32 - 1:
-        other = "several workgroups"
+        neighbour = "several workgroups"
     elif report.other % span == 0:
-        other = "several invocations"
+        neighbour = "several invocations"
     elif report.other // span == report.invocation // span:
-        other = f"invocation {report.other % span - 1} of it"
+        neighbour = f"invocation {report.other % span - 1} of it"
     else:
-        other = _describe_invocation(report.other, launch)
+        neighbour = _describe_invocation(report.other, launch)
     mine, theirs = ("reads", "wrote") if then == 1 else ("writes", "reads" if then == _READ_BY_OTHER else "writes too")
     is_one_group = report.other // span == report.invocation // span
-    text = f"given a race on {name}[{report.index}]: {me} {mine} it, {other} {theirs} it at line {line}"
+    text = f"given a race on {name}[{report.index}]: {me} {mine} it, {neighbour} {theirs} it at line {line}"
     if is_one_group:
         remedy = "workgroupBarrier() between, for arrays of storage storageBarrier()"
         return f"{text}, and no barrier lies between; expected one; try: {remedy}"

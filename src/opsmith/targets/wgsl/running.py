@@ -199,7 +199,7 @@ class _DrawMemory:
 
     def drop_buffers(self, *buffers: Any) -> None:
         for buffer in buffers:
-            self._buffers = [other for other in self._buffers if other != buffer]
+            self._buffers = [kept_buffer for kept_buffer in self._buffers if kept_buffer != buffer]
             self.device.drop_buffer(buffer)
 
     def find_array(self, argument: BoundArgument) -> tuple[Any, int]:

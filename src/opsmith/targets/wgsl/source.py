@@ -14,7 +14,7 @@ from itertools import pairwise
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.native.source_checks import KIND, run_text_checks
 from opsmith.targets.wgsl.lexing import NAME, split_source
-from opsmith.targets.wgsl.syntax import Module, Variable, WgslFunction, WgslSyntaxError, read_module
+from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, WgslSyntaxError, read_module
 
 PREFIX = "opsmith_"  # of names that are ours
 EXTENSIONS = frozenset({"f16"})
@@ -49,11 +49,11 @@ def _check_text(source: str) -> Iterator[Diagnostic]:
 
 
 def _check_directives(module: Module) -> Iterator[Diagnostic]:
-    for word, rest, line in module.directives:
-        if word != "enable" or set(rest.split(",")) - EXTENSIONS:
-            actual = f"`{word} {printable(rest[:80])}`"
+    for word, names, line in module.directives:
+        if word != "enable" or set(names.split(",")) - EXTENSIONS:
+            actual = f"`{word} {printable(names[:80])}`"
             remedy = "leave it out"
-            if "subgroups" in rest:
+            if "subgroups" in names:
                 remedy = "reduce in workgroup memory: how wide subgroups are differs from device to device"
             yield Diagnostic(KIND, "directive", actual, "`enable f16;` or none", remedy, line)
 
@@ -81,7 +81,7 @@ def _find_words(source: str) -> Iterator[tuple[int, str]]:
             yield token.line, token.text
 
 
-def _check_variable(module: Module, variable: Variable) -> Iterator[Diagnostic]:
+def _check_variable(module: Module, variable: ModuleVariable) -> Iterator[Diagnostic]:
     where = f"variable {variable.name}"
     if variable.space not in _SPACES:
         actual = f"var<{variable.space}>" if variable.space != "handle" else "a texture, a sampler or no address space"
@@ -166,7 +166,7 @@ def _is_binary(before: list[str]) -> bool:
     return len(before) > 1 and (before[-2][-1].isalnum() or before[-2][-1] in "_)]") and before[-2] != "return"
 
 
-def _is_array(module: Module, variable: Variable) -> bool:
+def _is_array(module: Module, variable: ModuleVariable) -> bool:
     return module.resolve_type(variable.type).startswith("array<")
 
 

@@ -53,7 +53,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Variable:
+class ModuleVariable:
     """A variable of the module: `var<storage, read> x: array<f32>`."""
 
     name: str
@@ -110,7 +110,7 @@ class Module:
     """A whole program."""
 
     functions: Mapping[str, WgslFunction]
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, ModuleVariable]
     structures: Mapping[str, tuple[Member, ...]]
     structure_lines: Mapping[str, int]
     constants: Mapping[str, str]  # of const and override: the value's text
@@ -127,7 +127,7 @@ class Module:
             place += 1
         return [self.functions[name] for name in names]
 
-    def list_used(self, entry: str) -> list[Variable]:
+    def list_used(self, entry: str) -> list[ModuleVariable]:
         """The variables of the module that a kernel uses, by itself or by what it calls."""
         names = frozenset().union(*(function.names for function in self.list_reachable(entry)))
         return [variable for name, variable in self.variables.items() if name in names]
@@ -152,7 +152,7 @@ class _ModuleReader:
     def __init__(self, tokens: list[WgslToken]) -> None:
         self._tokens, self._place = tokens, 0
         self._functions: dict[str, WgslFunction] = {}
-        self._variables: dict[str, Variable] = {}
+        self._variables: dict[str, ModuleVariable] = {}
         self._structures: dict[str, tuple[Member, ...]] = {}
         self._structure_lines: dict[str, int] = {}
         self._constants: dict[str, str] = {}
@@ -217,8 +217,8 @@ class _ModuleReader:
         if token.text == ";":
             return
         if token.text in _DIRECTIVES and not attributes:
-            rest = join_tokens(self._take_until(";"))
-            self._directives.append((token.text, rest, token.line))
+            names = join_tokens(self._take_until(";"))
+            self._directives.append((token.text, names, token.line))
             self._take(";")
             return
         readers = {
@@ -317,7 +317,7 @@ class _ModuleReader:
         self._take(";")
         space, access = (*words, "", "")[:2]
         start, end = (type_tokens[0].start, type_tokens[-1].end) if type_tokens else (name.end, name.end)
-        self._variables[self._note_name(name)] = Variable(
+        self._variables[self._note_name(name)] = ModuleVariable(
             name.text, space or "handle", access, join_tokens(type_tokens), attributes, name.line, start, end
         )
 

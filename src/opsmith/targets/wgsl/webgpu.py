@@ -216,8 +216,8 @@ def explain_lack_of_webgpu() -> str:
     if find_spec("wgpu") is None or find_library() is None:
         return NO_PACKAGE
     if read_package_version() != SUPPORTED:
-        wanted, present = ".".join(map(str, SUPPORTED)), name_package()
-        return f"the installed package is {present}; expected wgpu {wanted}; try: pip install 'wgpu=={wanted}.*'"
+        expected, present = ".".join(map(str, SUPPORTED)), name_package()
+        return f"the installed package is {present}; expected wgpu {expected}; try: pip install 'wgpu=={expected}.*'"
     return "" if sys.platform != "linux" or find_manifest() is not None else NO_DRIVER
 
 
