@@ -391,6 +391,16 @@ class Diagnosing(Protocol):
 
 
 @runtime_checkable
+class Locating(Protocol):
+    """What runs its programs is ours, and says in words where one fails."""
+
+    def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
+        """In our own process: a finding of RUN, whose `given` are words of the candidate's process, with line and
+        remedy apart. Words that say nothing of the kind are the program's own: the finding as it is."""
+        ...
+
+
+@runtime_checkable
 class Drawn(Protocol):
     """Programs are graphs."""
 
