@@ -287,6 +287,15 @@ class Preloaded(Protocol):
 
 
 @runtime_checkable
+class Driven(Protocol):
+    """A built-in target whose artefacts are run by a driver or another large library of this machine."""
+
+    def preload_runtime(self) -> None:
+        """Load it in the nursery of candidates' processes, once for all of them. No thread may be started."""
+        ...
+
+
+@runtime_checkable
 class Referenced(Protocol):
     """Expected values come from a reference, beside which the time of a verdict is measured."""
 
@@ -378,6 +387,16 @@ class Diagnosing(Protocol):
 
         `inputs`: of the trial that failed, which a worker of the task's author has given.
         """
+        ...
+
+
+@runtime_checkable
+class Locating(Protocol):
+    """What runs its programs is ours, and says in words where one fails."""
+
+    def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
+        """In our own process: a finding of RUN, whose `given` are words of the candidate's process, with line and
+        remedy apart. Words that say nothing of the kind are the program's own: the finding as it is."""
         ...
 
 
