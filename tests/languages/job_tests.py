@@ -53,11 +53,12 @@ class JobTests:
     toolchain: str  # a pattern of what verdicts say of their build
 
     @pytest.fixture(scope="class")
-    def whole(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
-        folder = tmp_path_factory.mktemp(self.language)
-        tasks = [*load_tasks(KERNELS, self.language), *load_tasks(KERNELS, "c")]
+    @classmethod
+    def whole(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeRun]:
+        folder = tmp_path_factory.mktemp(cls.language)
+        tasks = [*load_tasks(KERNELS, cls.language), *load_tasks(KERNELS, "c")]
         with OpenAIServer(answer_with_programs(tasks, is_fenced=True)) as server, Commands(folder) as commands:
-            options = ("--model", "openai/served", "--base-url", server.url, "--target", self.language, *SHAPE)
+            options = ("--model", "openai/served", "--base-url", server.url, "--target", cls.language, *SHAPE)
             printed = commands.finish("runs", *options)
             name = str(printed["run"])
             yield WholeRun(folder, server, options, printed, contents(folder / "runs", name), server.count)
