@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import yaml
+from languages.cuda.cuda_fixtures import needs_cuda
+from languages.wgsl.wgsl_fixtures import needs_wgsl
 from models.servers import OpenAIServer
 from targets.native.programs import needs_compiler
 
 from docs.blocks import DOCS, Block, fits, read_blocks
 from docs.shell import Shell
-from languages.cuda.cuda_fixtures import needs_cuda
-from languages.wgsl.wgsl_fixtures import needs_wgsl
 from opsmith.agents.prompt import read_prompt
 from opsmith.models import Message
 from opsmith.models.sampling import fence_program
