@@ -19,7 +19,7 @@ from opsmith.targets.wgsl.conventions import check_conventions
 from opsmith.targets.wgsl.encoding import DTYPES
 from opsmith.targets.wgsl.lexing import blank_comments
 from opsmith.targets.wgsl.limits import LIMITS
-from opsmith.targets.wgsl.prompt import is_program, write_prompt
+from opsmith.targets.wgsl.prompt import is_program, write_prompt, write_rules
 from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
 
@@ -45,6 +45,9 @@ class WgslTarget(GpuTasks, GpuPrograms):
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt() if role == PROPOSER else None
+
+    def prompt_without_example(self) -> str:
+        return write_rules()
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
