@@ -91,7 +91,8 @@ def _warn_of_refused(target: str | None, refused: Sequence[tuple[Path, Unaskable
     if not refused:
         return
     listed = ", ".join(path.stem for path, _ in refused)
-    message = f"left out {len(refused)} of the tasks, which {target} cannot be asked for: {listed}; the first: {refused[0][1]}"
+    what = f"left out {len(refused)} of the tasks, which {target} cannot be asked for: {listed}"
+    message = f"{what}; the first: {refused[0][1]}"
     if message not in _SAID:
         _SAID.add(message)
         logging.getLogger("opsmith.tasks").warning("%s", message)
