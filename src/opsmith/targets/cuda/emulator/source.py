@@ -111,7 +111,8 @@ def name_entry(number: int) -> str:
 def _write_tag(argument: BoundArgument) -> str:
     if argument.kind == NUMBER:
         return "opsmith::Whole" if argument.type == WHOLE else "opsmith::Real"
-    return f"opsmith::{'Input' if argument.kind == INPUT else 'Array'}<opsmith::{'boolean' if argument.type == 'bool' else argument.type}>"
+    container = "Input" if argument.kind == INPUT else "Array"
+    return f"opsmith::{container}<opsmith::{'boolean' if argument.type == 'bool' else argument.type}>"
 
 
 _POINTERS = {
