@@ -485,7 +485,7 @@ __global__ void k(const float *x, float *y, int N) {
   __syncthreads();
   y[threadIdx.x] = tile[255 - threadIdx.x];
 }""",
-        ("reads x[0], 1 entry beyond its end",),
+        ("reads x[0] to x[256], 1 entry beyond its end: x has 256 entries",),
         (("/**/257", "256"),),
     ),
     Planted(

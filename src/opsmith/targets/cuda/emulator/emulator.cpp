@@ -384,7 +384,7 @@ __attribute__((noinline)) void check_outside(uint64_t address, uint32_t size, ui
   for (uint32_t i = DYNAMIC_REGION; i < region_count; i++) {
     Region *r = &regions[i];
     if (r->start == r->end && i != DYNAMIC_REGION) continue;
-    uint64_t distance = address < r->start ? r->start - address : address + size > r->end ? address - r->end + 1 : 0;
+    uint64_t distance = address < r->start ? r->start - address : address >= r->end ? address - r->end + 1 : 1;
     if (distance < least) least = distance, nearest = i;
   }
   if (least > (64 << 20)) nearest = NO_REGION;

@@ -250,10 +250,12 @@ class _Words:
             has = f"{memory.size} bytes by shared= of the plan"
             words = f"{self._actor} {does} {self._name_entry(memory)}, outside of it: it has {has}"
             return words, "raise shared= on the launch's line, or check the index"
-        words = f"{self._actor} {does} {memory.name}[{record.offset // memory.entry}], {side}: {memory.place} has {has}"
+        first, last = record.offset // memory.entry, (record.offset + record.size - 1) // memory.entry
+        entry = f"{memory.name}[{first}]" + (f" to {memory.name}[{last}]" if last > first else "")
+        words = f"{self._actor} {does} {entry}, {side}: {memory.name} has {has}"
         if memory.place == "shared memory":
-            return words.replace("shared memory has", f"{memory.name} has"), "a larger array, or a check of the index"
-        return words.replace(f"{memory.place} has", f"{memory.name} has"), "a guard such as `if (i < n)`"
+            return words, "a larger array, or a check of the index"
+        return words, "a guard such as `if (i < n)`"
 
     def _describe_constant(self) -> tuple[str, str]:
         record, memory = self._record, self._find_memory()

@@ -20,6 +20,7 @@ _DYNAMIC = re.compile(
     r"\[\s*\](?P<dims>(?:\s*\[[^\]]*\])*)\s*;"
 )
 _ALIGNMENT = re.compile(r"\b(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
+_ALIGNED = re.compile(r"\b__shared__(\s+)(alignas\s*\((?:[^()]|\([^()]*\))*\))")
 _STATIC = re.compile(r"\bstatic(\s+)(?=__shared__\b)|(?<=\b__shared__)(\s+)static\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 _HALVES = re.compile(r"half|bfloat|fp16|bf16", re.IGNORECASE)
@@ -57,6 +58,7 @@ def blank_texts(source: str) -> str:
 def adapt_program(source: str) -> str:
     """The program with dynamic shared memory as a pointer to the runtime's; the lines stay."""
     text = _DYNAMIC.sub(_point_to_dynamic, source)
+    text = _ALIGNED.sub(r"\2\1__shared__", text)
     return _STATIC.sub(lambda match: match[1] or match[2], text)
 
 
