@@ -60,12 +60,14 @@ def _describe_race(report: AccessReport, launch: ResolvedLaunch, name: str, me: 
         neighbour = f"invocation {report.other % span - 1} of it"
     else:
         neighbour = _describe_invocation(report.other, launch)
-    mine, theirs = ("reads", "wrote") if then == 1 else ("writes", "reads" if then == _READ_BY_OTHER else "writes too")
+    mine, theirs = (
+        ("reads", "writes it") if then == 1 else ("writes", "reads it" if then == _READ_BY_OTHER else "writes it too")
+    )
     is_one_group = report.other // span == report.invocation // span
-    text = f"given a race on {name}[{report.index}]: {me} {mine} it, {neighbour} {theirs} it at line {line}"
+    text = f"given a race on {name}[{report.index}]: {me} {mine} it, {neighbour} {theirs} at line {line}"
     if is_one_group:
         remedy = "workgroupBarrier() between, for arrays of storage storageBarrier()"
-        return f"{text}, and no barrier lies between; expected one; try: {remedy}"
+        return f"{text}, with no barrier between; expected one; try: {remedy}"
     return f"{text}; expected entries that one workgroup alone uses in a launch; try: another launch, or an atomic"
 
 
