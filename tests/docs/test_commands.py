@@ -35,6 +35,7 @@ CHAINS = {
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
     "kernels in C": ["c.md"],
+    "other machines": ["other-machines.md"],
     "kernels for GPUs": ["gpu-languages.md"],
     "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
@@ -54,6 +55,7 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 1,
     "gpu-languages.md": 2,
+    "other-machines.md": 4,
     "optimise.md": 3,
     "command-agents.md": 1,
     "mcp.md": 2,
@@ -84,6 +86,7 @@ def server() -> Iterator[OpenAIServer]:
 
 MARKS = {
     "kernels in C": [needs_compiler],
+    "other machines": [needs_compiler],
     "kernels for GPUs": [needs_cuda, needs_wgsl],
     "faster kernels": [needs_compiler],
     "profiles": [needs_compiler],
