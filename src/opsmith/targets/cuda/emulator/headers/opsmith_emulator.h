@@ -18,8 +18,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
-#define __align__(n) alignas(n)
-#define __builtin_align__(n) alignas(n)
+#define __align__(n) __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define OPSMITH_TEXT_(x) #x
