@@ -9,7 +9,7 @@ from itertools import islice
 
 from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic
-from opsmith.targets.gpu.expressions import parse_expression
+from opsmith.targets.gpu.expressions import parse_canonical
 from opsmith.targets.gpu.plan import (
     FLOATING,
     INPUT,
@@ -113,7 +113,7 @@ def _describe_argument(argument: BoundArgument) -> str:
 def _check_expression(
     line: int, where: str, text: str, dims: list[str], names: Collection[str]
 ) -> Iterator[Diagnostic]:
-    for name in dict.fromkeys(parse_expression(text).names):
+    for name in dict.fromkeys(parse_canonical(text).names):
         if name in dims:
             continue
         if name in names:

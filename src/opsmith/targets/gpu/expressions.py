@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
-LONGEST = 200  # characters of an expression
+LONGEST = 200  # characters of an expression as it is written
+_GROWTH = 3  # of a text that is made canonical, at most
 DEEPEST = 20  # brackets within brackets
 LARGEST = 2**62  # of a number, written or computed
 
@@ -72,7 +73,7 @@ class Expression:
 
 def _enclose(operand: Expression, rank: int) -> str:
     """In brackets where it binds less than `rank`."""
-    binds = _RANKS.get(operand.head, 4) if operand.operands else 4
+    binds = _RANKS.get(operand.head, 3) if len(operand.operands) == 2 else 3
     return f"({operand})" if binds < rank else str(operand)
 
 
@@ -80,19 +81,24 @@ def _enclose(operand: Expression, rank: int) -> str:
 
 
 @lru_cache(maxsize=1024)
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str, longest: int = LONGEST) -> Expression:
     """Raises ExpressionError.
 
     >>> str(parse_expression("(cdiv(N,256))+2*(M-(1))"))
     'cdiv(N, 256) + 2 * (M - 1)'
     """
-    if len(text) > LONGEST:
-        raise ExpressionError(f"an expression of {len(text)} characters", f"at most {LONGEST}")
+    if len(text) > longest:
+        raise ExpressionError(f"an expression of {len(text)} characters", f"at most {longest}")
     parser = _Parser(list(_split_tokens(text)), len(text.rstrip()))
     expression = parser.read_sum(0)
     if parser.token:
         raise parser.refuse_token("an operator (+ - * // %) or the end")
     return expression
+
+
+def parse_canonical(text: str) -> Expression:
+    """What `str` of an expression wrote."""
+    return parse_expression(text, _GROWTH * LONGEST)
 
 
 def _split_tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -207,7 +213,7 @@ def evaluate(text: str, sizes: Mapping[str, int]) -> int:
     >>> evaluate("cdiv(N, 256) * next_pow2(M)", {"N": 1000, "M": 5})
     32
     """
-    return _compute(parse_expression(text), sizes)
+    return _compute(parse_canonical(text), sizes)
 
 
 def _compute(expression: Expression, sizes: Mapping[str, int]) -> int:
