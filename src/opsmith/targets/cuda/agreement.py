@@ -58,9 +58,9 @@ def list_ambiguous(heads: Sequence[KernelHead]) -> Iterator[Diagnostic]:
             actual = f"a second kernel {head.name}; the first is on line {lines[head.name]}"
             yield Diagnostic(KIND, f"kernel {head.name}", actual, "one kernel of a name", "rename one", head.line)
         if head.is_template:
+            actual, expected = f"the template {head.name}", "a kernel without template arguments"
             remedy = "write a kernel that calls a __device__ template with its arguments"
-            actual = f"the template {head.name}"
-            yield Diagnostic(KIND, f"kernel {head.name}", actual, "a kernel without template arguments", remedy, head.line)
+            yield Diagnostic(KIND, f"kernel {head.name}", actual, expected, remedy, head.line)
         lines.setdefault(head.name, head.line)
 
 

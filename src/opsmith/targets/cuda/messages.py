@@ -66,7 +66,11 @@ _ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is exp
         "an argument of type {1}",
         "convert it",
     ),
-    (r"too (?:few|many) arguments in function call", "the number of arguments that it takes", "look at its declaration"),
+    (
+        r"too (?:few|many) arguments in function call",
+        "the number of arguments that it takes",
+        "look at its declaration",
+    ),
     (r"no operator \"(.+?)\" matches", "operands that {0} takes", "convert one of them"),
     (r"already been (?:defined|declared)|redefinition", "one definition of a name", "remove one of them"),
     (r"cannot open source file \"(.+?)\"", "a header that is allowed", "remove the #include"),

@@ -32,7 +32,7 @@ LIMITS = CommandLimits(
 )
 LARGEST_LOG = 1 << 20  # bytes of its answer
 _PRELUDE = "opsmith_prelude.h"
-_INCLUDES = Path(__file__).parent / "include"
+INCLUDES = Path(__file__).parent / "include"
 _NO_MEMORY = ("OUT_OF_MEMORY", "bad_alloc", "out of memory", "MemoryError")
 
 
@@ -87,7 +87,7 @@ def _run_process(
     toolkit: CudaToolkit, order: CudaOrder, limits: CommandLimits
 ) -> CubinResult | CompileRefusal | CompileFailure:
     script = Path(nvrtc_process.__file__).resolve()
-    includes = [f"--include-path={folder}" for folder in (_INCLUDES.resolve(), toolkit.headers)]
+    includes = [f"--include-path={folder}" for folder in (INCLUDES.resolve(), toolkit.headers)]
     request = {
         "builtins": str(toolkit.builtins),
         "compiler": str(toolkit.compiler),
@@ -96,7 +96,7 @@ def _run_process(
     }
     command = [str(find_python()), "-I", "-S", str(script), json.dumps(request)]
     files = {SOURCE: order.source.encode("utf-8", "replace")}
-    readable = (*toolkit.readable, script, _INCLUDES.resolve())
+    readable = (*toolkit.readable, script, INCLUDES.resolve())
     confined = CommandOrder(files, [command], (ANSWER, CUBIN), {"LC_ALL": "C"}, readable, has_processes=False)
     result = run_commands(confined, limits)
     if isinstance(result, CommandFailure):

@@ -1,7 +1,7 @@
 """The process of one compile by NVRTC: `python -I -S nvrtc_process.py ORDER`, where ORDER is JSON, in a folder that
 holds the source and takes the results. Nothing of the package is imported: it runs confined, as a command.
 
-It exits with 0 where the compiler answered, whatever it said (ANSWER); anything else is a failure of the compiler's own.
+It exits with 0 where the compiler answered, whatever it said (ANSWER); otherwise the compiler itself failed.
 """
 
 import ctypes

@@ -128,7 +128,7 @@ def _find_reason(name: str) -> tuple[str, str] | None:
 
 def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
     own: set[str] = set()
-    for line in lines:
+    for place, line in enumerate(lines):
         words = [token.text for token in line.tokens[1:]]
         if not line.is_directive or not words:
             continue
@@ -136,12 +136,19 @@ def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
         if words[0] not in DIRECTIVES:
             expected = f"one of {', '.join(sorted(DIRECTIVES))}"
             yield Diagnostic(KIND, "directive", f"#{words[0]}", expected, "remove it", number)
-        elif words[0] in _CONDITIONALS:
+        elif words[0] in _CONDITIONALS and not _is_guard(lines[place : place + 3]):
             yield from _check_condition(line.tokens[2:], own, number)
         elif words[0] in _CHECKS:
             yield from _CHECKS[words[0]](line.tokens[2:], number)
         if words[0] == "define":
             own.update(words[1:2])
+
+
+def _is_guard(lines: Sequence[LogicalLine]) -> bool:
+    """Whether they are #ifndef X, #define X and #endif, and nothing else."""
+    rows = [[token.text for token in line.tokens[:3]] for line in lines]
+    words = [row[1:2] for row in rows if row[:1] == ["#"]]
+    return words == [["ifndef"], ["define"], ["endif"]] and rows[0][2:] == rows[1][2:]
 
 
 def _check_condition(tokens: Sequence[Token], own: set[str], number: int) -> Findings:

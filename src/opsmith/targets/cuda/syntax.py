@@ -61,7 +61,8 @@ def read_text(node: Node) -> str:
 
 def list_kernels(source: str) -> list[KernelHead]:
     """Those that a text defines, outside of namespaces and classes. Raises UsageError where there is no parser."""
-    return [head for node, is_template in _walk_functions(parse_program(source)) for head in _read_head(node, is_template)]
+    definitions = _walk_functions(parse_program(source))
+    return [head for node, is_template in definitions for head in _read_head(node, is_template)]
 
 
 def is_kernel(function: Node) -> bool:

@@ -16,7 +16,10 @@ _KINDS = (  # what it is, and its names
     ("tensor cores (wmma, mma)", r"wmma|nvcuda|mma_sync|load_matrix_sync|store_matrix_sync|__(h|i|b|d)mma_\w+"),
     ("asynchronous copies (cp.async)", r"__pipeline_\w+|memcpy_async|__cp_async\w*|cp_async\w*"),
     ("barriers in memory (mbarrier)", r"__mbarrier_\w+|mbarrier\w*|cuda_pipeline"),
-    ("thread block clusters", r"__cluster_dims__|this_cluster|cluster_group|cluster_\w+|__clusterDim\w*|__block_size__"),
+    (
+        "thread block clusters",
+        r"__cluster_dims__|this_cluster|cluster_\w+|__clusterDim\w*|__block_size__",
+    ),
     ("synchronisation of a whole grid", r"this_grid|grid_group|this_multi_grid|multi_grid_group"),
     ("fp8 and smaller types", r"__nv_fp[468]\w*"),
     ("copies by TMA", r"CUtensorMap|__nv_tma\w*"),
@@ -34,8 +37,8 @@ def list_unsupported(source: str) -> Iterator[str]:
                 yield f"line {line.tokens[0].line}: <{path}>"
             continue
         for token in line.tokens:
-            if token.kind is TokenKind.NAME:
-                yield from (f"line {token.line}: {what}: {token.text}" for what, names in _NAMES if names.fullmatch(token.text))
+            kinds = (what for what, names in _NAMES if token.kind is TokenKind.NAME and names.fullmatch(token.text))
+            yield from (f"line {token.line}: {what}: {token.text}" for what in kinds)
 
 
 def needs_absent_header(source: str) -> bool:
