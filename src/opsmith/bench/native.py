@@ -51,7 +51,7 @@ def measure_native(
     rows = []
     for count, task in enumerate(tasks, 1):
         tell(f"{task.id}: verdicts are timed, {count} of {len(tasks)}")
-        with _keep_builds_apart():
+        with keep_builds_apart():
             rows.append(_time_task(task, make_pool, times, batch, workers))
     return rows
 
@@ -126,7 +126,7 @@ def _time_batch(
 
 
 @contextmanager
-def _keep_builds_apart() -> Iterator[None]:
+def keep_builds_apart() -> Iterator[None]:
     """An empty folder for builds, which is gone afterwards: what is built to be timed pushes nothing out."""
     before = os.environ.get(CACHE_VARIABLE)
     with tempfile.TemporaryDirectory(prefix="opsmith-") as folder:

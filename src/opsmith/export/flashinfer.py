@@ -49,7 +49,6 @@ from opsmith.targets.protocols import Bindable, Stating, Target
 FILE = "flashinfer.json"
 FORMAT = "opsmith flashinfer"
 VERSION = 1
-ENTRY = "main.cpp::run"
 _PARTNERS = ("eager", "plain")  # whom a speed may be to, the first that was measured
 _SAYABLE = (Claim.FASTER, Claim.NO_DIFFERENCE, Claim.SLOWER)
 
@@ -145,12 +144,13 @@ class _EntryWriter:
     def _write_solution(self, operator: SolvedOperator, definition: Definition) -> FlashinferSolution:
         assert isinstance(self._target, Bindable)
         facts = "\n".join(f"{name}: {fact}" for name, fact in describe_facts(operator).items())
-        text = self._target.write_torch_extension(operator.as_solved)
+        extension = self._target.write_torch_extension(operator.as_solved)
+        here = (self._hardware,) if extension.device == "cpu" else ()
         spec = BuildSpec(
-            language="cpp",
-            target_hardware=("cpu", self._hardware),
-            entry_point=ENTRY,
-            dependencies=("torch", "gcc"),
+            language="cuda" if extension.language == "cuda" else "cpp",
+            target_hardware=(extension.device, *here),
+            entry_point=extension.entry,
+            dependencies=extension.dependencies,
             destination_passing_style=True,
             binding="torch",
         )
@@ -159,8 +159,8 @@ class _EntryWriter:
             definition=definition.name,
             author=operator.origin.model or "opsmith",
             spec=spec,
-            sources=(SourceFile(path="main.cpp", content=text),),
-            description=f"A kernel in C with host code for torch, for the CPU.\n{facts}",
+            sources=tuple(SourceFile(path=path, content=text) for path, text in extension.sources.items()),
+            description=f"{extension.description}\n{facts}",
         )
 
     # -- traces

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata, resources
 from pathlib import Path
@@ -77,7 +77,7 @@ def _write_modules(
             without_form[operator.task.id] = str(error)
             continue
         name = module.name if module.name not in written and module.name != "harness" else operator.name
-        written[name] = (TorchModule(name, module.text, module.reference), operator)
+        written[name] = (replace(module, name=name), operator)
     return list(written.values()), without_form
 
 
@@ -85,7 +85,7 @@ def _list_files(exported: ExportedModules, modules: Sequence[TorchModule], info:
     files = {f"{module.name}.py": module.text for module in modules}
     files |= {f"reference/{module.name}.py": module.reference for module in modules}
     files[HARNESS] = resources.files("opsmith.export").joinpath("torch_harness.py").read_text("utf-8")
-    files["README.md"] = render_page("kernelbench.md.jinja", {"run": info, "exported": exported})
+    files["README.md"] = render_page("kernelbench.md.jinja", {"run": info, "exported": exported, "module": modules[0]})
     manifest = {
         "format": FORMAT,
         "version": VERSION,

@@ -114,6 +114,24 @@ class TorchModule:
     name: str  # of both files, without their suffix
     text: str  # that which defines `ModelNew`: the program with host code around it
     reference: str  # that which defines `Model`, `get_inputs` and `get_init_inputs`
+    device: str = "cpu"  # cpu or cuda: where its tensors lie
+    compiler: str = "gcc"  # what builds it
+
+
+@dataclass(frozen=True)
+class TorchExtension:
+    """A right program as sources that torch's extension builder makes a module with `run` of."""
+
+    language: str  # cpp or cuda
+    sources: Mapping[str, str]  # by file name; the first defines `run`
+    dependencies: tuple[str, ...]  # that must be installed
+    device: str  # cpu or cuda: where its tensors lie
+    description: str  # in a sentence
+
+    @property
+    def entry(self) -> str:
+        """The file and the function that is called."""
+        return f"{next(iter(self.sources))}::run"
 
 
 @dataclass(frozen=True)

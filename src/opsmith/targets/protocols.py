@@ -20,7 +20,17 @@ from opsmith.records import Diagnostic, Task
 from opsmith.splits import Split
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
-from opsmith.targets.programs import Advice, Build, Dataflow, Solved, StandaloneProgram, TorchModule, Traits, TuningMove
+from opsmith.targets.programs import (
+    Advice,
+    Build,
+    Dataflow,
+    Solved,
+    StandaloneProgram,
+    TorchExtension,
+    TorchModule,
+    Traits,
+    TuningMove,
+)
 from opsmith.targets.runs import CommandRun
 from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
@@ -571,9 +581,9 @@ class Modular(Protocol):
 
 @runtime_checkable
 class Bindable(Protocol):
-    """Programs can be taken away as one C++ file each, which torch's extension builder makes a module with `run` of."""
+    """Programs can be taken away as sources that torch's extension builder makes a module with `run` of."""
 
-    def write_torch_extension(self, solved: Solved) -> str:
+    def write_torch_extension(self, solved: Solved) -> TorchExtension:
         """`run` is given inputs and scalars in the order of the problem's source, then the outputs, which it writes.
 
         Equal arguments give equal texts. Raises UsageError for a task that has no such form.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opsmith.targets.programs import Solved, TorchModule
+    from opsmith.targets.programs import Solved, TorchExtension, TorchModule
 
 
 class CPackages:
@@ -39,7 +39,7 @@ class CPackages:
 
         return write_torch_module(solved)
 
-    def write_torch_extension(self, solved: Solved) -> str:
+    def write_torch_extension(self, solved: Solved) -> TorchExtension:
         from opsmith.targets.c.torch_extension import write_torch_extension  # noqa: PLC0415 - imports torch
 
         return write_torch_extension(solved)

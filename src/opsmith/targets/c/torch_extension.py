@@ -8,27 +8,25 @@ the outputs, which are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from opsmith.errors import UsageError
-from opsmith.problems.dims import Dim
-from opsmith.problems.problem import ArrayType, Problem
+from opsmith.problems.problem import Problem
 from opsmith.targets.c.library.package import find_judged_isa
 from opsmith.targets.native.flags import BuildFlags
 from opsmith.targets.native.signature import FUNCTION, list_dims, make_signature
 from opsmith.targets.native.task import read_native_task
-from opsmith.targets.programs import Solved
+from opsmith.targets.native.torch_host import (
+    choose_names,
+    list_copies,
+    list_declarations,
+    list_statements,
+    list_types,
+    name_kind,
+    write_literal,
+    write_tensor_checks,
+)
+from opsmith.targets.programs import Solved, TorchExtension
 
-_TYPES = {
-    "fp32": "at::kFloat",
-    "fp64": "at::kDouble",
-    "fp16": "at::kHalf",
-    "bf16": "at::kBFloat16",
-    "int8": "at::kChar",
-    "int32": "at::kInt",
-    "int64": "at::kLong",
-    "bool": "at::kBool",
-}
 _HOST = """
 // TITLE: host code for torch around a kernel in C. Made by `opsmith export --flashinfer`.
 //
@@ -116,24 +114,7 @@ void call_kernel(const std::function<void(Kernel)> &call) {
   set(before);
 }
 
-int64_t read_size(const char *name, const at::Tensor &tensor, int64_t axes, int64_t axis) {
-  const std::string where = name;
-  if (tensor.dim() != axes) throw std::invalid_argument(where + ": expected " + std::to_string(axes) + " axes");
-  return tensor.size(axis);
-}
-
-void check_tensor(const char *name, const at::Tensor &tensor, at::ScalarType type, at::IntArrayRef shape) {
-  const std::string where = name;
-  if (!tensor.device().is_cpu()) throw std::invalid_argument(where + ": expected a tensor on the CPU");
-  if (tensor.scalar_type() != type) throw std::invalid_argument(where + ": expected " + at::toString(type));
-  if (tensor.sizes() != shape || tensor.numel() == 0) throw std::invalid_argument(where + ": not the expected shape");
-}
-
-// As the kernel was judged: contiguous, from an address that 64 bytes divide.
-at::Tensor align_tensor(const at::Tensor &tensor) {
-  const at::Tensor whole = tensor.contiguous();
-  return reinterpret_cast<uintptr_t>(whole.data_ptr()) % 64 ? whole.clone() : whole;
-}
+CHECKS
 
 }  // namespace
 
@@ -145,45 +126,40 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) { module.def("run", &run, "TITLE")
 """.lstrip("\n")
 
 
-def write_torch_extension(solved: Solved) -> str:
-    """The file. Raises UsageError for a problem whose sizes no shape states."""
+def write_torch_extension(solved: Solved) -> TorchExtension:
+    """Raises UsageError for a problem whose sizes no shape states."""
+    description = "A kernel in C with host code for torch, for the CPU."
+    return TorchExtension("cpp", {"main.cpp": _write_file(solved)}, ("torch", "gcc"), "cpu", description)
+
+
+def _write_file(solved: Solved) -> str:
     problem, options = read_native_task(solved.task.text)
     flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
-    names = _choose_names(problem)
+    names = choose_names(problem)
     words: Mapping[str, str] = {
-        "HEADER": _write_literal(make_signature(problem).header),
-        "KERNEL": _write_literal(solved.source),
+        "HEADER": write_literal(make_signature(problem).header),
+        "KERNEL": write_literal(solved.source),
         "COMPILE": ", ".join(map(_write_word, flags.compile_flags)),
         "LINK": ", ".join(map(_write_word, flags.link_flags)),
         "THREADS": str(options.threads),
         "PARAMETERS": ", ".join(_list_parameters(problem)),
         "CHECK_CPU": _write_cpu_check(flags.isa.name),
         "FUNCTION": FUNCTION,
-        "DECLARATIONS": ", ".join(_list_declarations(problem, names)),
+        "DECLARATIONS": ", ".join(list_declarations(problem, names)),
         "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
         "TITLE": "".join(letter if letter.isalnum() or letter in "_-." else "_" for letter in solved.task.id),
     }
     text = _HOST
     for name in ("TITLE", "COMPILE", "LINK", "THREADS", "PARAMETERS", "CHECK_CPU", "FUNCTION", "DECLARATIONS", "BODY"):
         text = text.replace(name, words[name])
+    text = text.replace("CHECKS\n", write_tensor_checks("cpu", "the CPU") + "\n")
     head, _, tail = text.partition("HEADER;\n")  # texts of others come last: nothing is replaced in them
     middle, _, tail = tail.partition("KERNEL;\n")
     return f"{head}{words['HEADER']};\n{middle}{words['KERNEL']};\n{tail}"
 
 
-def _write_literal(text: str) -> str:
-    """A text as literals of C++, one a line."""
-    lines = text.encode("utf-8", "replace").splitlines(keepends=True) or [b""]
-    return "\n".join(f'    "{"".join(map(_escape_byte, line))}"' for line in lines)
-
-
-def _escape_byte(byte: int) -> str:
-    special = {10: "\\n", 34: '\\"', 92: "\\\\"}
-    return special.get(byte) or (chr(byte) if 32 <= byte < 127 and byte != 63 else f"\\{byte:03o}")
-
-
 def _write_word(word: str) -> str:
-    return _write_literal(word).strip()
+    return write_literal(word).strip()
 
 
 def _write_cpu_check(isa: str) -> str:
@@ -194,80 +170,17 @@ def _write_cpu_check(isa: str) -> str:
     return f'  if (!__builtin_cpu_supports("{isa}")) throw std::runtime_error("{message}");\n'
 
 
-def _choose_names(problem: Problem) -> dict[str, str]:
-    """Names of C++ for tensors, scalars and sizes: they begin with what they are, so that none is a keyword."""
-    tensors = [*(tensor.name for tensor in problem.tensors), *(output.name for output in problem.outputs)]
-    names = {name: f"tensor_{_write_ascii(name)}" for name in tensors}
-    names |= {name: f"size_{_write_ascii(name)}" for name in list_dims(problem)}
-    return names | {name: f"number_{_write_ascii(name)}" for name in problem.scalars}
-
-
-def _write_ascii(name: str) -> str:
-    return "".join(letter if letter.isascii() else f"_u{ord(letter):x}_" for letter in name)
-
-
-def _list_arguments(problem: Problem) -> Sequence[str]:
-    """Before the outputs."""
-    if problem.source is not None and problem.source.format == "flashinfer" and problem.source.arguments:
-        return problem.source.arguments
-    return [*(tensor.name for tensor in problem.tensors), *problem.scalars]
-
-
-def _list_declarations(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
-    tensors = {tensor.name for tensor in problem.tensors}
-    for name in _list_arguments(problem):
-        kind = "const at::Tensor &" if name in tensors else f"{_name_kind(problem.scalars[name])} "
-        yield f"{kind}{names[name]}"
-    for output in problem.outputs:
-        yield f"const at::Tensor &{names[output.name]}"
-
-
-def _name_kind(value: float) -> str:
-    return "int64_t" if isinstance(value, int) else "double"
-
-
 def _list_parameters(problem: Problem) -> Iterator[str]:
     yield from ("const void *" for _ in problem.tensors)
     yield from ("void *" for _ in problem.outputs)
     yield from ("int64_t" for _ in list_dims(problem))
-    yield from (_name_kind(value) for value in problem.scalars.values())
+    yield from (name_kind(value) for value in problem.scalars.values())
 
 
 def _list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
-    types = _list_types(problem)
-    for name in list_dims(problem):
-        yield f"const int64_t {names[name]} = {_find_size(name, types, names)};"
-    for name, type_ in types.items():
-        shape = ", ".join(_write_length(dim, names) for dim in type_.shape)
-        yield f'check_tensor("{name}", {names[name]}, {_TYPES[type_.dtype]}, {{{shape}}});'
-    for name in types:
-        yield f"const at::Tensor aligned_{names[name]} = align_tensor({names[name]});"
+    types = list_types(problem)
+    yield from list_statements(problem, names)
     pointers = [f"aligned_{names[name]}.data_ptr()" for name in types]
     numbers = [names[name] for name in (*list_dims(problem), *problem.scalars)]
     yield f"call_kernel([&](Kernel kernel) {{ kernel({', '.join([*pointers, *numbers])}); }});"
-    for output in problem.outputs:
-        own = names[output.name]
-        yield f"if (!aligned_{own}.is_same({own})) {own}.copy_(aligned_{own});"
-
-
-def _list_types(problem: Problem) -> dict[str, ArrayType]:
-    """Of inputs, then outputs."""
-    return {tensor.name: tensor.type for tensor in problem.tensors} | {
-        output.name: output.types[0] for output in problem.outputs
-    }
-
-
-def _find_size(name: str, types: Mapping[str, ArrayType], names: Mapping[str, str]) -> str:
-    """The first axis that is this size. Raises UsageError."""
-    for tensor, type_ in types.items():
-        for axis, dim in enumerate(type_.shape):
-            if str(dim) == name:
-                return f'read_size("{tensor}", {names[tensor]}, {len(type_.shape)}, {axis})'
-    raise UsageError(f"size {name}: no axis of an input or output is {name} alone; expected one, for host code to ask")
-
-
-def _write_length(dim: Dim, names: Mapping[str, str]) -> str:
-    top = [str(dim.coefficient.numerator), *(names[name] for name, power in dim.powers for _ in range(power))]
-    bottom = [str(dim.coefficient.denominator), *(names[name] for name, power in dim.powers for _ in range(-power))]
-    top_text, bottom_text = (" * ".join(word for word in words if word != "1") or "1" for words in (top, bottom))
-    return f"int64_t({top_text})" if bottom_text == "1" else f"({top_text}) / ({bottom_text})"
+    yield from list_copies(problem, names)

@@ -7,22 +7,22 @@ reads torch's headers for many seconds, and needs ninja. So torch and gcc are al
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from opsmith.problems.problem import Problem
-from opsmith.records import printable
 from opsmith.targets.c.library.package import find_judged_isa
 from opsmith.targets.literals import write_literal
 from opsmith.targets.native.flags import BuildFlags, list_features
 from opsmith.targets.native.signature import FUNCTION, Signature, make_signature
 from opsmith.targets.native.task import read_native_task
-from opsmith.targets.native.torch_module.counterpart import write_counterpart
-from opsmith.targets.native.torch_module.foreign import ForeignCode, read_foreign
-from opsmith.targets.native.torch_module.host import CHECKS, write_forward
+from opsmith.targets.native.torch_module.frame import make_frame, write_head
+from opsmith.targets.native.torch_module.host import CPU, write_checks, write_forward
 from opsmith.targets.programs import Solved, TorchModule
 
-_OWN = ForeignCode("", "", "class ModelNew(nn.Module):")  # of a problem that comes from no module
+_NOTES = (
+    "The kernel runs on the CPU, for the types and shapes that are checked, in this process: nothing confines it.",
+    "gcc compiles it when this file is loaded, with the flags of its verdict (CC names another compiler,",
+    "OPSMITH_ISA another instruction set). It is C, which torch's inline extension would compile as C++.",
+)
 _IMPORTS = """
 import ctypes
 import os
@@ -85,51 +85,19 @@ def _opsmith_call(*arguments, threads):
 def write_torch_module(solved: Solved) -> TorchModule:
     """The file with `ModelNew` and the one with `Model`. Raises UsageError for what has no such form."""
     problem, options = read_native_task(solved.task.text)
-    source = problem.source
-    name = solved.task.id
-    if source is None or source.format != "kernelbench":
-        foreign, reference = _OWN, write_counterpart(problem, name)
-    else:
-        name = source.file.rpartition("/")[2].removesuffix(".py")
-        foreign, reference = read_foreign(source.text, name), source.text
+    frame = make_frame(problem, solved.task.id)
     flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
     sections = [
-        _write_head(solved, problem),
-        foreign.futures,
+        write_head(solved, problem, "C", _NOTES),
+        frame.code.futures,
         _IMPORTS,
         _write_constants(make_signature(problem), solved.source, flags),
         f"\n{_BUILD}\n\n",
-        f"{CHECKS}\n\n",
-        foreign.top,
-        f"\n{foreign.module}\n{'' if foreign is _OWN else chr(10)}{write_forward(problem, options.threads)}",
+        f"{write_checks(CPU)}\n\n",
+        frame.code.top,
+        frame.write_class(write_forward(problem, CPU, f"threads={options.threads}")),
     ]
-    return TorchModule(re.sub(r"[^\w-]", "_", name), "\n".join(section for section in sections if section), reference)
-
-
-def _write_head(solved: Solved, problem: Problem) -> str:
-    """The docstring: what it is, where kernel and module come from."""
-    lines = [f"{solved.task.id}: `ModelNew` around a kernel in C. Made by `opsmith export --kernelbench`.", ""]
-    lines += [*_describe_origin(problem), *(f"{name}: {fact}" for name, fact in solved.facts.items()), ""]
-    lines += [
-        "The kernel runs on the CPU, for the types and shapes that are checked, in this process: nothing confines it.",
-        "gcc compiles it when this file is loaded, with the flags of its verdict (CC names another compiler,",
-        "OPSMITH_ISA another instruction set). It is C, which torch's inline extension would compile as C++.",
-    ]
-    text = "\n".join(map(printable, lines)) + "\n"
-    is_plain = "\\" not in text and '"""' not in text
-    return f'"""{text}"""\n' if is_plain else f"{text!r}\n"
-
-
-def _describe_origin(problem: Problem) -> list[str]:
-    source = problem.source
-    if source is None:
-        return []
-    words = [f"from: {source.file}, sha256 {source.sha256}, licence: {source.licence} (holds of the module's own code)"]
-    beyond = {name: size for name, size in source.sizes.items() if size != problem.base_sizes.get(name)}
-    if beyond:
-        listed = ", ".join(f"{name} = {size}" for name, size in beyond.items())
-        words.append(f"sizes: judged at smaller ones than the file's own ({listed}), and at some that nobody states")
-    return words
+    return TorchModule(frame.name, "\n".join(section for section in sections if section), frame.reference)
 
 
 def _write_constants(signature: Signature, source: str, flags: BuildFlags) -> str:

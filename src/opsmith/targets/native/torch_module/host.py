@@ -10,6 +10,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from opsmith.problems.constraints import follow_constraints, list_following, parse_constraint
 from opsmith.problems.hidden_sizes import list_varying
@@ -20,13 +21,13 @@ from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.torch_module.dims import Names, rename_sizes, write_rule, write_shape
 
-CHECKS = '''
+_CHECKS = '''
 def _opsmith_check(name, tensor, dtype, axes):
     """Raises TypeError and ValueError for what the kernel was not verified for."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: given {type(tensor).__name__}; expected a tensor")
-    if tensor.device.type != "cpu":
-        raise ValueError(f"{name}: given a tensor on {tensor.device}; expected one on the CPU, which the kernel is for")
+    if tensor.device.type != "DEVICE":
+        raise ValueError(f"{name}: given a tensor on {tensor.device}; expected one on PLACE, which the kernel is for")
     if tensor.dtype is not dtype:
         raise TypeError(f"{name}: given {tensor.dtype}; expected {dtype}, which the kernel was verified for")
     if tensor.dim() != axes or 0 in tensor.shape:
@@ -69,13 +70,30 @@ def _opsmith_align(tensor):
 '''.strip("\n")
 
 
-def write_forward(problem: Problem, threads: int) -> str:
-    """The method, indented; it calls `_opsmith_call` with pointers, sizes, scalars, and the number of threads."""
+@dataclass(frozen=True)
+class HostPlace:
+    """Where a kernel runs, and what it is called with."""
+
+    device: str  # a type of torch's devices
+    words: str
+    has_pointers: bool  # it takes addresses instead of tensors
+
+
+CPU = HostPlace("cpu", "the CPU", True)
+GPU = HostPlace("cuda", "a GPU", False)
+
+
+def write_checks(place: HostPlace) -> str:
+    """Functions that the method calls."""
+    return _CHECKS.replace("DEVICE", place.device).replace("PLACE", place.words)
+
+
+def write_forward(problem: Problem, place: HostPlace, *extra: str) -> str:
+    """The method, indented; it calls `_opsmith_call` with inputs, outputs, sizes, scalars, and `extra` arguments."""
     names = choose_names(problem)
-    source = problem.source
     lines = [
         f"def forward(self{''.join(f', {argument}' for argument in _list_arguments(problem, names))}):",
-        *(f"    {line}" for line in _list_statements(problem, names, source, threads)),
+        *(f"    {line}" for line in _list_statements(problem, names, place, extra)),
     ]
     return "".join(f"    {line}\n" for line in lines)
 
@@ -119,8 +137,8 @@ def _list_arguments(problem: Problem, names: Names) -> Iterator[str]:
     yield from (f"{names[name]}={value!r}" for name, value in problem.scalars.items())
 
 
-def _list_statements(problem: Problem, names: Names, source: Provenance | None, threads: int) -> Iterator[str]:
-    yield from _list_bindings(problem, names, source)
+def _list_statements(problem: Problem, names: Names, place: HostPlace, extra: Sequence[str]) -> Iterator[str]:
+    yield from _list_bindings(problem, names, problem.source)
     for tensor in problem.tensors:
         dtype, axes = dtype_of(tensor.type.dtype), len(tensor.type.shape)
         yield f"_opsmith_check({tensor.name!r}, {names[tensor.name]}, {dtype}, {axes})"
@@ -130,11 +148,19 @@ def _list_statements(problem: Problem, names: Names, source: Provenance | None, 
         yield f"_opsmith_compare({tensor.name!r}, {names[tensor.name]}, {shape})"
     outputs = _list_outputs(problem)
     for name, type_ in outputs.items():
-        yield f"{names[name]} = torch.empty({write_shape(type_.shape, names)}, dtype={dtype_of(type_.dtype)})"
+        options = f"dtype={dtype_of(type_.dtype)}{_write_device(problem, names, place)}"
+        yield f"{names[name]} = torch.empty({write_shape(type_.shape, names)}, {options})"
     for tensor in problem.tensors:
         yield f"{names[tensor.name]} = _opsmith_align({names[tensor.name]})"
-    yield f"_opsmith_call({', '.join(_list_call(problem, names, list(outputs)))}, threads={threads})"
+    yield f"_opsmith_call({', '.join([*_list_call(problem, names, list(outputs), place), *extra])})"
     yield f"return {_write_results(problem, names)}"
+
+
+def _write_device(problem: Problem, names: Names, place: HostPlace) -> str:
+    """The device of the outputs, where it is not the CPU."""
+    if place is CPU:
+        return ""
+    return f", device={names[problem.tensors[0].name]}.device" if problem.tensors else f", device={place.device!r}"
 
 
 def _list_bindings(problem: Problem, names: Names, source: Provenance | None) -> Iterator[str]:
@@ -208,10 +234,11 @@ def _list_stated(problem: Problem) -> list[dict[str, int]]:
     return [follow_constraints(problem.constraints, sizes) or sizes for sizes in chosen]
 
 
-def _list_call(problem: Problem, names: Names, outputs: Sequence[str]) -> Iterator[str]:
+def _list_call(problem: Problem, names: Names, outputs: Sequence[str], place: HostPlace) -> Iterator[str]:
     """In the order of the signature."""
     tensors: Sequence[InputTensor] = problem.tensors
-    yield from (f"{names[name]}.data_ptr()" for name in (*(tensor.name for tensor in tensors), *outputs))
+    form = "{}.data_ptr()" if place.has_pointers else "{}"
+    yield from (form.format(names[name]) for name in (*(tensor.name for tensor in tensors), *outputs))
     yield from (names[name] for name in list_dims(problem))
     yield from (names[name] for name in problem.scalars)
 

@@ -1,0 +1,76 @@
+"""A right program in CUDA as sources for torch: `main.cpp` with `run`, which is given its outputs, and `kernel.cu`.
+
+The arguments of `run` are those of the problem's source (all inputs, then all scalars, where it has none), then the
+outputs, which are written. nvcc compiles the kernels; torch's extension builder calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from opsmith.errors import UsageError
+from opsmith.problems.problem import Problem
+from opsmith.targets.cuda.host_code import calling, launching
+from opsmith.targets.gpu.binding import bind_plan
+from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.gpu.reading import read_plan
+from opsmith.targets.native.signature import list_dims
+from opsmith.targets.native.task import read_task_problem
+from opsmith.targets.native.torch_host import (
+    choose_names,
+    list_copies,
+    list_declarations,
+    list_statements,
+    list_types,
+    write_tensor_checks,
+)
+from opsmith.targets.programs import Solved, TorchExtension
+
+_RUN = """
+CHECKS
+
+void run(DECLARATIONS) {
+BODY
+}
+""".lstrip("\n")
+
+
+def write_torch_extension(solved: Solved) -> TorchExtension:
+    """Raises UsageError for a problem whose sizes no shape states."""
+    problem = read_task_problem(solved.task.text)
+    plan, title = bind_source(solved.source, problem), make_title(solved.task.id)
+    names = choose_names(problem)
+    words = {
+        "CHECKS": write_tensor_checks("cuda", "a GPU"),
+        "DECLARATIONS": ", ".join(list_declarations(problem, names)),
+        "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
+    }
+    extra = _RUN
+    for name, word in words.items():
+        extra = extra.replace(name, word)
+    main = calling.write_main_file(plan, title, extra) + calling.write_binding("run", title)
+    sources = {calling.FILE: main, launching.FILE: launching.write_kernel_file(solved.source, plan, title)}
+    description = "Kernels in CUDA with host code for torch, for a GPU of NVIDIA."
+    return TorchExtension("cuda", sources, ("torch", "nvcc"), "cuda", description)
+
+
+def bind_source(source: str, problem: Problem) -> BoundPlan:
+    """The plan of a program that passed. Raises UsageError where it has none."""
+    plan = read_plan(source)
+    bound = plan if isinstance(plan, tuple) else bind_plan(plan, problem)
+    if isinstance(bound, tuple):
+        raise UsageError(f"the program's launch plan: {bound[0]}")
+    return bound
+
+
+def make_title(task_id: str) -> str:
+    """A task's id as it may stand in a comment and a string of C++."""
+    return "".join(letter if letter.isalnum() or letter in "_-." else "_" for letter in task_id)
+
+
+def _list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:
+    yield from list_statements(problem, names)
+    tensors = [f"aligned_{names[name]}" for name in list_types(problem)]
+    numbers = [names[name] for name in (*list_dims(problem), *problem.scalars)]
+    yield f"{calling.CALL}({', '.join([*tensors, *numbers])});"
+    yield from list_copies(problem, names)

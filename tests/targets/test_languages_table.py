@@ -1,0 +1,71 @@
+"""A new language is one folder, one line of a table and one extra: nothing else of the package names it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opsmith.targets.lookup import LANGUAGES
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "opsmith"
+TABLE = PACKAGE / "targets" / "lookup.py"
+LATER = [name for name in LANGUAGES if name not in ("step", "c")]  # those that came when there was a table
+FOREIGN = {  # rooms where a language's name is a word of others
+    "imports": "FlashInfer Trace names languages, KernelBench's modules name torch's device",
+    "export": "so do the files that are written for them",
+    "devices": "a kind of device has that name too",
+    "remote": "what runs where the package is not can import no target",
+}
+
+
+def list_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Texts that are one word, and modules that are imported, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, (node.module or "").removeprefix("opsmith.targets.").partition(".")[0]
+        elif isinstance(node, ast.Import):
+            for name in node.names:
+                yield node.lineno, name.name.removeprefix("opsmith.targets.").partition(".")[0]
+
+
+def list_strangers(language: str) -> list[str]:
+    """Where a module outside the language's folder names it."""
+    own = PACKAGE / "targets" / language
+    return [
+        f"{path.relative_to(PACKAGE)}:{line}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if own not in path.parents and path != TABLE and path.relative_to(PACKAGE).parts[0] not in FOREIGN
+        for line, name in list_names(path)
+        if name == language
+    ]
+
+
+@pytest.mark.parametrize("language", LATER)
+def test_a_language_is_one_folder_one_line_and_one_extra(language: str) -> None:
+    assert (PACKAGE / "targets" / language / "__init__.py").is_file()
+    assert len(re.findall(rf'^    "{language}": ', TABLE.read_text("utf-8"), re.MULTILINE)) == 1
+    assert language in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert list_strangers(language) == []
+
+
+def test_the_search_sees_a_module_that_names_a_language(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text('from opsmith.targets.wgsl.source import x\nif name == "cuda":\n    import opsmith.targets.wgsl\n')
+    assert sorted(list_names(path)) == [(1, "wgsl"), (2, "cuda"), (3, "wgsl")]
+
+
+def test_asking_for_one_language_imports_no_other() -> None:
+    code = "import sys; from opsmith.targets import get_target, TARGETS; get_target('c');"
+    code += "print([name for name in TARGETS if name != 'c' and f'opsmith.targets.{name}' in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['problem']"  # what task files are read by
