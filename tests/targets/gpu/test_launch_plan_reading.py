@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -190,3 +191,12 @@ def test_no_text_takes_long_to_read(text: str) -> None:
     begin = time.perf_counter()
     read_plan(text)
     assert time.perf_counter() - begin < 5
+
+
+def test_the_page_shows_what_is_said() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "launch-plans.md").read_text("utf-8")
+    shown = page.partition("```text\n")[2].partition("```")[0]
+    finding = read_mistakes("// sums", "// launch row_sum grid=(N / 256) block=(256) args=(x, y, M, N)")[0]
+    assert finding.block() == shown.rstrip()
+    example = page.partition("```cuda\n")[2].partition("```")[0]
+    assert isinstance(read_plan(f"{example}\n{KERNEL}"), LaunchPlan)

@@ -1,12 +1,12 @@
 // Long rows are cut into chunks, a block each: it leaves the chunk's mean and the squares of the distances from it.
 // A thread per row then merges the chunks as Chan, Golub and LeVeque do it: no two large squares are subtracted.
-// workspace means: fp32 [M, cdiv(N, 4096)]
-// workspace squares: fp32 [M, cdiv(N, 4096)]
-// launch reduce_chunks grid=(M * cdiv(N, 4096)) block=(256) args=(x, means, squares, N)
+// workspace means: fp32 [M, cdiv(N, 512)]
+// workspace squares: fp32 [M, cdiv(N, 512)]
+// launch reduce_chunks grid=(M * cdiv(N, 512)) block=(128) args=(x, means, squares, N)
 // launch merge_chunks grid=(cdiv(M, 128)) block=(128) args=(means, squares, mean, variance, M, N)
 
-constexpr int CHUNK = 4096;
-constexpr int WARPS = 8;
+constexpr int CHUNK = 512;
+constexpr int WARPS = 4;
 
 __device__ float sum_block(float value, float *sums)
 {

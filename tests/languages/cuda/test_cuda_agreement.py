@@ -1,0 +1,113 @@
+"""CUDA in the emulator and C on the processor compute the same on the same inputs, and the same mistakes are refused.
+
+Inputs are all draws of all trials that the file states, and those at the hidden sizes that belong to the CUDA program.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from languages.cuda.cuda_fixtures import PLAIN, CudaProgram, list_plain, load_cuda_task, needs_cuda
+from languages.cuda.translated_mistakes import MISTAKES, Mistake
+from opsmith.judging.pool import Pool
+from opsmith.problems.precision import dtype_of
+from opsmith.records import Boundary, Outcome, Task
+from opsmith.suites import load_tasks
+from opsmith.targets import Built, get_target
+from opsmith.targets.native.layout import read_outputs, split_outputs
+from opsmith.targets.native.trials import NativeTrial, NativeTrialData, make_trials
+
+pytestmark = needs_cuda
+PROGRAMS = list_plain()
+RUN_TRIALS = """
+import sys
+from pathlib import Path
+from opsmith.targets import get_target
+target, folder = get_target(sys.argv[1]), Path(sys.argv[2])
+artefacts = {path.name: path for path in (folder / sys.argv[1]).iterdir()}
+for inputs in sorted(folder.glob("*.in")):
+    outputs = target.execute_artefacts(artefacts, inputs.read_bytes())
+    inputs.with_suffix("." + sys.argv[1]).write_bytes(outputs)
+"""
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(1, trial_deadline=20.0) as shared:
+        yield shared
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_both_languages_compute_the_same(program: CudaProgram, tmp_path: Path) -> None:
+    task = load_tasks([program.place], "c", {})[0]
+    trials = make_trials(task.text)
+    stated = list(trials.trials)
+    chosen = [*stated, *trials.draw_hidden(get_target("cuda").canonical_form(program.source))]
+    assert len(chosen) > len(stated)
+    for number, trial in enumerate(chosen):
+        (tmp_path / f"{number:03}.in").write_bytes(trial.data.encoded_inputs)
+    sources = {"c": (PLAIN / f"{program.name}.c").read_text("utf-8"), "cuda": program.source}
+    for language, source in sources.items():
+        execute_program(language, load_tasks([program.place], language, {})[0], source, tmp_path)
+    for number, trial in enumerate(chosen):
+        rows = {language: (tmp_path / f"{number:03}.{language}").read_bytes() for language in sources}
+        for language, outputs in rows.items():
+            assert not get_target(language).compare_outputs(trial, outputs).errors, (language, trial.name)
+        compare_rows(trial, rows)
+
+
+def execute_program(language: str, task: Task, source: str, folder: Path) -> None:
+    """Builds a program and runs it on all inputs of the folder, in a process of its own."""
+    target = get_target(language)
+    assert isinstance(target, Built)
+    build = target.build_program(task, source)
+    assert not build.errors
+    assert not build.failure
+    (folder / language).mkdir()
+    for name, content in build.artefacts.items():
+        (folder / language / name).write_bytes(content)
+    command = [sys.executable, "-c", RUN_TRIALS, language, str(folder)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def compare_rows(trial: NativeTrial, rows: Mapping[str, bytes]) -> None:
+    """Whole numbers are equal; others differ by no more than each of them may differ from what is expected."""
+    tensors = {language: list(read_tensors(trial.data, data)) for language, data in rows.items()}
+    limits = [limit for row in trial.data.limits for limit in row]
+    draws = len(trial.data.draws)
+    for draw in range(draws):
+        for number, limit in enumerate(limits):
+            first, second = (tensors[language][draw][number] for language in ("c", "cuda"))
+            if limit.allowed is None:
+                assert torch.equal(first, second), (trial.name, draw, number)
+                continue
+            allowed = np.broadcast_to(limit.allowed_array, limit.expected_array.shape)[draw]
+            difference = (first.double() - second.double()).abs().numpy()
+            assert (difference.reshape(allowed.shape) <= allowed).all(), (trial.name, draw, number, difference.max())
+
+
+def read_tensors(data: NativeTrialData, outputs: bytes) -> Iterator[list[torch.Tensor]]:
+    """Those of the first pass, draw by draw."""
+    passes = read_outputs(data.layout, outputs)
+    assert isinstance(passes, list)
+    types = [type_ for output in data.problem.outputs for type_ in output.types]
+    for views in split_outputs(data.layout, passes[0]):
+        yield [
+            torch.frombuffer(bytearray(view), dtype=dtype_of(type_.dtype))
+            for view, type_ in zip(views, types, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_that_is_refused_in_c_is_refused_in_cuda(pool: Pool, mistake: Mistake) -> None:
+    verdict = pool.verify(load_cuda_task(f"kernels/{mistake.problem}"), mistake.write_program())
+    assert (verdict.outcome, verdict.charged_to) == (Outcome.REFUSED, Boundary.CANDIDATE), verdict.message
+    assert verdict.stage.name == mistake.stage, verdict.message
