@@ -15,7 +15,8 @@ class Build:
 
     artefacts: Mapping[str, bytes]  # by name; empty when it was refused or failed
     errors: tuple[Diagnostic, ...] = ()  # why the program is refused at COMPILE
-    failure: str = ""  # what of ours failed, in words: the candidate stays unjudged
+    failure: str = ""  # what of ours failed, or cannot be done here, in words: the candidate stays unjudged
+    needed: str = "a compiler that works"  # in place of that failure
     toolchain: str = ""  # compiler with version, instruction set and flags: stored with the verdict
     threads: int = 1  # that its process may have
 

@@ -13,6 +13,7 @@ from opsmith.records import Diagnostic, Task
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.cuda.agreement import list_disagreements
 from opsmith.targets.cuda.canonical import write_canonical
+from opsmith.targets.cuda.execution import run_artefacts
 from opsmith.targets.cuda.options import CudaOptions
 from opsmith.targets.cuda.recognition import is_program
 from opsmith.targets.cuda.source import check_source
@@ -104,8 +105,6 @@ class CudaTarget(GpuTasks, GpuPrograms):
         return options.arch
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
-        from opsmith.targets.cuda.execution import run_artefacts  # noqa: PLC0415 - only candidates' processes run it
-
         return run_artefacts(artefacts, inputs)
 
     def describe_build(self, task: Task, source: str) -> str:

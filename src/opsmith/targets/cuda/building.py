@@ -12,20 +12,20 @@ from functools import cache
 from pathlib import Path
 
 from opsmith.records import content_hash
-from opsmith.running.compiler import CompileFailure
-from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
-from opsmith.targets.cuda.emulator.building import NotEmulated, build_emulated
+from opsmith.running.compiler import Artefact, CompileFailure
+from opsmith.running.toolchain import CXX_COMPILER, find_toolchain
+from opsmith.targets.cuda.emulator.building import Unemulated, build_emulated
 from opsmith.targets.cuda.messages import explain_refusal
 from opsmith.targets.cuda.nvrtc import INCLUDES, CubinResult, CudaOrder, compile_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, CudaToolkit, find_toolkit
 from opsmith.targets.cuda.unsupported import list_unsupported, needs_absent_header
 from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.programs import Build
 
 EMULATED, PLAN, CUBIN, KERNELS = "emulated", "plan", "cubin", "kernels"  # artefacts
 NOT_EMULATED = "not emulated"
-_EMULATOR = Path(__file__).parent / "emulator"
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class CudaRequest:
 def build_cuda(request: CudaRequest, store: BuildCache | None) -> Build:
     """Artefacts for the emulator and for a GPU, or the findings, or why it cannot be judged."""
     if needs_absent_header(request.source):
-        return Build({}, failure=_describe_unsupported(request.source))
+        return _leave_unjudged(_describe_unsupported(request.source))
     result = compile_cached(request, store)
     if not isinstance(result, CubinResult):
         return result
     if reason := _describe_unsupported(request.source):
-        return Build({}, failure=reason)
+        return _leave_unjudged(reason)
     library = _emulate_cached(request, store)
     if isinstance(library, Build):
         return library
@@ -64,6 +64,11 @@ def build_cuda(request: CudaRequest, store: BuildCache | None) -> Build:
     return Build(artefacts, toolchain=describe_tools(request.arch))
 
 
+def _leave_unjudged(reason: str) -> Build:
+    """Nobody is at fault: only a GPU can judge it."""
+    return Build({}, failure=reason, needed="a program that is emulated, or a GPU")
+
+
 def describe_tools(arch: str = "") -> str:
     """Both compilers with their versions, and that nothing ran on a GPU."""
     toolkit, toolchain = find_toolkit(), find_toolchain(CXX_COMPILER)
@@ -74,7 +79,7 @@ def describe_tools(arch: str = "") -> str:
 
 def _describe_unsupported(source: str) -> str:
     reasons = list(dict.fromkeys(list_unsupported(source)))
-    return f"{NOT_EMULATED}: {'; '.join(reasons[:3])}; a GPU can judge it" if reasons else ""
+    return f"{NOT_EMULATED}: {'; '.join(reasons[:3])}" if reasons else ""
 
 
 # -- the cubin
@@ -124,22 +129,12 @@ def _read_cubin(data: bytes) -> CubinResult:
 
 def _emulate_cached(request: CudaRequest, store: BuildCache | None) -> bytes | Build:
     """The library for the emulator; a build with errors or a failure where there is none."""
-    toolchain = find_toolchain(CXX_COMPILER)
-    if toolchain is None:
-        return Build({}, failure=NO_CXX_COMPILER)
-    source = f"{request.plan.write_json()}\n{request.source}"
-    key = BuildKey(request.problem, "cuda emulated", source, _hash_folder(_EMULATOR), toolchain.version)
-    data = store.fetch(key) if store is not None else None
-    if data is not None:
-        return data
-    result = build_emulated(request.source, request.plan)
-    if isinstance(result, bytes):
-        if store is not None:
-            store.store(key, result)
-        return result
-    if isinstance(result, NotEmulated):
-        return Build({}, failure=f"{NOT_EMULATED}: {result.reason}")
-    return Build({}, failure=result.reason) if isinstance(result, CompileFailure) else Build({}, errors=result)
+    result = build_emulated(request.source, request.plan, store)
+    if isinstance(result, Artefact):
+        return result.data
+    if isinstance(result, Unemulated):
+        return _leave_unjudged(result.reason)
+    return Build({}, errors=result.errors) if isinstance(result, BuildRefusal) else Build({}, failure=result.reason)
 
 
 @cache

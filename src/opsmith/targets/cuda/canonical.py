@@ -42,7 +42,7 @@ def write_canonical(source: str) -> str:
     root = parse_program("".join(character if character.isascii() else "?" for character in text))
     if root.has_error or not has_plain_macros(lines):
         return f"{write_canonical_plan(plan, {})}{join_tokens(lines, {})}"
-    renaming = Renaming(find_fixed_names(lines) | _find_unscoped(root), shows_file=False)
+    renaming = Renaming(find_fixed_names(lines, "unroll nounroll") | _find_unscoped(root), shows_file=False)
     renaming.walk_tree(root)
     return f"{write_canonical_plan(plan, renaming.names_of_file)}{join_tokens(lines, renaming.new_names)}"
 

@@ -97,8 +97,8 @@ def _describe_memory(used: KernelResources, launch: ResolvedLaunch, arch: str) -
     yield f"{used.registers} registers of a thread (255 at most; more of them let fewer warps run at once)"
     if used.spill_stores or used.spill_loads:
         yield (
-            f"spills: {used.spill_stores} bytes stored, {used.spill_loads} loaded, of each thread: values that found no "
-            "register go through local memory, which is as slow as global memory; use fewer variables at once"
+            f"spills: {used.spill_stores} bytes stored, {used.spill_loads} loaded, of each thread: values without "
+            "a register go through local memory, which is as slow as global memory; use fewer variables at once"
         )
     else:
         yield "no spills: every variable has a register"
@@ -118,7 +118,8 @@ def _describe_memory(used: KernelResources, launch: ResolvedLaunch, arch: str) -
 
 def _describe_occupancy(occupancy: Occupancy, load: KernelLoad, arch: str) -> Iterator[str]:
     if not occupancy.blocks:
-        yield f"occupancy 0 %: no block fits on a multiprocessor of {arch}; {' and '.join(occupancy.bounds)} are too many"
+        bounds = " and ".join(occupancy.bounds)
+        yield f"occupancy 0 %: no block fits on a multiprocessor of {arch}, for its {bounds}"
         return
     yield (
         f"theoretical occupancy {occupancy.share:.0%}: {occupancy.blocks} blocks, {occupancy.warps} of "

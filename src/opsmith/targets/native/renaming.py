@@ -31,7 +31,7 @@ _WRAPPERS = frozenset(
 _VALUES = frozenset({TokenKind.NUMBER, TokenKind.TEXT})
 _CONSTANT_MARKS = frozenset({"(", ")", "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "~"})
 _STATEMENT_MARKS = frozenset({";", "{", "}", "#"})  # of more than an expression, or of texts of arguments
-_PRAGMA_WORDS = """
+PRAGMA_WORDS = """
 omp GCC ivdep unroll parallel for simd sections section single critical atomic barrier ordered master masked flush
 task taskwait taskloop teams target data private firstprivate lastprivate shared reduction schedule static dynamic
 guided auto runtime collapse nowait num_threads default none if safelen simdlen aligned linear inscan inclusive
@@ -50,12 +50,12 @@ def join_tokens(lines: list[LogicalLine], new_names: Mapping[int, str]) -> str:
     return " ".join(pieces)
 
 
-def find_fixed_names(lines: list[LogicalLine]) -> frozenset[str]:
+def find_fixed_names(lines: list[LogicalLine], pragma_words: str = PRAGMA_WORDS) -> frozenset[str]:
     """Names that directives mention: what a macro stands for is not seen in the tree, nor what a pragma means.
 
     A macro's own parameters are not meant by it.
     """
-    names = set(_PRAGMA_WORDS.split())
+    names = set(pragma_words.split())
     for line in lines:
         if line.is_directive and [token.text for token in line.tokens[1:2]] not in (["include"], ["pragma"]):
             is_macro = line.tokens[1:] and line.tokens[1].text == "define"
