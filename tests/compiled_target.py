@@ -10,6 +10,7 @@ import ctypes
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +109,27 @@ class Unexplaining(Compiled):
         raise KeyError("a key")
 
 
+class Locating(Compiled):
+    """Answers that are negative are faults of a runtime, at the line that they say."""
+
+    def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+        answer = super().execute_artefacts(artefacts, inputs)
+        if int(answer) < 0:
+            raise ValueError(f"line {-int(answer)}")
+        return answer
+
+    def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
+        line = int(finding.given.removeprefix("ValueError: line "))
+        return replace(finding, line=line, text=source.split("\n")[line - 1])
+
+
 class Versioned(Compiled):
     def describe_toolchain(self) -> str:
         return "gcc 99"
 
 
 COMPILED, FAILING, BREAKING = Compiled(), Failing(), Breaking()
-DIAGNOSING, UNEXPLAINING, VERSIONED = Diagnosing(), Unexplaining(), Versioned()
+DIAGNOSING, UNEXPLAINING, LOCATING, VERSIONED = Diagnosing(), Unexplaining(), Locating(), Versioned()
 
 
 def double_task(hidden: Sequence[tuple[int, int, str]] = (), target: str = "compiled_target:COMPILED") -> Task:

@@ -45,6 +45,10 @@ class TaskError(OpsmithError):
         self.diagnostics = tuple(diagnostics)
 
 
+class UnaskableError(TaskError):
+    """A right problem that a language cannot be asked for: it lacks what the problem needs."""
+
+
 class TargetError(OpsmithError):
     """A target that is not built in broke its promises; the message names the file and line of its code."""
 

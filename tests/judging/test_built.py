@@ -162,5 +162,22 @@ def test_an_explanation_that_fails_changes_no_verdict(pool):
     assert "KeyError: 'a key'" in verdict.warnings[0]
 
 
+def test_a_fault_of_the_runtime_gets_its_line_and_loses_it_at_hidden_sizes(pool):
+    task = replace(HIDDEN, target="compiled_target:LOCATING")
+    program = "long solve(long x) {\n  return x == 21 ? -2 : 2 * x;\n}\n"
+    (error,) = pool.verify(task, program).errors
+    assert (error.kind, error.line, error.text) == ("RUN", 2, "  return x == 21 ? -2 : 2 * x;")
+    (hidden,) = pool.verify(task, program.replace("21", "11")).errors
+    assert (hidden.where, hidden.line, hidden.text) == (NOT_SHOWN, None, "")
+
+
+def test_words_that_cannot_be_located_stay_as_they_are(pool):
+    task = replace(TASK, target="compiled_target:LOCATING")
+    verdict = pool.verify(task, "long solve(long x) { return *(volatile long *)8; }\n")
+    assert (verdict.outcome, verdict.stage, verdict.errors[0].line) == (Outcome.REFUSED, Stage.RUN, None)
+    assert "could not be located: ValueError" in verdict.warnings[0]
+    assert not pool.verify(task, "long solve(long x) { return -99; }\n").errors[0].line
+
+
 def test_a_verdict_names_the_compiler_that_its_verifier_needs(pool):
     assert pool.verify(replace(TASK, target="compiled_target:VERSIONED"), RIGHT).verifier == "compiled-1 (gcc 99)"

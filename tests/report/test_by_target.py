@@ -12,7 +12,9 @@ from opsmith.errors import TaskError, UsageError
 from opsmith.models import Reply, Request
 from opsmith.records import Usage
 from opsmith.report.document import write_document
+from opsmith.report.languages import read_languages
 from opsmith.report.markdown import write_markdown
+from opsmith.report.views import run_view
 from opsmith.store import Store
 from opsmith.suites import load_tasks
 
@@ -101,6 +103,32 @@ def test_the_table_has_a_column_for_each_language(runs, capsys):
         assert '<th scope="col">tiny</th><th scope="col">tiny_python</th>' in write_document(store, names[:2])
         assert "| problem | tiny | tiny\\_python |" in write_markdown(store, names[:2])
         assert "Problems by target" not in write_markdown(store, names[1:])
+
+
+@needs_isolation
+def test_several_runs_of_a_language_are_one_column_and_a_problem_is_one_row(runs, capsys):
+    file, names = runs
+    with Store.open(file) as store:
+        views = [run_view(store, name) for name in names]
+        table = read_languages(store, views)
+        assert read_languages(store, views[1:]) is None, "one language"
+        html, markdown = write_document(store, names), write_markdown(store, names)
+    assert [(column.target, len(column.runs), column.problems) for column in table.columns] == [
+        ("tiny", 1, 2),
+        ("tiny_python", 2, 3),
+    ]
+    rows = {
+        row.name: [cell and (cell.is_solved, cell.right, cell.verdicts) for cell in row.cells] for row in table.rows
+    }
+    assert rows["sum_0"] == [(True, 2, 2), (True, 4, 4)]
+    assert [row.name for row in table.rows].count("product_0") == 2, "the second folder's is another problem"
+    assert all(column.unjudged_share == 0.0 and column.verdicts == 2 * 2 * len(column.runs) for column in table.columns)
+    assert '<h3 id="languages">Languages</h3>' in html
+    assert 'round 0, rate 1.000</a><br><span class="muted">4 right of 4' in html
+    assert "4 right of 4" in markdown.split("## Languages")[1]
+    data = _compare(capsys, file, *names)["languages"]
+    assert [language["solved"] for language in data["languages"]] == [1, 1]
+    assert _print(capsys, "report", "--all", "--out", str(file.parent), "--format", "md", "-o", "-").strip()
 
 
 @needs_isolation

@@ -17,8 +17,12 @@ from opsmith.terminal import write_document
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from opsmith.report.languages import LanguageTable
     from opsmith.store import Store
 
+RunsOrAll = Annotated[
+    list[str] | None, typer.Argument(metavar="[RUN]...", help="Runs' ids, or the beginnings of them; see --all.")
+]
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them.")]
 
 
@@ -28,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def write_reports(
-    runs: Runs,
+    runs: RunsOrAll = None,
     output: Annotated[
         Path | None, typer.Option("-o", metavar="FILE|DIR|-", help="Default: OUT/reports/RUN.FORMAT; -: stdout.")
     ] = None,
@@ -36,6 +40,7 @@ def write_reports(
         list[str] | None,
         typer.Option("--format", metavar="html|md|csv|parquet|svg|png", help="May be given several times."),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
     groups: Annotated[int, typer.Option(metavar="N", min=1, help="Groups of attempts shown of each task.")] = 12,
     out: Out = Path("runs"),
     url: StoreUrl = None,
@@ -43,13 +48,13 @@ def write_reports(
     """Write what came of runs.
 
     html: one file that needs no host; md; csv and parquet: a row per sample; svg and png: the figures, in a folder.
-    Several runs stand side by side in one file.
+    Several runs stand side by side in one file; runs of several languages with a column for each language.
     """
     from opsmith.report.files import default_path, text_of, write_report
 
     formats = _choose_formats(kinds, output)
     with open_store(out, url) as store:
-        ids = list(dict.fromkeys(store.find_run(run) for run in runs))
+        ids = _choose_runs(store, runs, every)
         for kind in formats:
             if output == STDIN:
                 write_document(text_of(store, ids, kind, groups))
@@ -59,6 +64,20 @@ def write_reports(
                 where = output / default_path(store, ids, kind).name
             for path in write_report(store, ids, kind, where, groups):
                 print(path)
+
+
+def _choose_runs(store: Store, runs: list[str] | None, every: bool) -> list[str]:
+    """Whole ids, each once; of all of them the oldest first."""
+    from opsmith.store.pages import run_ids
+
+    if bool(runs) == every:
+        actual = "both runs and --all" if runs else "no run"
+        raise UsageError(f"report: given {actual}; expected one of them; try: opsmith runs")
+    if not every:
+        return list(dict.fromkeys(store.find_run(run) for run in runs or ()))
+    if ids := [run for run, _ in sorted(run_ids(store), key=lambda pair: pair[1])]:
+        return ids
+    raise UsageError("report --all: the store holds no run; try: opsmith run")
 
 
 def print_comparison(runs: Runs, out: Out = Path("runs"), url: StoreUrl = None, as_json: AsJson = False) -> None:
@@ -75,27 +94,36 @@ def print_comparison(runs: Runs, out: Out = Path("runs"), url: StoreUrl = None, 
 
 def _compare_two(store: Store, runs: list[str]) -> tuple[dict[str, Any], list[Table | str]]:
     from opsmith.report.comparison import comparison_lines, differing_tasks, problems_by_target, runs_side_by_side
+    from opsmith.report.languages import read_languages, tabulate_languages
     from opsmith.report.paired import compare_runs
 
     comparison = compare_runs(store, *runs)
     views = (comparison.first, comparison.second)
+    languages = read_languages(store, views)
     tables: list[Table | str] = [runs_side_by_side(views)]
-    if comparison.problems:
-        tables.append(problems_by_target(views, comparison.problems))
+    if languages is not None:
+        tables += [tabulate_languages(languages), problems_by_target(views, comparison.problems)]
     elif comparison.only_one or comparison.only_other:
         tables.append(differing_tasks(comparison))
-    return comparison.as_json(), [*tables, *comparison_lines(comparison)]
+    return _add_languages(comparison.as_json(), languages), [*tables, *comparison_lines(comparison)]
 
 
 def _compare_many(store: Store, runs: list[str]) -> tuple[dict[str, Any], list[Table | str]]:
     from opsmith.report.by_target import align_problems
     from opsmith.report.comparison import problems_by_target, runs_side_by_side
+    from opsmith.report.languages import read_languages, tabulate_languages
     from opsmith.report.paired import runs_json
     from opsmith.report.views import run_view
 
     views = [run_view(store, run) for run in runs]
-    problems = align_problems(store, views)
-    return runs_json(views, problems), [runs_side_by_side(views), problems_by_target(views, problems)]
+    problems, languages = align_problems(store, views), read_languages(store, views)
+    tables: list[Table | str] = [runs_side_by_side(views)]
+    tables += [tabulate_languages(languages)] if languages is not None else []
+    return _add_languages(runs_json(views, problems), languages), [*tables, problems_by_target(views, problems)]
+
+
+def _add_languages(data: dict[str, Any], languages: LanguageTable | None) -> dict[str, Any]:
+    return {**data, **({"languages": languages.as_json()} if languages is not None else {})}
 
 
 def _print_tables(tables: list[Table | str]) -> None:

@@ -23,6 +23,14 @@ from opsmith.cli.options import (
 )
 from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
+from opsmith.cli.timing_elsewhere import (
+    MeasuringPlace,
+    MergedResults,
+    OnPlace,
+    PackFolder,
+    is_carried_only,
+    measure_elsewhere,
+)
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +40,18 @@ if TYPE_CHECKING:
     from opsmith.records import Task
 
 
+ShapeSets = Annotated[
+    str, typer.Option(metavar="NAME,...", help="Shape sets; default: those of `bench` in the task's file.")
+]
+Partner = Annotated[
+    str | None,
+    typer.Option(
+        metavar="plain|eager|compile|FILE",
+        help="The partner: the task's own program (the default), torch, torch.compile, or another program.",
+    ),
+]
+
+
 def add_to(app: typer.Typer) -> None:
     app.command(name="measure")(measure_speed)
 
@@ -39,16 +59,8 @@ def add_to(app: typer.Typer) -> None:
 def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     name: Annotated[str, typer.Argument(metavar="TASK|RUN", help="A task's id or file, or a run.")],
     impl: Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the task's own.")] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="plain|eager|compile|FILE",
-            help="The partner: the task's own program (the default), torch, torch.compile, or another program.",
-        ),
-    ] = None,
-    shapes: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Shape sets; default: those of `bench` in the task's file.")
-    ] = "",
+    against: Partner = None,
+    shapes: ShapeSets = "",
     is_full: Annotated[
         bool, typer.Option("--full/--screen", help="Several processes and two clocks, or a quick look.")
     ] = True,
@@ -58,6 +70,9 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     figure: Annotated[
         Path | None, typer.Option(metavar="FILE.svg|FILE.png", help="Draw the times over the shape sets.")
     ] = None,
+    on: OnPlace = None,
+    pack: PackFolder = None,
+    merge: MergedResults = None,
     is_again: Annotated[bool, typer.Option("--again", help="Of a run: also what is stored already.")] = False,
     out: Out = Path("runs"),
     url: StoreUrl = None,
@@ -75,16 +90,21 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
     """
     from opsmith.cli.timing_runs import choose_run, measure_run
 
+    place = MeasuringPlace(on, pack, merge)
     if (run := choose_run(name, (out, url))) is not None:
         of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "figure": figure}
         _refuse_options(run, of_tasks | {"target": target, "option": option})
-        raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json))
+        raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json, place))
     from opsmith.measuring.objectives import is_timed, list_figures
     from opsmith.suites import load_tasks
 
     _refuse_figure(figure)
 
     (chosen, *surplus) = load_tasks((name,), target, read_target_options(option))
+    if place.is_elsewhere or is_carried_only(chosen):
+        tasks = (chosen, *surplus)
+        requests = [_make_request(task, impl, against, shapes, is_full) for task in tasks]
+        raise typer.Exit(_time_elsewhere(place, requests, against, (baseline, figure), trust_tasks, as_json))
     if surplus:
         raise UsageError(f"measure: {name} names {len(surplus) + 1} tasks; expected one")
     if list_figures(chosen) and not is_timed(chosen):
@@ -126,6 +146,33 @@ def _time_program(request: SpeedRequest, against: str | None, trust_tasks: bool)
             tell(f"{request.task.id}: torch is timed")
             reports = chain_to_torch(request, reports, against)
     return reports
+
+
+def _time_elsewhere(
+    place: MeasuringPlace,
+    requests: list[SpeedRequest],
+    against: str | None,
+    files: tuple[Path | None, Path | None],
+    trust_tasks: bool,
+    as_json: bool,
+) -> int:
+    """The exit code. One task is said as one that is measured here, several in turn."""
+    from opsmith.measuring.torch_partners import PARTNERS
+
+    if against in PARTNERS:
+        raise UsageError(f"--against {against}: torch is timed on this machine only; expected plain or a FILE")
+    if len(requests) > 1 and any(files):
+        raise UsageError("--baseline and --figure: given several tasks; expected one")
+    rows = measure_elsewhere(place, requests, trust_tasks)
+    if rows is None:
+        return 0
+    code, (baseline, figure) = 0, files
+    for request, reports in zip(requests, rows, strict=True):
+        device = next((report.measurement.device_name for report in reports if report.measurement.device_name), None)
+        heading = _Heading(request.task.id, request.grade.value, device or "no device")
+        _draw_figure(figure, heading, reports)
+        code |= _say_reports(heading, reports, baseline, as_json)
+    return code
 
 
 def _say_reports(heading: _Heading, reports: list[SpeedReport], baseline: Path | None, as_json: bool) -> int:

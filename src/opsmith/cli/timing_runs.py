@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from opsmith.cli.options import make_pool, open_store
 from opsmith.cli.progress import show_progress
+from opsmith.cli.timing_elsewhere import MeasuringPlace, measure_elsewhere
 from opsmith.errors import OpsmithError, UsageError
 
 if TYPE_CHECKING:
@@ -70,7 +71,15 @@ def _is_there(place: Place) -> bool:
     return bool(url) or (out if out.is_file() else out / FILE).is_file()
 
 
-def measure_run(run: str, place: Place, is_full: bool, is_again: bool, trust_tasks: bool, as_json: bool) -> int:
+def measure_run(
+    run: str,
+    place: Place,
+    is_full: bool,
+    is_again: bool,
+    trust_tasks: bool,
+    as_json: bool,
+    measuring_place: MeasuringPlace,
+) -> int:
     """The exit code. What is measured is stored at once, so that the same command goes on where one was stopped."""
     from opsmith.learn.afterwards import list_solved_programs, measure_solved
     from opsmith.measuring.record import MeasuringGrade
@@ -81,12 +90,43 @@ def measure_run(run: str, place: Place, is_full: bool, is_again: bool, trust_tas
         settings = session_settings(store, run)
         programs = list_solved_programs(store, run, load_own_tasks(settings))
         _refuse_unmeasurable(run, programs)
+        if measuring_place.is_elsewhere:
+            return _measure_run_elsewhere(store, run, programs, grade, measuring_place, trust_tasks, as_json)
         with show_progress("it is measured") as tell, fill_orders(settings, trust_tasks) as fill:
             for speed in measure_solved(store, run, programs, grade, fill, is_again):
                 tell(f"{speed.task}: measured at {speed.report.measurement.shape_set}")
         latest = _list_latest(store, run, grade)
     _print_speeds(run, latest, as_json)
     return int(any(speed.report.measurement.reason for speed in latest))
+
+
+def _measure_run_elsewhere(
+    store: Store,
+    run: str,
+    programs: Sequence[RightProgram],
+    grade: MeasuringGrade,
+    place: MeasuringPlace,
+    trust_tasks: bool,
+    as_json: bool,
+) -> int:
+    """The exit code. All programs go there together; equal results that are merged again change nothing."""
+    from opsmith.measuring.orders import SpeedOrder
+    from opsmith.measuring.service import make_request
+    from opsmith.store.measurements import StoredSpeed, speed_rows
+
+    requests = [make_request(SpeedOrder(program.task, program.source, grade)) for program in programs]
+    rows = measure_elsewhere(place, requests, trust_tasks)
+    if rows is None:
+        return 0
+    speeds = [
+        StoredSpeed(program.task.id, program.sample, report)
+        for program, reports in zip(programs, rows, strict=True)
+        for report in reports
+    ]
+    for speed in speeds:
+        store.put(speed_rows(run, speed)).result()
+    _print_speeds(run, speeds, as_json)
+    return int(any(speed.report.measurement.reason for speed in speeds))
 
 
 def _refuse_unmeasurable(run: str, programs: Sequence[RightProgram]) -> None:

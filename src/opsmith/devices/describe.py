@@ -43,29 +43,46 @@ class Device:
         return content_hash(dumps({name: value for name, value in asdict(self).items() if name not in passing}))
 
 
-def describe_device(root: Path = Path("/")) -> Device:
-    """This machine's. `root` is where `proc` and `sys` lie."""
+@dataclass(frozen=True)
+class MachineFacts:
+    """What files of `proc` and `sys` do not say of a machine."""
+
+    architecture: str
+    cores: int | None
+    usable_cores: int | None
+    compiler: str | None
+
+
+def describe_device(root: Path = Path("/"), facts: MachineFacts | None = None) -> Device:
+    """This machine's. `root` is where `proc` and `sys` lie; with `facts` it is another machine's."""
+    facts = facts or _find_facts()
     cpuinfo, frequency = root / "proc/cpuinfo", root / "sys/devices/system/cpu/cpu0/cpufreq"
-    toolchain = find_toolchain()
     return Device(
         name=_find_field(cpuinfo, "model name") or _find_field(cpuinfo, "CPU part"),
-        architecture=platform.machine(),
-        isa=_find_isa(cpuinfo),
-        cores=os.cpu_count(),
-        usable_cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        architecture=facts.architecture,
+        isa=_find_isa(facts.architecture, cpuinfo),
+        cores=facts.cores,
+        usable_cores=facts.usable_cores,
         caches=tuple(list_caches(root / "sys/devices/system/cpu/cpu0/cache")),
         memory=_read_memory(root / "proc/meminfo"),
         governor=_read_text(frequency / "scaling_governor"),
         max_mhz=_as_mhz(_read_text(frequency / "cpuinfo_max_freq")),
         mhz=_as_mhz(_read_text(frequency / "scaling_cur_freq")) or _as_float(_find_field(cpuinfo, "cpu MHz")),
         hypervisor=_read_text(root / "sys/hypervisor/type") or _find_flag(cpuinfo),
-        compiler=None if toolchain is None else toolchain.version,
+        compiler=facts.compiler,
     )
 
 
-def _find_isa(cpuinfo: Path) -> str | None:
+def _find_facts() -> MachineFacts:
+    toolchain = find_toolchain()
+    usable_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    compiler = None if toolchain is None else toolchain.version
+    return MachineFacts(platform.machine(), os.cpu_count(), usable_cores, compiler)
+
+
+def _find_isa(architecture: str, cpuinfo: Path) -> str | None:
     try:
-        return choose_isa(platform.machine(), read_features(cpuinfo)).name
+        return choose_isa(architecture, read_features(cpuinfo)).name
     except UsageError:
         return None
 

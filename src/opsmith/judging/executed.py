@@ -25,7 +25,7 @@ from opsmith.targets import Build, Built, Target, TrialResult
 from opsmith.targets.capabilities import name_verifier
 from opsmith.targets.faults import of_kind, words_of
 from opsmith.targets.hidden import veil_lines
-from opsmith.targets.protocols import Diagnosing
+from opsmith.targets.protocols import Diagnosing, Locating
 
 COMPILE = Stage("COMPILE")
 
@@ -167,7 +167,8 @@ class _Judging:
         """The worker's next answer, or the refusal."""
         outputs = self.execution.ask_outputs(trial.name, inputs)
         if isinstance(outputs, Diagnostic):
-            return self._refuse_trial(trial, TrialResult(Stage.RUN, (outputs,)), is_crash(outputs))
+            finding = self._locate_failure(outputs)
+            return self._refuse_trial(trial, TrialResult(Stage.RUN, (finding,)), is_crash(outputs))
         answer = self.worker.ask_step("proceed", [outputs])
         if answer.get("result") is None:  # it counts as nobody's fault, or there is a verdict instead
             return answer
@@ -176,6 +177,18 @@ class _Judging:
             return self._refuse_trial(trial, result, True)
         self._count_result(trial, result)
         return answer
+
+    def _locate_failure(self, finding: Diagnostic) -> Diagnostic:
+        """With a line, where the target can say one. Words of a program are never more than words."""
+        if not isinstance(self.target, Locating):
+            return finding
+        try:
+            located = self.target.locate_failure(self.worker.source, finding)
+            check_findings((located,))
+        except Exception as error:
+            self.notes[f"{FOR_PEOPLE}the failure could not be located: {words_of(error)}"] = None
+            return finding
+        return located
 
     def _count_result(self, trial: _GivenTrial, result: TrialResult) -> None:
         self.trials += trial.draws

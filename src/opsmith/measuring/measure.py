@@ -42,7 +42,7 @@ from opsmith.records import Candidate, Task, Verdict, content_hash
 from opsmith.running.turnstile import use_device
 from opsmith.targets import Build, Target, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
-from opsmith.targets.protocols import Stating, Timed
+from opsmith.targets.protocols import Carried, Stating, Timed
 
 PROTOCOL = "pairs/2"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
@@ -85,7 +85,7 @@ def choose_timed_sets(task: Task, names: Sequence[str] = ()) -> dict[str, dict[s
 
     Raises UsageError for a name that there is not, and for a task whose programs cannot be timed.
     """
-    problem = _require_timed(task)[1].find_problem(task)
+    problem = _require_measured(task).find_problem(task)
     stated = {name: dict(sizes) for name, sizes in choose_shape_sets(problem).items()}
     timed = {name: dict(sizes) for name, sizes in problem.bench.items()} or dict([[*stated.items()][-1]])
     choices = {**stated, **timed}
@@ -109,7 +109,7 @@ def measure_program(room: TimingRoom, verify: Verify, request: SpeedRequest) -> 
     The programs are judged and built before, and the processor is leased for each process of a measurement: between
     two of them other work goes on.
     """
-    reason = _find_obstacle(verify, request)
+    reason = find_obstacle(verify, request)
     builds = {} if reason else _build_sides(request)
     reason = reason or next((build.failure for build in builds.values() if build.failure), "")
     if reason:
@@ -130,7 +130,14 @@ def _require_timed(task: Task) -> tuple[Timed, Stating]:
     return target, target
 
 
-def _find_obstacle(verify: Verify, request: SpeedRequest) -> str:
+def _require_measured(task: Task) -> Stating:
+    target: Target = get_target(task.target)
+    if isinstance(target, Carried) and isinstance(target, Stating):
+        return target
+    return _require_timed(task)[1]
+
+
+def find_obstacle(verify: Verify, request: SpeedRequest) -> str:
     """Why nothing is timed: a side is not right; "": both are."""
     for program in (request.program, request.partner):
         verdict = verify(program.task or request.task, program.source) if program is not None else None
@@ -188,7 +195,7 @@ def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name
     except ValueError as error:
         raise TimingError(f"the arrays are too large to be timed: {error}") from None
     processes = list(lease_each(room, purpose, measure_pairs(room, case, plan, seed)))
-    apart = list(lease_each(room, purpose, measure_apart(room, case, plan, seed))) if _asks_trusted(request) else []
+    apart = list(lease_each(room, purpose, measure_apart(room, case, plan, seed))) if asks_trusted(request) else []
     time = estimate_median([times.program for times in processes])
     measurement = replace(
         withhold_figures(request, name, "not said yet", flags),
@@ -213,7 +220,7 @@ def lease_each(room: TimingRoom, purpose: str, processes: Iterator[PairTimes]) -
         yield times
 
 
-def _asks_trusted(request: SpeedRequest) -> bool:
+def asks_trusted(request: SpeedRequest) -> bool:
     return request.grade is MeasuringGrade.FULL and request.partner is not None
 
 
@@ -241,7 +248,7 @@ def say_ratio(
 
 def withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str = "") -> SpeedMeasurement:
     """The measurement at a shape set without any figure, for this reason."""
-    target = _require_timed(request.task)[1]
+    target = _require_measured(request.task)
     return SpeedMeasurement(
         program=Candidate(request.program.source).id,
         problem=target.problem_digest(request.task),

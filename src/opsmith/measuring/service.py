@@ -48,7 +48,7 @@ def _count_program(order: SpeedOrder, pool: Pool, units: Sequence[TimeUnit]) -> 
 
 
 def _time_program(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
-    request = _make_request(order)
+    request = make_request(order)
     unmeasured = {
         name: sizes
         for name, sizes in request.shape_sets.items()
@@ -64,7 +64,8 @@ def _time_program(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[S
             yield SpeedReport(withhold_figures(request, name, f"it could not be measured here: {error}"), None)
 
 
-def _make_request(order: SpeedOrder) -> SpeedRequest:
+def make_request(order: SpeedOrder) -> SpeedRequest:
+    """What is measured for an order, on this machine's processor."""
     device, partner = describe_device(), order.find_partner()
     return SpeedRequest(
         order.task,

@@ -19,7 +19,7 @@ from opsmith.measuring.timing import TimingError
 from opsmith.measuring.work import ProblemWork
 from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic
-from opsmith.targets.native.layout import TrialLayout, read_inputs, write_inputs
+from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_inputs, write_inputs
 
 DRAWS = 4  # that inputs are mixed of
 _MOST_DRAWS, _MOST_BYTES = 256, 64 << 20  # where they cannot be mixed
@@ -80,8 +80,19 @@ class DataWorker:
             answer = self._ask("check_prepared", [b"".join(outputs)], key=data.recipes[recipe])
         if "is_forgotten" in answer:
             data.recipes.pop(recipe, None)
-            blobs = [_encode_inputs(data, recipe), b"".join(outputs)]
-            answer = self._ask("check_timed", blobs, sizes=dict(data.sizes))
+            answer = self._compare_outputs(data.sizes, _encode_inputs(data, recipe), outputs)
+        return self._read_answer(answer)
+
+    def check_arrays(
+        self, sizes: Mapping[str, int], layout: DrawLayout, inputs: Sequence[bytes], outputs: Sequence[bytes]
+    ) -> bool:
+        """As `check_outputs`, on inputs that were mixed elsewhere."""
+        return self._read_answer(self._compare_outputs(sizes, write_inputs(TrialLayout((layout,)), inputs), outputs))
+
+    def _compare_outputs(self, sizes: Mapping[str, int], inputs: bytes, outputs: Sequence[bytes]) -> dict[str, Any]:
+        return self._ask("check_timed", [inputs, b"".join(outputs)], sizes=dict(sizes))
+
+    def _read_answer(self, answer: Mapping[str, Any]) -> bool:
         errors = [Diagnostic(**error) for error in answer["errors"]]
         if errors:
             raise WrongOutputError(f"a wrong output while it was timed: {errors[0]}")
@@ -90,8 +101,12 @@ class DataWorker:
     def count_work(self, data: SizedData) -> ProblemWork:
         """Raises TimingError."""
         if data.work is None:
-            data.work = ProblemWork(**self._ask("count_work", sizes=dict(data.sizes))["work"])
+            data.work = self.count_work_at(data.sizes)
         return data.work
+
+    def count_work_at(self, sizes: Mapping[str, int]) -> ProblemWork:
+        """Raises TimingError."""
+        return ProblemWork(**self._ask("count_work", sizes=dict(sizes))["work"])
 
     def _draw_data(self, problem: Problem, sizes: Mapping[str, int]) -> SizedData:
         first = secrets.randbits(40)  # nobody knows the data before

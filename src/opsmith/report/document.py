@@ -11,6 +11,7 @@ from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, SampleView, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
 from opsmith.report.curves import DrawnFigure, draw_picture
+from opsmith.report.languages import describe_unjudged, read_languages
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.pages import Anchors, name_agent, render_page
 from opsmith.report.views import RunView, run_view
@@ -61,6 +62,8 @@ def write_document(store: Store, runs: Sequence[str], groups: int = GROUPS) -> s
         runs=reports,
         figures=draw_pictures(views) if len(runs) > 1 else (),
         columns=name_columns(views) if have_several_targets(views) else [view.name for view in views],
+        languages=read_languages(store, views),
+        describe_unjudged=describe_unjudged,
         side_by_side=align_problems(store, views) if len(runs) > 1 else (),
         prompts=_gather_prompts(reports),
         links=Anchors(),

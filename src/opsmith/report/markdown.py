@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opsmith.records import printable
 from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
+from opsmith.report.languages import LanguageTable, describe_unjudged, read_languages
 from opsmith.report.optimised import GainLine
 from opsmith.report.pages import format_interval, format_moment, format_number, format_share
 from opsmith.report.plans import PlannedView
@@ -29,6 +30,8 @@ def write_markdown(store: Store, runs: Sequence[str]) -> str:
     lines = list(_write_all(views)) if len(views) > 1 else []
     if have_several_targets(views):
         lines += _by_target(store, views)
+    if (languages := read_languages(store, views)) is not None:
+        lines += _write_languages(languages)
     for view in views:
         lines += _write_run(view, store.read_experiences(view.id))
     return "\n".join(lines).rstrip() + "\n"
@@ -64,6 +67,26 @@ def _by_target(store: Store, views: Sequence[RunView]) -> Iterator[str]:
     yield from ("## Problems by target", "")
     rows = [(escape_markup(row.task), *map(describe_task, row.cells)) for row in align_problems(store, views)]
     yield from markdown_table(("problem", *map(escape_markup, name_columns(views))), rows)
+
+
+def _write_languages(table: LanguageTable) -> Iterator[str]:
+    yield from ("## Languages", "")
+    rows = [
+        (
+            escape_markup(column.target),
+            str(len(column.runs)),
+            f"{column.solved}/{column.problems}",
+            *map(format_number, (column.right, column.verdicts)),
+            describe_unjudged(column),
+            format_cost(column.usage),
+        )
+        for column in table.columns
+    ]
+    yield from markdown_table(("language", "runs", "solved", "right", "verdicts", "unjudged", "cost"), rows)
+    cells = [[(cell and f"{cell.best}; {cell.samples}") or "–" for cell in row.cells] for row in table.rows]
+    names = [escape_markup(row.name) for row in table.rows]
+    problems = ((name, *map(escape_markup, texts)) for name, texts in zip(names, cells, strict=True))
+    yield from markdown_table(("problem", *(escape_markup(column.target) for column in table.columns)), problems)
 
 
 def _figure_cells(view: RunView) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
-from opsmith.running.toolchain import NO_COMPILER, Toolchain, find_toolchain
+from opsmith.running.toolchain import COMPILER, CXX_COMPILER, NO_COMPILER, NO_CXX_COMPILER, Toolchain, find_toolchain
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class CompileOrder:
     commands: Sequence[Sequence[str]]
     output: str
     further: Sequence[str] = ()  # outputs beside that one
+    compiler: str = COMPILER  # gcc, or g++ for C++
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,9 @@ def run_compiler(order: CompileOrder, limits: CompileLimits = DEFAULT_LIMITS) ->
     size = sum(map(len, order.files.values()))
     if size > limits.source_bytes:
         return CompileRefusal("", f"{limits.source_bytes} bytes of source")
-    toolchain = find_toolchain()
+    toolchain = find_toolchain(order.compiler)
     if toolchain is None:
-        return CompileFailure(NO_COMPILER)
+        return CompileFailure(NO_CXX_COMPILER if order.compiler == CXX_COMPILER else NO_COMPILER)
     result = _compile_files(toolchain, order, limits)
     try:
         if isinstance(result, CompileRefusal):

@@ -7,6 +7,7 @@ stem. A file may say `target: NAME` on a line of its own; without it the target 
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from opsmith.errors import OpsmithError, OptionError, TaskError, UsageError
+from opsmith.errors import OpsmithError, OptionError, TaskError, UnaskableError, UsageError
 from opsmith.outside import read_text
 from opsmith.problems.files.reading import is_problem_file
 from opsmith.records import Task
@@ -49,9 +50,43 @@ def load_tasks(
 
     `target`: the language that their problems are asked for in, where it is not that of the files; a problem file has
     none of its own. `options`: how programs are built and run, by names that the language knows.
+
+    Of a suite or a folder what that language cannot be asked for is left out, with one warning; a task that is named
+    raises UnaskableError, and so does a suite of which nothing is left.
     """
-    paths = resolve_names(names)
-    return tuple(refuse_without_language(read_task_file(path, target, options)) for path in paths)
+    paths, refused = resolve_names(names), []
+    whole = {path for name in names or [DEFAULT_SUITE] if _is_whole(name) for path in _find_named(name)}
+    tasks = []
+    for path in paths:
+        try:
+            tasks.append(refuse_without_language(read_task_file(path, target, options)))
+        except UnaskableError as error:
+            if path not in whole:
+                raise
+            refused.append((path, error))
+    if refused and not tasks:
+        raise refused[0][1]
+    _warn_of_refused(target, refused)
+    return tuple(tasks)
+
+
+def _is_whole(name: str) -> bool:
+    """Whether a name means all tasks of a place."""
+    return name in SUITES or Path(name).is_dir()
+
+
+def _warn_of_refused(target: str | None, refused: Sequence[tuple[Path, UnaskableError]]) -> None:
+    """Once in a process for the same tasks."""
+    if not refused:
+        return
+    listed = ", ".join(path.stem for path, _ in refused)
+    message = f"left out {len(refused)} of the tasks, which {target} cannot be asked for: {listed}; {refused[0][1]}"
+    if message not in _SAID:
+        _SAID.add(message)
+        logging.getLogger("opsmith.tasks").warning("%s", message)
+
+
+_SAID: set[str] = set()
 
 
 def resolve_names(names: Sequence[str] = ()) -> tuple[Path, ...]:

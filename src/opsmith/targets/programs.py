@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from opsmith.records import Diagnostic, Task
 
@@ -16,13 +16,26 @@ class Build:
     artefacts: Mapping[str, bytes]  # by name; empty when it was refused or failed
     errors: tuple[Diagnostic, ...] = ()  # why the program is refused at COMPILE
     failure: str = ""  # what of ours failed, or cannot be done here, in words: the candidate stays unjudged
-    needed: str = "a compiler that works"  # in place of that failure
     toolchain: str = ""  # compiler with version, instruction set and flags: stored with the verdict
     threads: int = 1  # that its process may have
+    needed: str = "a compiler that works"  # in place of a failure
 
     def __post_init__(self) -> None:
         if bool(self.artefacts) + bool(self.errors) + bool(self.failure) != 1:
             raise ValueError("Build: expected artefacts, or errors, or a failure")
+
+
+@dataclass(frozen=True)
+class CarriedBuild:
+    """A right program built to be timed on another machine, which has the stand-alone runner and nothing of ours."""
+
+    convention: str  # how the runner calls it: c, cuda
+    build: Build  # `program`, and what else the runner loads beside it
+    needs: Mapping[str, Any]  # of the machine there: `machine`, `isa`, `features`, `architecture`
+
+    def __post_init__(self) -> None:
+        if self.build.artefacts and "program" not in self.build.artefacts:
+            raise ValueError("CarriedBuild: no artefact `program`")
 
 
 @dataclass(frozen=True)

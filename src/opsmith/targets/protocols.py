@@ -23,6 +23,7 @@ from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import (
     Advice,
     Build,
+    CarriedBuild,
     Dataflow,
     Solved,
     StandaloneProgram,
@@ -230,6 +231,20 @@ class Timed(Protocol):
 
 
 @runtime_checkable
+class Carried(Protocol):
+    """Programs can be timed on other machines, by the stand-alone runner (`opsmith.remote.runner`)."""
+
+    def build_carried(self, task: Task, source: str) -> CarriedBuild:
+        """In our own process: a right program as its user would build it, for the runner."""
+        ...
+
+    def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
+        """What the runner does for a call with these numbers, as JSON; nothing where it has no choice. Raises
+        OpsmithError where there is no such call."""
+        ...
+
+
+@runtime_checkable
 class Commanded(Protocol):
     """The artefacts of a build are run by commands, as a simulator runs them: each run is a confined process of its
     own."""
@@ -363,6 +378,16 @@ class Diagnosing(Protocol):
 
         `inputs`: of the trial that failed, which a worker of the task's author has given.
         """
+        ...
+
+
+@runtime_checkable
+class Locating(Protocol):
+    """What runs its programs is ours, and says in words where one fails."""
+
+    def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
+        """In our own process: a finding of RUN, whose `given` are words of the candidate's process, with line and
+        remedy apart. Words that say nothing of the kind are the program's own: the finding as it is."""
         ...
 
 

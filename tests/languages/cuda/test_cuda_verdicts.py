@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from languages.cuda.programs import PLAN, RIGHT, needs_cuda, write_kernel
 from typer.testing import CliRunner
 
 import opsmith
+from languages.cuda.programs import PLAN, RIGHT, needs_cuda, write_kernel
 from opsmith.agents.prompt import read_prompt
 from opsmith.api import load_task, verify
 from opsmith.cli.app import build_app

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from opsmith.errors import UsageError
-from opsmith.records import Diagnostic
+from opsmith.records import Diagnostic, Task
 from opsmith.targets.gpu.canonical import write_canonical_plan
 from opsmith.targets.gpu.options import GpuOptions
 from opsmith.targets.gpu.plan import LaunchPlan
@@ -31,6 +31,12 @@ class PlainGpuTarget(GpuTasks, GpuPrograms):
     suffix = ".gpu"
     options = PlainOptions
     dtypes = ("fp32", "fp16", "int32")
+
+    def base_prompt(self, role: str) -> str | None:
+        return None
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text
 
     def check_source(self, source: str) -> tuple[Diagnostic, ...]:
         return (Diagnostic("PARSE", "program", "asm", "no assembly"),) if "asm" in source else ()

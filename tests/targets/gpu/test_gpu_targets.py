@@ -8,13 +8,14 @@ import pytest
 import yaml
 from targets.gpu.plain_gpu_target import PLAIN_GPU
 
-from opsmith.errors import TaskError, UsageError
+from opsmith.errors import TaskError, UnaskableError, UsageError
 from opsmith.records import Stage, Task
 from opsmith.suites import load_tasks
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.native.trials import make_trials
 
+PLACE = "targets.gpu.plain_gpu_target:PLAIN_GPU"
 LAUNCH = "// launch row_sum grid=(M) block=(256) args=(x, y, M, N)"
 PROGRAM = f"{LAUNCH}\nkernel row_sum\n"
 
@@ -83,7 +84,7 @@ def test_a_bound_plan_is_what_a_build_takes(task: Task) -> None:
         (PROGRAM.replace("launch row_sum", "launch rowsum"), 1, "rowsum: no such kernel; expected one of row_sum; try: write row_sum"),
         (PROGRAM.replace("args=(x, y", "args=(x, z"), 1, "given z: no such argument"),
         (PROGRAM.replace("grid=(M)", "grid=(M - 1)"), 1, "given grid.x = `M - 1` = 0 at M = 1"),
-        (PROGRAM.replace("block=(256)", "block=(2048)"), 1, "given block.x = `2048` = 2048"),
+        (PROGRAM.replace("block=(256)", "block=(2048)"), 1, "given block.x = 2048; expected 1 to 1024"),
         (f"{PROGRAM}asm\n", None, "given asm"),
     ],
 )  # fmt: skip
@@ -99,3 +100,18 @@ def test_a_wrong_plan_is_refused_at_parse_with_its_line(task: Task, source: str,
 def test_mistakes_of_source_and_plan_are_told_together(task: Task) -> None:
     errors = PLAIN_GPU.check_program(task, f"{PROGRAM.replace('(x', '(u')}asm\n").errors
     assert [error.given[:3] for error in errors] == ["asm", "u: "]
+
+
+def test_a_suite_is_asked_for_without_the_problems_that_a_language_lacks_types_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole = load_tasks(["kernels"], "c")
+    asked = load_tasks(["kernels"], PLACE)
+    left_out = {task.id for task in whole} - {task.id for task in asked}
+    assert {"rms_norm", "row_max_argmax"} <= left_out
+    assert len(asked) > 12
+    load_tasks(["kernels"], PLACE)
+    (warning,) = [record.message for record in caplog.records if "left out" in record.message]
+    assert warning.startswith(f"left out {len(left_out)} of the tasks, which {PLACE} cannot be asked for: ")
+    with pytest.raises(UnaskableError, match="given bf16"):
+        load_tasks(["row_sum", "rms_norm"], PLACE)

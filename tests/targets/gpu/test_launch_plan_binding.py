@@ -132,7 +132,7 @@ def test_a_launch_of_no_kernel_is_a_finding() -> None:
         ("grid=(1, N * 1000)", [3, 100], "given grid.y = `N * 1000` = 100000 at M = 3, N = 100, groups = 4; expected 1 to 65535"),
         ("block=(N)", [3, 1025], "given block.x = `N` = 1025 at M = 3, N = 1025, groups = 4; expected 1 to 1024"),
         ("block=(next_pow2(N), M)", [3, 400], "given a block of 512 x 3 x 1 = 1536 threads at M = 3, N = 400, groups = 4; expected at most 1024"),
-        ("block=(32, 1, 65)", [3, 400], "given block.z = `65` = 65"),
+        ("block=(32, 1, 65)", [3, 400], "given block.z = 65; expected 1 to 64"),
         ("shared=N * 1024", [3, 400], "given 409600 bytes of shared memory at M = 3, N = 400, groups = 4; expected 0 to 232448; try: work on tiles"),
         ("shared=3 - N", [3, 4], "given -1 bytes of shared memory"),
     ],

@@ -15,6 +15,7 @@ from opsmith.targets.cuda.agreement import list_disagreements
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.execution import run_artefacts
 from opsmith.targets.cuda.options import CudaOptions
+from opsmith.targets.cuda.packages import CudaPackages
 from opsmith.targets.cuda.recognition import is_program
 from opsmith.targets.cuda.source import check_source
 from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 VERIFIER = "cuda-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
-class CudaTarget(GpuTasks, GpuPrograms):
+class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
     """CUDA behind the `Target` protocol."""
 
     name = "cuda"

@@ -14,6 +14,7 @@ from pathlib import Path
 from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.targets.gpu.binding import bind_plan, find_missing_kernels
+from opsmith.targets.gpu.faults import locate_fault
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.reading import KIND, MOST, add_texts, read_plan
 from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resolve_plan
@@ -26,7 +27,7 @@ Findings = tuple[Diagnostic, ...]
 
 
 class GpuPrograms(DrawnTrials, ABC):
-    """Fits `HidesSizes`, `Preloaded`, `Referenced`; most of `Target`, and what `Executed` asks of data."""
+    """Fits `HidesSizes`, `Locating`, `Preloaded`, `Referenced`; most of `Target`, and what `Executed` asks of data."""
 
     name: str
     verifier: str
@@ -68,9 +69,11 @@ class GpuPrograms(DrawnTrials, ABC):
         return add_texts(errors, source) if errors or not isinstance(bound, BoundPlan) else bound
 
     def _check_stated_sizes(self, task: Task, bound: BoundPlan) -> Findings:
-        """The first fault at the sizes that the problem states."""
+        """The first fault at the sizes that the problem states; built-in ones may be left out of its trials."""
         problem = read_task_problem(task.text)
-        for sizes in choose_shape_sets(problem).values():
+        for name, sizes in choose_shape_sets(problem).items():
+            if name != "base" and name not in problem.shapes:
+                continue
             all_sizes = {**problem.base_sizes, **sizes}
             numbers = (*(all_sizes[name] for name in list_dims(problem)), *problem.scalars.values())
             try:
@@ -81,6 +84,9 @@ class GpuPrograms(DrawnTrials, ABC):
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are
+
+    def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
+        return locate_fault(source, finding)
 
     def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
         from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch

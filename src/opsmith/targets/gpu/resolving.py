@@ -84,7 +84,8 @@ def _resolve_triple(
     values = [_compute(launch.line, where, text, sizes) for text in texts]
     for axis, text, value, limit in zip("xyz", texts, values, limits, strict=True):
         if not 1 <= value <= limit:
-            actual = f"{key}.{axis} = `{text}` = {value}{_describe_sizes(sizes)}"
+            formula = "" if text.isdigit() else f"`{text}` = "
+            actual = f"{key}.{axis} = {formula}{value}{_describe_sizes(sizes) if formula else ''}"
             remedy = f"max({text}, 1), or cdiv in place of //" if value == 0 else ""
             raise PlanFault(launch.line, where, actual, f"1 to {limit}", remedy)
     first, second, third = values

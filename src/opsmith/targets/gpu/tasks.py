@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from opsmith.errors import TaskError
+from opsmith.errors import UnaskableError
 from opsmith.problems.dtypes import DTYPES
 from opsmith.problems.problem import Problem
 from opsmith.records import Task
@@ -29,13 +29,13 @@ class GpuTasks(NativeTasks):
         return options
 
     def _show_task(self, task: Task) -> Task:
-        """Raises TaskError for a problem of types that the language lacks."""
+        """Raises UnaskableError for a problem of types that the language lacks."""
         problem = self.find_problem(task)
         lacking = list_lacking_dtypes(problem, self.dtypes)
         if lacking:
             expected = f"expected arrays of {', '.join(self.dtypes)}; try: another --target"
             name = task.path or task.id
-            raise TaskError(f"{name}: given {', '.join(lacking)} for the target {self.name}; {expected}")
+            raise UnaskableError(f"{name}: given {', '.join(lacking)} for the target {self.name}; {expected}")
         return super()._show_task(task)
 
 

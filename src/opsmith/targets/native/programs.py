@@ -6,12 +6,14 @@ A language adds `check_source`, `canonical_form` and its prompt; `NativeTasks` i
 from __future__ import annotations
 
 import os
+import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Stage, Task
@@ -20,16 +22,16 @@ from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
 from opsmith.targets.native.draw_judging import DrawnTrials
-from opsmith.targets.native.driver import DRIVER, PROGRAM, write_driver
+from opsmith.targets.native.driver import DRIVER, MIXER, MIXER_SOURCE, PROGRAM, write_driver
 from opsmith.targets.native.explain import explain_failure, read_program
-from opsmith.targets.native.flags import BuildFlags, find_isa
+from opsmith.targets.native.flags import BuildFlags, find_isa, list_features
 from opsmith.targets.native.remarks import write_assembly
 from opsmith.targets.native.runner import run_artefacts
 from opsmith.targets.native.signature import make_signature
 from opsmith.targets.native.standalone import build_standalone
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.native.variants import BARE, Variant, choose_variants
-from opsmith.targets.programs import Build, StandaloneProgram
+from opsmith.targets.programs import Build, CarriedBuild, StandaloneProgram
 from opsmith.targets.trial import Checked, Trial, TrialResult
 
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
@@ -37,7 +39,7 @@ CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's
 
 class NativePrograms(DrawnTrials, ABC):
     """Fits `Built`, `Loaded`, `Executed`, `HidesSizes`, `Diagnosing`, `Preloaded`, `Referenced`, `Assembled`,
-    `StandingAlone`; most of `Target`."""
+    `StandingAlone`, `Carried`; most of `Target`."""
 
     name: str
     verifier: str
@@ -75,6 +77,19 @@ class NativePrograms(DrawnTrials, ABC):
             return program if not program.artefacts else driver
         artefacts = {PROGRAM: program.artefacts[BARE.name], DRIVER: driver.artefacts[BARE.name]}
         return replace(program, artefacts=artefacts)
+
+    def build_carried(self, task: Task, source: str) -> CarriedBuild:
+        isa = find_isa().name
+        needs = {"machine": platform.machine(), "isa": isa, "features": list_features(isa)}
+        timed = self.build_timed(task, source)
+        mixer = self._build_variants(task, MIXER_SOURCE, NativeOptions(), [BARE]) if timed.artefacts else timed
+        if not mixer.artefacts or not timed.artefacts:
+            return CarriedBuild("c", mixer, needs)
+        artefacts = {**timed.artefacts, MIXER: mixer.artefacts[BARE.name]}
+        return CarriedBuild("c", replace(timed, artefacts=artefacts), needs)
+
+    def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
+        return {}  # the driver calls the function with the numbers
 
     def _build_variants(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
         request = self._make_request(task, source, options)

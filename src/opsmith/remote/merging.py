@@ -1,0 +1,290 @@
+"""What comes back from another machine: read with suspicion, outputs compared here, and said as local figures are.
+
+Times are that machine's word: whoever controls it can write any. What is checked is that they belong to what was
+packed, that the inputs were those that follow from its seeds, and that outputs of timed calls are right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from opsmith.devices.describe import MachineFacts, describe_device
+from opsmith.devices.peaks import load_peaks
+from opsmith.errors import OpsmithError
+from opsmith.measuring.loop import PairTimes, TimingRoom
+from opsmith.measuring.measure import SpeedRequest, estimate_ratio, say_ratio, withhold_figures
+from opsmith.measuring.pairs import estimate_median
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
+from opsmith.measuring.roofline import bound_time, measure_share
+from opsmith.measuring.timing import TimingError
+from opsmith.measuring.timing_data import DataWorker
+from opsmith.outside import read_text
+from opsmith.records import content_hash, dumps, printable
+from opsmith.remote import runner
+from opsmith.remote.packing import Pack, PackedSet
+
+PROTOCOLS = {"c": "remote-pairs/1", "cuda": "cuda-pairs/1"}  # by how programs are called
+UNREACHED = "unreached"  # the device of what was not measured
+MOST_TIMES, MOST_CHECKS = 10_000, 400
+_LONGEST_REASON = 2000  # characters
+
+
+class ResultsError(OpsmithError):
+    """RemoteResults that are none of what was packed, or that somebody changed."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class RemoteDevice:
+    """What it was measured on, as measurements name it."""
+
+    digest: str
+    name: str
+
+
+@dataclass(frozen=True)
+class RemoteResults:
+    """What a runner wrote: the machine, rows by key, and the folder of its outputs."""
+
+    machine: Mapping[str, Any]
+    rows: Mapping[str, Mapping[str, Any]]
+    outputs: Path
+
+    def read_output(self, digest: object, size: int) -> bytes:
+        """Raises ResultsError unless it is there as it was written."""
+        if not isinstance(digest, str) or len(digest) != 64 or not digest.isalnum():
+            raise ResultsError(f"an output that is called {str(digest)[:80]!r}; expected a sha256")
+        try:
+            packed = (self.outputs / digest).read_bytes()
+            reader = zlib.decompressobj()
+            data = reader.decompress(packed, size + 1)
+        except (OSError, zlib.error) as error:
+            raise ResultsError(f"output {digest[:12]}: {error}; try: bring the folder results back whole") from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ResultsError(f"output {digest[:12]}: other bytes than its name says: it was changed or cut off")
+        return data
+
+
+def read_results(path: Path) -> RemoteResults:
+    """Those of a file `results.json`, or of the folder that it lies in. Raises ResultsError."""
+    file = path / runner.RESULTS if path.is_dir() else path
+    try:
+        data = json.loads(read_text(file))
+        version, machine, rows = data["format"], data["machine"], list(data["results"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ResultsError(f"{file}: no results ({error!r}); expected what runner.py wrote, whole") from None
+    if version != runner.FORMAT:
+        raise ResultsError(f"{file}: given format {version!r}; expected {runner.FORMAT}")
+    if not isinstance(machine, dict) or not all(isinstance(row, dict) for row in rows):
+        raise ResultsError(f"{file}: no results; expected what runner.py wrote")
+    return RemoteResults(machine, {str(row.get("key")): row for row in rows}, file.parent / "outputs")
+
+
+def merge_results(room: TimingRoom, pack: Pack, results: RemoteResults) -> Iterator[tuple[SpeedRequest, SpeedReport]]:
+    """The report of each shape set of each request, with the request.
+
+    Raises ResultsError where the results are of other programs altogether.
+    """
+    if pack.sets and results.rows and not any(key in results.rows for key in pack.sets):
+        measured = ", ".join(sorted({str(row.get("artefact"))[:12] for row in results.rows.values()})[:3])
+        expected = ", ".join(sorted({packed.artefact[:12] for packed in pack.sets.values()})[:3])
+        raise ResultsError(
+            f"results of artefacts {measured}; expected {expected}: they are of other programs, or of another build; "
+            "try: the options that the programs were packed with"
+        )
+    for request, name, reason, flags in pack.refused:
+        yield request, SpeedReport(withhold_figures(request, name, reason, flags), None)
+    for key, packed in pack.sets.items():
+        yield packed.request, _merge_set(room, packed, results, results.rows.get(key))
+
+
+def _merge_set(
+    room: TimingRoom, packed: PackedSet, results: RemoteResults, row: Mapping[str, Any] | None
+) -> SpeedReport:
+    device = RemoteDevice(UNREACHED, "")
+    try:
+        if row is None:
+            raise TimingError("it is not among the results; try: the same command once more")
+        device = describe_remote(packed.convention, results.machine)
+        times = _read_times(packed, row)
+        with room.asking_worker(packed.request.task, packed.request.task.target) as worker:
+            _check_outputs(worker, packed, results, row)
+            measurement = _say_figures(packed, device, times)
+            return SpeedReport(measurement, _find_share(worker, packed, measurement))
+    except (TimingError, ResultsError) as error:
+        return SpeedReport(_withhold(packed, device, str(error)), None)
+
+
+def _withhold(packed: PackedSet, device: RemoteDevice, reason: str) -> SpeedMeasurement:
+    words = printable(reason)[:_LONGEST_REASON]
+    measurement = withhold_figures(packed.request, packed.name, words, packed.toolchain)
+    protocol = PROTOCOLS[packed.convention]
+    return replace(measurement, device=device.digest, device_name=device.name, protocol=protocol)
+
+
+def describe_remote(convention: str, machine: Mapping[str, Any]) -> RemoteDevice:
+    """Raises ResultsError for a description that is none."""
+    try:
+        return _describe_gpu(machine["gpus"][0]) if convention == "cuda" else _describe_processor(machine)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OSError) as error:
+        raise ResultsError(f"results: no description of the machine ({error!r})") from None
+
+
+def _describe_gpu(gpu: Mapping[str, Any]) -> RemoteDevice:
+    """The kind of device: driver and clocks of the moment stand beside it, in its name and in the results."""
+    names = ("name", "architecture", "memory", "multiprocessors", "l2_bytes", "clock_khz", "memory_clock_khz")
+    digest = content_hash("cuda", dumps({name: gpu.get(name) for name in names}))
+    return RemoteDevice(digest, f"{printable(str(gpu['name']))[:80]} ({gpu['architecture']}, CUDA {gpu['cuda']})")
+
+
+def _describe_processor(machine: Mapping[str, Any]) -> RemoteDevice:
+    with tempfile.TemporaryDirectory(prefix="opsmith-") as folder:
+        for name, text in machine["texts"].items():
+            path = Path(folder, *(part for part in str(name).split("/") if part not in ("", ".", "..")))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(str(text), encoding="utf-8")
+        facts = MachineFacts(str(machine["machine"]), machine["cores"], machine["usable_cores"], None)
+        device = describe_device(Path(folder), facts)
+    return RemoteDevice(device.digest, printable(device.name or "")[:80])
+
+
+@dataclass(frozen=True)
+class _Times:
+    pairs: list[PairTimes]
+    apart: list[PairTimes]
+
+
+def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
+    if row.get("artefact") != packed.artefact:
+        raise ResultsError(f"results of artefact {str(row.get('artefact'))[:12]}; expected {packed.artefact[:12]}")
+    if "error" in row:
+        raise TimingError(str(row["error"]))
+    times = _Times(_read_processes(row.get("pairs")), _read_processes(row.get("apart")))
+    is_trusted = packed.request.grade is MeasuringGrade.FULL and packed.request.partner is not None
+    if not times.pairs or (packed.convention == "c" and is_trusted and not times.apart):
+        raise ResultsError("results without times; expected those of every process")
+    return times
+
+
+def _read_processes(rows: object) -> list[PairTimes]:
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ResultsError("results without lists of times")
+    processes = [PairTimes(_read_side(row, "program"), _read_side(row, "partner"), 0) for row in rows]
+    if any(len(times.program) != len(times.partner) for times in processes):
+        raise ResultsError("times that are no pairs")
+    return processes
+
+
+def _read_side(row: Mapping[str, Any], side: str) -> tuple[float, ...]:
+    figures = row.get(side)
+    is_sound = isinstance(figures, list) and 0 < len(figures) <= MOST_TIMES
+    if not is_sound or not all(type(figure) in (int, float) and 0 < figure < 1e15 for figure in figures or ()):
+        raise ResultsError(f"times of the {side} that are none: expected positive numbers of nanoseconds")
+    return tuple(map(float, figures or ()))
+
+
+# -- outputs
+
+
+def _check_outputs(worker: DataWorker, packed: PackedSet, results: RemoteResults, row: Mapping[str, Any]) -> None:
+    """Raises WrongOutputError where one is wrong, ResultsError where nothing can be compared."""
+    checks, seed = row.get("checks"), row.get("seed")
+    if not isinstance(checks, list) or not 0 < len(checks) <= MOST_CHECKS or type(seed) is not int:
+        raise ResultsError("results without outputs of timed calls; expected some, to be compared")
+    for check in checks:
+        inputs = _mix_inputs(worker, packed, seed, check)
+        digests = check.get("outputs")
+        if not isinstance(digests, list) or len(digests) != len(packed.layout.outputs):
+            raise ResultsError("an output that is missing")
+        outputs = [results.read_output(*pair) for pair in zip(digests, packed.layout.outputs, strict=True)]
+        if [len(output) for output in outputs] != list(packed.layout.outputs):
+            raise ResultsError("outputs of another size than the program's")
+        worker.check_arrays(packed.request.shape_sets[packed.name], packed.layout, inputs, outputs)
+
+
+def _mix_inputs(worker: DataWorker, packed: PackedSet, seed: int, check: Any) -> list[bytes]:
+    """Those of a call as the runner made them. Raises ResultsError where its own digest says others."""
+    arrays, recipe = packed.entry["inputs"], _read_recipe(packed, check)
+    draws = {number: _expand_draw(packed, seed, number) for number in {recipe["first"], recipe["second"]}}
+    noises = _draw_noises(packed, seed) if packed.entry["is_disturbed"] else None
+    inputs = runner.mix_inputs(
+        arrays, [draws.get(number, []) for number in range(packed.entry["draws"])], noises, recipe
+    )
+    if runner.hash_arrays(inputs) != check.get("inputs"):
+        raise ResultsError("inputs that are not those of the runner's seeds: its results were changed")
+    return inputs
+
+
+def _read_recipe(packed: PackedSet, check: Any) -> dict[str, Any]:
+    arrays, draws = packed.entry["inputs"], packed.entry["draws"]
+    try:
+        recipe = {name: int(check["recipe"][name]) for name in ("first", "second", "novelty")}
+        cuts = [int(cut) for cut in check["recipe"]["cuts"]]
+    except (KeyError, TypeError, ValueError):
+        raise ResultsError("a call without a recipe of its inputs") from None
+    is_sound = all(0 <= recipe[name] < draws for name in ("first", "second")) and 0 <= recipe["novelty"] < 1 << 60
+    if not is_sound or len(cuts) != len(arrays):
+        raise ResultsError("a recipe of other inputs")
+    if not all(0 <= cut <= array["size"] for cut, array in zip(cuts, arrays, strict=True)):
+        raise ResultsError("a recipe of other inputs")
+    return {**recipe, "cuts": cuts}
+
+
+@lru_cache(maxsize=8)
+def _expand(text: str, read: Any, seed: int, number: int) -> list[bytearray]:
+    return runner.expand_draw(json.loads(text), read, seed, number)
+
+
+def _expand_draw(packed: PackedSet, seed: int, number: int) -> list[bytearray]:
+    return _expand(json.dumps(packed.entry["inputs"]), packed.read_file, seed, number)
+
+
+@lru_cache(maxsize=2)
+def _draw(text: str, seed: int) -> list[bytes]:
+    return runner.draw_noises(json.loads(text), seed)
+
+
+def _draw_noises(packed: PackedSet, seed: int) -> list[bytes]:
+    return _draw(json.dumps(packed.entry["inputs"]), seed)
+
+
+# -- figures
+
+
+def _say_figures(packed: PackedSet, device: RemoteDevice, times: _Times) -> SpeedMeasurement:
+    """As `measuring.measure` says them. On a GPU nothing of a program runs where its time is read: there the device's
+    events are the trusted clock too."""
+    request = packed.request
+    measurement = replace(
+        _withhold(packed, device, "not said yet"),
+        time=estimate_median([process.program for process in times.pairs]),
+        reason="",
+        sought_partner="",
+        pairs=sum(len(process.program) for process in times.pairs),
+        processes=len(times.pairs),
+    )
+    if request.partner is None:
+        return measurement
+    precise, trusted = estimate_ratio(times.pairs), estimate_ratio(times.apart)
+    if packed.convention == "cuda" and request.grade is MeasuringGrade.FULL:
+        trusted = precise
+    return say_ratio(measurement, request.partner.name, precise, trusted)
+
+
+def _find_share(worker: DataWorker, packed: PackedSet, measurement: SpeedMeasurement) -> Any:
+    if measurement.time is None or not math.isfinite(measurement.time.value):
+        return None
+    work = worker.count_work_at(packed.request.shape_sets[packed.name])
+    return measure_share(
+        bound_time(packed.request.problem, work, load_peaks(measurement.device)), work, measurement.time
+    )

@@ -1,0 +1,206 @@
+"""Builds the library that runs a CUDA program without a GPU: one confined run of g++, with our headers and runtime."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from opsmith.records import Diagnostic, printable
+from opsmith.running.compiler import (
+    DEFAULT_LIMITS,
+    Artefact,
+    CompileFailure,
+    CompileLimits,
+    CompileOrder,
+    CompileRefusal,
+    run_compiler,
+)
+from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
+from opsmith.targets.cuda.emulator.source import (
+    MAIN,
+    MARK,
+    MOST_SHARED,
+    PROGRAM,
+    adapt_program,
+    describe_argument,
+    find_foreign,
+    list_parameters,
+    write_main,
+)
+from opsmith.targets.gpu.plan import BoundLaunch, BoundPlan
+from opsmith.targets.native.build import BuildRefusal
+from opsmith.targets.native.cache import BuildCache, BuildKey
+from opsmith.targets.native.flags import find_isa
+
+KIND = "COMPILE"
+MOST = 5  # findings of one build
+LIBRARY = "kernel.so"
+
+_FOLDER = Path(__file__).parent
+_RUNTIME, _OBJECT, _SCRIPT = "opsmith_runtime.o", "opsmith_kernel.o", "layout.ld"
+_SHARED_FLAGS = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fvisibility=hidden")
+_RUNTIME_FLAGS = (*_SHARED_FLAGS, "-O2", "-w", "-fno-builtin-memcmp", "-c", "emulator.cpp", "-o", _RUNTIME)
+_KERNEL_FLAGS = (
+    *_SHARED_FLAGS,
+    "-O1",
+    "-nostdinc",
+    "-I.",
+    "-w",
+    "-gdwarf-4",
+    "-g1",
+    "-fsanitize=thread,alignment,bounds",
+    "--param=tsan-distinguish-volatile=1",
+    "-fno-sanitize=vptr",
+    "-ftrivial-auto-var-init=pattern",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fno-delete-null-pointer-checks",
+    "-fno-tree-loop-distribute-patterns",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-diagnostics-show-caret",
+    "-fmax-errors=8",
+    "-c",
+    MAIN,
+    "-o",
+    _OBJECT,
+)
+_LINK_FLAGS = ("-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", f"-Wl,-T,{_SCRIPT}", "-lm")
+_ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Unemulated:
+    """The program may be right; the emulator cannot run it."""
+
+    reason: str  # begins with `not emulated: `
+
+
+EmulatedBuild = Artefact | BuildRefusal | Unemulated | CompileFailure
+
+
+def build_emulated(
+    source: str, plan: BoundPlan, cache_: BuildCache | None = None, limits: CompileLimits = DEFAULT_LIMITS
+) -> EmulatedBuild:
+    """The library of a program that NVRTC has accepted."""
+    foreign = find_foreign(source)
+    if foreign is not None:
+        return Unemulated(f"not emulated: line {foreign[0]}: {foreign[1]}")
+    toolchain = find_toolchain(CXX_COMPILER)
+    if toolchain is None:
+        return CompileFailure(NO_CXX_COMPILER)
+    key = _make_key(source, plan, toolchain.version)
+    library = cache_.fetch(key) if cache_ is not None else None
+    if library is not None:
+        return Artefact(library)
+    result = _compile_program(source, plan, limits)
+    if cache_ is not None and isinstance(result, Artefact):
+        cache_.store(key, result.data)
+    return result
+
+
+def _compile_program(source: str, plan: BoundPlan, limits: CompileLimits) -> EmulatedBuild:
+    runtime = _compile_runtime()
+    if isinstance(runtime, CompileFailure):
+        return runtime
+    program = adapt_program(source).encode("utf-8", "replace")
+    files = {**_read_headers(), PROGRAM: program, MAIN: write_main(plan).encode(), _RUNTIME: runtime.data}
+    compile_ = (*_KERNEL_FLAGS, find_isa().flag)
+    link = (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS)
+    result = run_compiler(CompileOrder(files, (compile_, link), LIBRARY, compiler=CXX_COMPILER), limits)
+    return _explain_refusal(result, source, plan) if isinstance(result, CompileRefusal) else result
+
+
+def _make_key(source: str, plan: BoundPlan, compiler: str) -> BuildKey:
+    texts = [source, write_main(plan), *(data.decode() for data in _read_headers().values())]
+    texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
+    flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, find_isa().flag, *_LINK_FLAGS))
+    return BuildKey("", "cuda emulator", "\0".join(texts), flags, compiler)
+
+
+@cache
+def _read_headers() -> dict[str, bytes]:
+    """All files of ours that a program is compiled and linked with, by name."""
+    headers = {path.name: path.read_bytes() for path in sorted((_FOLDER / "headers").iterdir())}
+    sections = "".join(f"    *(.bss.opsmith_shared_{n})\n    . += 256;\n" for n in range(MOST_SHARED))
+    script = (_FOLDER / _SCRIPT).read_text(encoding="utf-8").replace("SHARED_SECTIONS\n", sections)
+    return {**headers, _SCRIPT: script.encode()}
+
+
+def _compile_runtime() -> Artefact | CompileFailure:
+    """The runtime's object, made once a process; a failure is not kept."""
+    try:
+        return _compile_runtime_once()
+    except _RuntimeFault as error:
+        return CompileFailure(str(error))
+
+
+class _RuntimeFault(Exception):
+    """Our own code does not compile here."""
+
+
+@cache
+def _compile_runtime_once() -> Artefact:
+    files = {"emulator.cpp": (_FOLDER / "emulator.cpp").read_bytes()}
+    result = run_compiler(CompileOrder(files, ((*_RUNTIME_FLAGS, find_isa().flag),), _RUNTIME, compiler=CXX_COMPILER))
+    if isinstance(result, Artefact):
+        return result
+    words = result.reason if isinstance(result, CompileFailure) else " ".join(result.messages.split())[:300]
+    raise _RuntimeFault(f"the compiler does not take the emulator's runtime: {words}")
+
+
+# -- what g++ refuses
+
+
+def _explain_refusal(refusal: CompileRefusal, source: str, plan: BoundPlan) -> BuildRefusal | Unemulated:
+    errors = list(_ERROR.finditer(refusal.messages))
+    findings = tuple(dict.fromkeys(_list_mismatches(errors, source, plan)))[:MOST]
+    if findings:
+        return BuildRefusal(findings)
+    if refusal.limit:
+        return Unemulated(f"not emulated: g++ took more than {refusal.limit}")
+    own = [match for match in errors if match["file"] == PROGRAM] or errors
+    if not own:
+        words = printable(" ".join(refusal.messages.split())[:200])
+        return Unemulated(f"not emulated: g++ refuses the program: {words}")
+    where = f"line {own[0]['line']}: " if own[0]["file"] == PROGRAM else ""
+    return Unemulated(f"not emulated: {where}{printable(own[0]['text'])[:200]}")
+
+
+def _list_mismatches(errors: Sequence[re.Match[str]], source: str, plan: BoundPlan) -> Iterator[Diagnostic]:
+    """Where the plan and a kernel disagree."""
+    launches = {launch.line: launch for launch in plan.launches}
+    lines = source.split("\n")
+    for match in errors:
+        launch = launches.get(int(match["line"]))
+        if match["file"] == PROGRAM and launch is not None:
+            text = printable(lines[launch.line - 1].strip()[:300])
+            yield _explain_mismatch(match["text"], launch, source, text)
+
+
+def _explain_mismatch(message: str, launch: BoundLaunch, source: str, text: str) -> Diagnostic:
+    where = f"launch {launch.kernel}"
+    parameters = list_parameters(source, launch.kernel)
+    if MARK not in message:
+        remedy = f"define __global__ void {launch.kernel}(...), once and without a template"
+        return Diagnostic(
+            KIND, where, printable(message)[:200], "a kernel of that name", remedy, launch.line, None, text
+        )
+    if "another number of arguments" in message:
+        actual = f"{len(launch.arguments)} arguments in args"
+        expected = f"as many as {launch.kernel} takes" + (f": {', '.join(parameters)}" if parameters else "")
+        return Diagnostic(KIND, where, actual, expected, "name them in the kernel's order", launch.line, None, text)
+    for number, argument in enumerate(launch.arguments):
+        words = describe_argument(argument)
+        if f" takes {words} with " in message:
+            parameter = parameters[number] if number < len(parameters) else "another type"
+            actual = f"{words.split(',')[0]} for the parameter {parameter}"
+            return Diagnostic(
+                KIND, where, actual, words, "change the parameter, or the order of args", launch.line, None, text
+            )
+    return Diagnostic(KIND, where, printable(message)[:200], "arguments as the kernel takes them", "", launch.line)

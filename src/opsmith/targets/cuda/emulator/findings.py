@@ -1,0 +1,328 @@
+"""What the emulator finds, in words: the line, what which thread did where, and what to try. One sentence each."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from opsmith.targets.cuda.emulator.library import LibraryFile, Variable
+from opsmith.targets.gpu.plan import INPUT, ResolvedLaunch
+
+
+class EmulatorFinding(Exception):
+    """What a program does wrong; its text is the finding, and begins with `line N: `."""
+
+    def __init__(self, line: int | None, words: str, remedy: str) -> None:
+        place = f"line {line}: " if line is not None else ""
+        super().__init__(f"{place}{words}" + (f"; try: {remedy}" if remedy else ""))
+        self.line, self.words, self.remedy = line, words, remedy
+
+
+class _Kind(IntEnum):
+    """FindingKind of emulator.cpp."""
+
+    NONE = 0
+    RACE = 1
+    UNINITIALISED = 2
+    OUTSIDE = 3
+    CONSTANT = 4
+    DIVERGENT = 5
+    WAITING = 6
+    NOT_IN_MASK = 7
+    MISALIGNED = 8
+    BOUNDS = 9
+    STOPPED = 10
+    FOREIGN = 11
+    SPINNING = 12
+    LIMIT = 13
+    SUSPICION = 14
+
+
+class Record(ctypes.Structure):
+    """Finding of emulator.cpp."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_uint32)
+            for name in ["kind", "place", "other_place", "thread", "other_thread", "block", "other_block", "size"]
+        ),
+        *(
+            (name, ctypes.c_uint32)
+            for name in ["is_writing", "other_is_writing", "region", "detail", "mask", "other_detail"]
+        ),
+        ("offset", ctypes.c_int64),
+        ("value", ctypes.c_int64),
+    )
+    kind: int
+    place: int
+    other_place: int
+    thread: int
+    other_thread: int
+    block: int
+    other_block: int
+    size: int
+    is_writing: int
+    other_is_writing: int
+    region: int
+    detail: int
+    mask: int
+    other_detail: int
+    offset: int
+    value: int
+
+
+def read_record(address: int) -> Record:
+    """A copy."""
+    return Record.from_buffer_copy(ctypes.string_at(address, ctypes.sizeof(Record)))
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of a draw where the emulator has put it."""
+
+    name: str
+    kind: str
+    element: int  # bytes of an entry
+    start: int
+    size: int  # bytes
+
+
+@dataclass(frozen=True)
+class LaunchScene:
+    """What a launch runs with."""
+
+    file: LibraryFile
+    launch: ResolvedLaunch
+    arrays: Sequence[Array]  # in the order of their regions
+
+
+_DYNAMIC, _DEVICE, _FIRST_SHARED = 2, 3, 4  # regions of emulator.cpp
+_LINE = 0x80000000
+_OPERATIONS = (
+    ["__syncwarp", "a shuffle", "a vote", "__activemask", "__match_any_sync", "__match_all_sync"]
+    + ["__reduce_add_sync"] * 1
+    + ["__reduce_min_sync", "__reduce_max_sync"] * 2
+    + ["__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"]
+)
+_DOES = ("reads", "writes", "changes")
+
+
+def describe_finding(record: Record, scene: LaunchScene) -> EmulatorFinding:
+    """A record in words."""
+    return _Words(record, scene).describe()
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What an access went to."""
+
+    name: str
+    entry: int  # bytes
+    size: int
+    place: str  # `shared memory`, `output`
+
+
+class _Words:
+    """The words for one record."""
+
+    def __init__(self, record: Record, scene: LaunchScene) -> None:
+        self._record, self._scene = record, scene
+
+    def describe(self) -> EmulatorFinding:
+        kind = _Kind(self._record.kind) if self._record.kind in list(_Kind) else _Kind.NONE
+        words, remedy = getattr(self, f"_describe_{kind.name.lower()}")()
+        return EmulatorFinding(self._find_line(self._record.place), words, remedy)
+
+    # -- who and where
+
+    def _find_line(self, place: int) -> int | None:
+        return place & ~_LINE if place & _LINE else self._scene.file.find_line(place)
+
+    def _name_line(self, place: int) -> str:
+        line = self._find_line(place)
+        return f"line {line}" if line is not None else "a line that is not known"
+
+    @property
+    def _kernel(self) -> str:
+        return self._scene.launch.kernel
+
+    def _name_block(self, number: int) -> str:
+        x, y, _ = self._scene.launch.grid
+        return f"block ({number % x}, {number // x % y}, {number // x // y})"
+
+    def _name_thread(self, number: int) -> str:
+        x, y, z = self._scene.launch.block
+        if y * z == 1:
+            return f"thread {number}"
+        return f"thread ({number % x}, {number // x % y}, {number // x // y})"
+
+    @property
+    def _actor(self) -> str:
+        record = self._record
+        return f"{self._name_thread(record.thread)} of {self._name_block(record.block)} of {self._kernel}"
+
+    # -- what was accessed
+
+    def _find_memory(self) -> _Memory:
+        region, size = self._record.region, self._record.size or 4
+        shared = self._scene.file.list_shared()
+        if region == _DYNAMIC:
+            return _Memory("dynamic shared memory", size, self._scene.launch.shared, "shared memory")
+        if _FIRST_SHARED <= region < _FIRST_SHARED + len(shared):
+            return _Memory(
+                shared[region - _FIRST_SHARED].name, size, shared[region - _FIRST_SHARED].size, "shared memory"
+            )
+        number = region - _FIRST_SHARED - len(shared)
+        if 0 <= number < len(self._scene.arrays):
+            array = self._scene.arrays[number]
+            return _Memory(array.name, array.element, array.size, f"the {array.kind}")
+        if region == _DEVICE:
+            variable = self._find_variable()
+            return _Memory(variable.name, size, variable.size, "a __device__ variable")
+        return _Memory("memory", size, 0, "memory")
+
+    def _find_variable(self) -> Variable:
+        variables = self._scene.file.list_device()
+        first = variables[0].start // 64 * 64 if variables else 0
+        inside = (v for v in variables if v.start <= first + self._record.offset < v.start + v.size)
+        return next(inside, Variable("a variable", 0, 0))
+
+    def _name_entry(self, memory: _Memory) -> str:
+        if self._record.region == _DYNAMIC:
+            return f"dynamic shared memory at byte {self._record.offset}"
+        if self._record.region == _DEVICE:
+            return memory.name
+        return f"{memory.name}[{self._record.offset // memory.entry}]"
+
+    # -- kinds
+
+    def _describe_race(self) -> tuple[str, str]:
+        record, memory = self._record, self._find_memory()
+        entry, other = self._name_entry(memory), self._name_line(record.other_place)
+        does, did = _DOES[record.is_writing], _DOES[record.other_is_writing]
+        how = " atomically" if record.is_writing == 2 else ""
+        other_how = " atomically" if record.other_is_writing == 2 else ""
+        if record.detail:
+            whose = f"{self._name_thread(record.other_thread)} of {self._name_block(record.other_block)}"
+            words = (
+                f"race between blocks on {memory.place}: {self._actor} {does} {entry}{how}, {whose} {did} "
+                f"it{other_how} at {other}, and blocks have no order"
+            )
+            return words, "let one block do both, use atomics, or split the work into two launches"
+        same_warp = record.thread // 32 == record.other_thread // 32
+        barrier = "barrier or __syncwarp()" if same_warp else "barrier"
+        words = (
+            f"race on {memory.place}: {self._actor} {does} {entry}{how}, {self._name_thread(record.other_thread)} "
+            f"{did} it{other_how} at {other} with no {barrier} between"
+        )
+        warp = " (threads of a warp do not run in lock step)" if same_warp else ""
+        if memory.place == "shared memory" or not record.other_is_writing == record.is_writing == 1:
+            return words + warp, "__syncthreads() between the two" + (", or __syncwarp()" if same_warp else "")
+        return words + warp, "let one thread write each entry, or use atomics"
+
+    def _describe_uninitialised(self) -> tuple[str, str]:
+        memory = self._find_memory()
+        does = "changes" if self._record.is_writing else "reads"
+        entry = self._name_entry(memory)
+        whose = "no thread of the block" if memory.place == "shared memory" else "nobody"
+        words = f"{self._actor} {does} {entry}, {memory.place} that {whose} has written"
+        if memory.place == "shared memory":
+            return words, "write every entry that is read, then __syncthreads()"
+        return words, "write it first, in this kernel or in a launch before it"
+
+    def _describe_outside(self) -> tuple[str, str]:
+        record, memory = self._record, self._find_memory()
+        does = _DOES[record.is_writing] if record.is_writing < 2 else "changes"
+        if record.region < _DYNAMIC or record.region == _DEVICE:
+            words = f"{self._actor} {does} {record.size} bytes at a place that is no array of the launch"
+            return words, "check the pointer and its index"
+        entries = memory.size // memory.entry
+        if record.offset < 0:
+            distance = -(record.offset // memory.entry)
+            side = f"{distance} {'entry' if distance == 1 else 'entries'} before its begin"
+        else:
+            distance = (record.offset + record.size - memory.size - 1) // memory.entry + 1
+            side = f"{distance} {'entry' if distance == 1 else 'entries'} beyond its end"
+        has = f"{entries} {'entry' if entries == 1 else 'entries'}"
+        if record.region == _DYNAMIC:
+            has = f"{memory.size} bytes by shared= of the plan"
+            words = f"{self._actor} {does} {self._name_entry(memory)}, outside of it: it has {has}"
+            return words, "raise shared= on the launch's line, or check the index"
+        words = f"{self._actor} {does} {memory.name}[{record.offset // memory.entry}], {side}: {memory.place} has {has}"
+        if memory.place == "shared memory":
+            return words.replace("shared memory has", f"{memory.name} has"), "a larger array, or a check of the index"
+        return words.replace(f"{memory.place} has", f"{memory.name} has"), "a guard such as `if (i < n)`"
+
+    def _describe_constant(self) -> tuple[str, str]:
+        record, memory = self._record, self._find_memory()
+        if memory.place == f"the {INPUT}":
+            return f"{self._actor} writes {self._name_entry(memory)}, an input", "write to outputs and workspaces only"
+        return f"{self._actor} writes {record.size} bytes of constants", "write to outputs and workspaces only"
+
+    def _describe_divergent(self) -> tuple[str, str]:
+        record = self._record
+        other = self._name_thread(record.other_thread)
+        block = self._name_block(record.block)
+        first = (
+            f"divergent barrier: {self._name_thread(record.thread)} of {block} of {self._kernel} waits at this barrier"
+        )
+        if record.detail:
+            words = f"{first}, {other} at the one on {self._name_line(record.other_place)}"
+            return words, "let all threads of the block reach the same __syncthreads()"
+        words = f"{first}, which {other} has ended without reaching"
+        return words, "no return before the barrier and no barrier within a condition: guard the work, not the barrier"
+
+    def _describe_waiting(self) -> tuple[str, str]:
+        record = self._record
+        operation = _OPERATIONS[record.detail] if record.detail < len(_OPERATIONS) else "an operation"
+        where = "__syncthreads()" if record.other_detail == 1 else "another operation of the warp"
+        words = (
+            f"divergent warp: {self._actor} waits in {operation} with mask 0x{record.mask:08x}, which names "
+            f"{self._name_thread(record.other_thread)}; that one waits in {where} on "
+            f"{self._name_line(record.other_place)}"
+        )
+        return words, "let all lanes of the mask call the same operation, or name only those that do"
+
+    def _describe_not_in_mask(self) -> tuple[str, str]:
+        record = self._record
+        operation = _OPERATIONS[record.detail] if record.detail < len(_OPERATIONS) else "an operation"
+        lane = record.thread % 32
+        words = f"{self._actor} calls {operation} with mask 0x{record.mask:08x}, in which its lane {lane} is not"
+        return words, "a mask with all lanes that call it, such as 0xffffffff where all do"
+
+    def _describe_misaligned(self) -> tuple[str, str]:
+        record, memory = self._record, self._find_memory()
+        need = f"which must lie at a multiple of {record.detail} bytes"
+        words = f"misaligned access: {self._actor} accesses {memory.name} at byte {record.offset}, {need}"
+        return words, "vector types only where the index is a multiple of their entries, or scalar accesses"
+
+    def _describe_bounds(self) -> tuple[str, str]:
+        type_ = self._scene.file.read_text_at(self._record.offset).strip("'")
+        words = f"{self._actor} uses index {self._record.value} of an array of type {type_}"
+        return words, "a larger array, or a check of the index"
+
+    def _describe_stopped(self) -> tuple[str, str]:
+        what = "__trap()" if self._record.detail == 1 else "an assertion that does not hold"
+        return f"{self._actor} reaches {what}", ""
+
+    def _describe_foreign(self) -> tuple[str, str]:
+        does = _DOES[self._record.is_writing]
+        return f"{self._actor} {does} a local variable of another thread", "shared memory for what threads share"
+
+    def _describe_spinning(self) -> tuple[str, str]:
+        words = f"{self._actor} has tried a million times without success"
+        return words, "no waiting for other blocks: they need not run at the same time"
+
+    def _describe_limit(self) -> tuple[str, str]:
+        return "not emulated: more than 65519 __syncwarp() between two barriers", ""
+
+    def _describe_suspicion(self) -> tuple[str, str]:
+        record = self._record
+        why = ("does not exist in this block", "has ended", "does not take part")[min(record.other_detail, 2)]
+        words = f"{self._actor} reads the value of lane {record.detail}, which {why}, and outputs depend on it"
+        return words, "let all 32 lanes take part: blocks of a multiple of 32 threads and no early return"
+
+    def _describe_none(self) -> tuple[str, str]:
+        return f"the emulator stopped {self._kernel} without a reason that it can tell", ""

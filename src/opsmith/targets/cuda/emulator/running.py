@@ -1,0 +1,147 @@
+"""Runs a program's launches in the candidate's process, on every draw and pass. The first finding ends the run.
+
+Passes differ in what outputs, workspaces and shared memory hold before they are written, in the order of draws, blocks
+and threads, and in whether variables of the device keep what an earlier draw left. No torch, no numpy.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.targets.cuda.emulator.findings import Array, EmulatorFinding, LaunchScene, describe_finding, read_record
+from opsmith.targets.cuda.emulator.library import LibraryFile
+from opsmith.targets.cuda.emulator.source import name_entry
+from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundPlan, ResolvedLaunch
+from opsmith.targets.gpu.resolving import resolve_plan
+from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
+
+_LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
+
+
+def run_emulated(path: Path, plan: BoundPlan, inputs: bytes | memoryview) -> bytes:
+    """The outputs of all passes over a trial's draws. Raises EmulatorFinding, PlanFault, and OSError where the library
+    cannot be loaded."""
+    layout, arrays = read_inputs(memoryview(inputs))
+    library = _load_library(path)
+    passes = choose_passes(layout.threads)
+    rows = []
+    for number, pass_ in enumerate(passes):
+        rows.append(
+            _run_pass(library, plan, pass_, number == len(passes) - 1, list(zip(layout.draws, arrays, strict=True)))
+        )
+    if library.suspicion is not None and any(row != rows[0] for row in rows):
+        raise library.suspicion
+    return write_outputs(output for row in rows for output in row)
+
+
+def _run_pass(
+    library: _Library, plan: BoundPlan, pass_: Pass, is_last: bool, draws: Sequence[tuple[DrawLayout, list[memoryview]]]
+) -> list[bytes]:
+    """The outputs of all draws, in the order of the draws."""
+    order = range(len(draws))
+    outputs: dict[int, list[bytes]] = {}
+    for count, draw in enumerate(reversed(order) if pass_.is_reversed else order):
+        outputs[draw] = library.run_draw(plan, pass_, is_last and count > 0, *draws[draw])
+    return [output for draw in order for output in outputs[draw]]
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    """Where the arrays of a draw lie, by kind and place."""
+
+    by_kind: dict[str, list[Array]]
+
+    def list_all(self) -> Iterator[Array]:
+        for kind in (INPUT, OUTPUT, WORKSPACE):
+            yield from self.by_kind[kind]
+
+
+class _Library:
+    """A loaded program."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = ctypes.CDLL(str(path), mode=_LOCAL)
+        self.file = LibraryFile(Path(path).read_bytes())
+        self.suspicion: EmulatorFinding | None = None
+        for name in ("opsmith_finding", "opsmith_suspicion"):
+            getattr(self._library, name).restype = ctypes.c_void_p
+        place = self._library.opsmith_place
+        place.restype, place.argtypes = ctypes.c_uint64, [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int]
+        launch = self._library.opsmith_launch
+        triple = ctypes.POINTER(ctypes.c_uint32)
+        launch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, triple, triple, ctypes.c_uint32]
+        shared = self.file.list_shared()
+        starts = (ctypes.c_uint64 * len(shared))(*(variable.start for variable in shared))
+        sizes = (ctypes.c_uint64 * len(shared))(*(variable.size for variable in shared))
+        self._library.opsmith_prepare(len(shared), starts, sizes)
+
+    def run_draw(
+        self, plan: BoundPlan, pass_: Pass, keeps_device: bool, draw: DrawLayout, views: Sequence[memoryview]
+    ) -> list[bytes]:
+        """The outputs. Raises EmulatorFinding and PlanFault."""
+        resolved = resolve_plan(plan, draw.numbers)
+        self._library.opsmith_begin(pass_.poison, int(pass_.is_reversed), int(keeps_device))
+        arrays = self._place_arrays(plan, draw, resolved.workspaces)
+        for array, view in zip(arrays.by_kind[INPUT], views, strict=True):
+            memoryview((ctypes.c_char * array.size).from_address(array.start)).cast("B")[:] = view
+        for number, launch in enumerate(resolved.launches):
+            self._run_launch(plan, launch, number, draw, arrays)
+        return [ctypes.string_at(array.start, array.size) for array in arrays.by_kind[OUTPUT]]
+
+    def _place_arrays(self, plan: BoundPlan, draw: DrawLayout, workspaces: Sequence[int]) -> _Arrays:
+        names = {
+            (argument.kind, argument.place): argument.name
+            for launch in plan.launches
+            for argument in launch.arguments
+            if argument.is_array
+        }
+        by_kind: dict[str, list[Array]] = {}
+        kinds = (
+            (INPUT, plan.inputs, draw.inputs),
+            (OUTPUT, plan.outputs, draw.outputs),
+            (WORKSPACE, [space.dtype for space in plan.workspaces], workspaces),
+        )
+        for kind, dtypes, sizes in kinds:
+            by_kind[kind] = [
+                self._place_array(names.get((kind, place), f"{kind} {place}"), kind, BYTES_BY_DTYPE[dtype], size)
+                for place, (dtype, size) in enumerate(zip(dtypes, sizes, strict=True))
+            ]
+        return _Arrays(by_kind)
+
+    def _place_array(self, name: str, kind: str, element: int, size: int) -> Array:
+        start = self._library.opsmith_place(size, element, int(kind != INPUT))
+        if not start:
+            raise MemoryError(f"an array of {size} bytes for {name}: the emulator has no room left")
+        return Array(name, kind, element, start, size)
+
+    def _run_launch(
+        self, plan: BoundPlan, launch: ResolvedLaunch, number: int, draw: DrawLayout, arrays: _Arrays
+    ) -> None:
+        slots = (ctypes.c_uint64 * max(1, len(launch.arguments)))()
+        for place, argument in enumerate(launch.arguments):
+            if argument.kind != NUMBER:
+                slots[place] = arrays.by_kind[argument.kind][argument.place].start
+            elif argument.type == WHOLE:
+                slots[place] = int(draw.numbers[argument.place]) & (1 << 64) - 1
+            else:
+                slots[place] = ctypes.c_uint64.from_buffer_copy(ctypes.c_double(draw.numbers[argument.place])).value
+        entry = ctypes.cast(self._library[name_entry(number)], ctypes.c_void_p)
+        triples = [(ctypes.c_uint32 * 3)(*triple) for triple in (launch.grid, launch.block)]
+        has_finding = self._library.opsmith_launch(entry, ctypes.addressof(slots), *triples, launch.shared)
+        scene = LaunchScene(self.file, launch, tuple(arrays.list_all()))
+        if has_finding:
+            raise describe_finding(read_record(self._library.opsmith_finding()), scene)
+        record = read_record(self._library.opsmith_suspicion())
+        if record.kind and self.suspicion is None:
+            self.suspicion = describe_finding(record, scene)
+
+
+@cache
+def _load_library(path: Path) -> _Library:
+    """Once a process."""
+    return _Library(path)

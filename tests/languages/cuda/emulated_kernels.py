@@ -1,0 +1,145 @@
+"""Small kernels over the emulator: built, run on given numbers in a process of their own, and what came of it."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from opsmith.problems.precision import dtype_of
+from opsmith.running import sandbox
+from opsmith.running.compiler import Artefact
+from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
+from opsmith.targets.cuda.emulator.building import EmulatedBuild, build_emulated
+from opsmith.targets.gpu.plan import (
+    FLOATING,
+    INPUT,
+    NUMBER,
+    OUTPUT,
+    WHOLE,
+    WORKSPACE,
+    BoundArgument,
+    BoundLaunch,
+    BoundPlan,
+    LaunchPlan,
+)
+from opsmith.targets.gpu.reading import read_plan
+from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_outputs, split_outputs, write_inputs
+
+needs_emulator = pytest.mark.skipif(
+    find_toolchain(CXX_COMPILER) is None or bool(sandbox.missing()), reason=NO_CXX_COMPILER + sandbox.missing()
+)
+_RUN = """
+import pickle, sys
+from pathlib import Path
+from opsmith.targets.cuda.emulator.findings import EmulatorFinding
+from opsmith.targets.cuda.emulator.running import run_emulated
+from opsmith.targets.gpu.plan import read_bound_plan
+assert "torch" not in sys.modules and "numpy" not in sys.modules
+answers = []
+for library, plan, inputs in pickle.loads(sys.stdin.buffer.read()):
+    try:
+        answers.append(run_emulated(Path(library), read_bound_plan(plan), inputs))
+    except EmulatorFinding as finding:
+        answers.append(str(finding))
+sys.stdout.buffer.write(pickle.dumps(answers))
+"""
+
+
+@dataclass(frozen=True)
+class Call:
+    """Arrays and numbers of one call, by the names of the plan."""
+
+    inputs: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    outputs: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)  # dtype and shape
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def bind(self, source: str) -> BoundPlan:
+        plan = read_plan(source)
+        assert isinstance(plan, LaunchPlan), plan
+        names = {torch.float32: "fp32", torch.float64: "fp64", torch.float16: "fp16", torch.bfloat16: "bf16"}
+        names |= {torch.int8: "int8", torch.int32: "int32", torch.int64: "int64", torch.bool: "bool"}
+        inputs = {name: names[tensor.dtype] for name, tensor in self.inputs.items()}
+        outputs = {name: dtype for name, (dtype, _) in self.outputs.items()}
+        numbers = {name: WHOLE if isinstance(number, int) else FLOATING for name, number in self.numbers.items()}
+        spaces = {space.name: space.dtype for space in plan.workspaces}
+        kinds = ((INPUT, inputs), (OUTPUT, outputs), (WORKSPACE, spaces), (NUMBER, numbers))
+        arguments = {
+            name: BoundArgument(name, kind, place, type_)
+            for kind, types in kinds
+            for place, (name, type_) in enumerate(types.items())
+        }
+        launches = tuple(
+            BoundLaunch(one.kernel, one.grid, one.block, one.shared, tuple(arguments[n] for n in one.args), one.line)
+            for one in plan.launches
+        )
+        return BoundPlan(
+            tuple(inputs.values()), tuple(outputs.values()), tuple(numbers.items()), plan.workspaces, launches
+        )
+
+    def encode(self, draws: int = 1) -> tuple[TrialLayout, bytes]:
+        arrays = [
+            tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() for tensor in self.inputs.values()
+        ]
+        sizes = tuple(
+            torch.empty(shape, dtype=dtype_of(dtype)).element_size() * torch.Size(shape).numel()
+            for dtype, shape in self.outputs.values()
+        )
+        layout = TrialLayout((DrawLayout(tuple(map(len, arrays)), sizes, tuple(self.numbers.values())),) * draws)
+        return layout, write_inputs(layout, arrays * draws)
+
+
+def build_kernel(source: str, call: Call) -> EmulatedBuild:
+    return build_emulated(source, call.bind(source))
+
+
+@cache
+def _build_library(source: str, plan: str, folder: Path) -> Path:
+    from opsmith.targets.gpu.plan import read_bound_plan
+
+    artefact = build_emulated(source, read_bound_plan(plan))
+    assert isinstance(artefact, Artefact), artefact
+    path = folder / f"{abs(hash((source, plan)))}.so"
+    path.write_bytes(artefact.data)
+    return path
+
+
+def run_kernels(
+    pairs: Sequence[tuple[str, Call]], folder: Path, draws: int = 1
+) -> list[list[list[torch.Tensor]] | str]:
+    """For each program and call: its outputs pass by pass and draw by draw, or the finding's text."""
+    orders, layouts = [], []
+    for source, call in pairs:
+        plan, (layout, inputs) = call.bind(source).write_json(), call.encode(draws)
+        orders.append((str(_build_library(source, plan, folder)), plan, inputs))
+        layouts.append(layout)
+    answer = subprocess.run(
+        [sys.executable, "-c", _RUN], input=pickle.dumps(orders), capture_output=True, timeout=120, check=True
+    )
+    rows = zip(pairs, layouts, pickle.loads(answer.stdout), strict=True)
+    return [data if isinstance(data, str) else _read_tensors(call, layout, data) for (_, call), layout, data in rows]
+
+
+def _read_tensors(call: Call, layout: TrialLayout, data: bytes) -> list[list[torch.Tensor]]:
+    passes = read_outputs(layout, data)
+    assert isinstance(passes, list)
+    types = [(dtype_of(dtype), shape) for dtype, shape in call.outputs.values()]
+    return [
+        [
+            torch.frombuffer(bytearray(view), dtype=dtype).view(shape)
+            for views in split_outputs(layout, pass_)
+            for view, (dtype, shape) in zip(views, types, strict=True)
+        ]
+        for pass_ in passes
+    ]
+
+
+def run_kernel(source: str, call: Call, folder: Path, draws: int = 1) -> list[list[torch.Tensor]] | str:
+    return run_kernels([(source, call)], folder, draws)[0]
