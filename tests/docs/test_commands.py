@@ -55,7 +55,7 @@ NOT_RUN = {
     "flashinfer.md": 1,
     "c.md": 1,
     "gpu-languages.md": 2,
-    "other-machines.md": 4,
+    "other-machines.md": 5,
     "optimise.md": 3,
     "command-agents.md": 1,
     "mcp.md": 2,

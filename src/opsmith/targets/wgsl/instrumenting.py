@@ -28,7 +28,8 @@ from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
 from opsmith.targets.wgsl.syntax import Member, Module, ModuleVariable, WgslFunction, match_brackets, read_module
 
 PLAIN, REVERSED, CHECKED, PLAN, CHECKS = "plain", "reversed", "checked", "plan", "checks"  # artefacts
-BOUNDS, RACE, DIVERGENCE = 1, 2, 3  # kinds of what a checked form reports
+BOUNDS, RACE, DIVERGENCE, ROUNDS = 1, 2, 3, 4  # kinds of what a checked form reports
+MOST_ROUNDS = 60_000  # of all loops of an invocation in a launch: the software driver ends loops after 65,535
 PLACES = 64  # rows of the table of arrays; the last one tells the number of the launch
 WORKGROUP_PLACES = 32  # the rows of workgroup variables begin here
 REPORT_WORDS = 8  # kind, line, place, index, length or when, the other's who, who, launch
@@ -36,6 +37,7 @@ NO_SHADOW = 0xFFFFFFFF
 
 _READ, _WRITE, _NEITHER = 1, 2, 0
 _ASSIGNING = frozenset({"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"})
+_LOOPS = frozenset({"for", "while", "loop"})
 _BARRIERS = {"workgroupBarrier": f"{PREFIX}barrier", "storageBarrier": f"{PREFIX}storage_barrier"}
 _ARGUMENTS = {  # of a wrapped kernel, by builtin
     "workgroup_id": f"{PREFIX}g",
@@ -261,8 +263,17 @@ class _CheckWriter:
     def write_body(self, function: WgslFunction) -> str:
         self._tokens = function.tokens
         self._match = match_brackets(self._tokens)
-        self._opening = {closing: opening for opening, closing in self._match.items()}
+        self._loops = dict(self._list_loops())
         return self._write_range(0, len(self._tokens))
+
+    def _list_loops(self) -> Iterator[tuple[int, int]]:
+        """The places of the braces that open the bodies of loops, and the lines of the loops."""
+        for place, token in enumerate(self._tokens):
+            if token.text in _LOOPS:
+                opening = place + 1
+                while self._tokens[opening].text != "{":
+                    opening = self._match.get(opening, opening) + 1
+                yield opening, token.line
 
     def _write_range(self, start: int, end: int) -> str:
         """The text of tokens from one place to before another, with what stands between them."""
@@ -278,6 +289,8 @@ class _CheckWriter:
     def _write_piece(self, place: int) -> tuple[str, int]:
         """The text of what begins there, and the place behind it."""
         token = self._tokens[place]
+        if place in self._loops:
+            return f"{{ {PREFIX}round({self._loops[place]}u);", place + 1
         is_field = place > 0 and self._tokens[place - 1].text == "."
         if token.kind == NAME and not is_field:
             if token.text in _BARRIERS:
@@ -400,6 +413,15 @@ fn opsmith_report_first() {
     atomicStore(&opsmith_report[5], opsmith_how.z);
     atomicStore(&opsmith_report[6], opsmith_me);
     atomicStore(&opsmith_report[7], opsmith_table[63].x);
+  }
+}
+
+var<private> opsmith_rounds: u32;
+
+fn opsmith_round(line: u32) {
+  opsmith_rounds += 1u;
+  if (opsmith_rounds == 60000u) {
+    opsmith_tell(4u, line, 0u, 0u, 0u, 0u);
   }
 }
 

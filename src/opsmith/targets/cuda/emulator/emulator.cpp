@@ -26,7 +26,8 @@ __attribute__((visibility("hidden"), section(".bss.opsmith_dynamic"), aligned(10
 namespace {
 
 const uint32_t THREADS = 1024, WARPS = 32, LINE = 0x80000000u;  // LINE: a line stands in place of an address of code
-const uint64_t PAGE = 1 << 16, STACK = 256 << 10, GUARD = 4096, DYNAMIC = 256 << 10, ARENA = 1ull << 30;
+const uint64_t PAGE = 1 << 16, STACK = 256 << 10, GUARD = 4096, DYNAMIC = 256 << 10, ARENA = 1ull << 30,
+               STACKS = 1024 * (STACK + GUARD);
 
 // -- findings
 
@@ -68,7 +69,7 @@ Region regions[MOST_REGIONS];
 uint32_t region_count, first_array;
 enum { NO_REGION, STACK_REGION, DYNAMIC_REGION, DEVICE_REGION, FIRST_SHARED };
 
-char *arena;
+char *arena, *stacks;
 uint64_t arena_used;
 uint16_t owners[ARENA / PAGE], *shared_owners;
 char *device_copy;
@@ -78,8 +79,8 @@ Chunk chunks[256];
 uint32_t chunk_count, chunk_now;
 uint64_t chunk_used;
 
-void *map_memory(uint64_t size) {
-  void *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+void *map_memory(uint64_t size, char *wish = 0) {
+  void *memory = mmap(wish, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) abort();
   return memory;
 }
@@ -396,6 +397,7 @@ inline Region *find_region(uint64_t address) {
   if (__builtin_expect(offset < ARENA, 1)) return &regions[owners[offset / PAGE]];
   offset = address - (uint64_t)opsmith_shared_begin;
   if (offset < (uint64_t)(opsmith_shared_end - opsmith_shared_begin)) return &regions[shared_owners[offset / 16]];
+  if (address - (uint64_t)stacks < STACKS) return &regions[STACK_REGION];
   return &regions[DEVICE_REGION];
 }
 
@@ -461,7 +463,7 @@ void start_thread(uint32_t number) {
 [[noreturn]] void run_fiber();
 
 void *prepare_stack(uint32_t stack) {
-  char *base = arena + stack * (STACK + GUARD) + GUARD;
+  char *base = stacks + stack * (STACK + GUARD) + GUARD;
   static uint8_t guarded[THREADS];
   if (!guarded[stack]) mprotect(base - GUARD, GUARD, PROT_NONE), guarded[stack] = 1;
   uint64_t top = (uint64_t)base + STACK - (stack % 61) * 64 - 64;  // tops of stacks do not share a set of the cache
@@ -939,11 +941,11 @@ void opsmith_stop(int kind, int line) { report_event(STOPPED, LINE | (uint32_t)l
 // Regions that stay: stacks, dynamic memory, variables of the device, and `count` shared arrays by offset and size.
 EXPORT void opsmith_prepare(uint32_t count, const uint64_t *starts, const uint64_t *sizes) {
   arena = (char *)map_memory(ARENA);
-  uint64_t stacks = THREADS * (STACK + GUARD), dynamic = (uint64_t)opsmith_dynamic_memory;
-  regions[STACK_REGION] = Region{(uint64_t)arena, (uint64_t)arena + stacks, 0, OWN_STACK, 0, 0, 0};
-  for (uint64_t i = 0; i * PAGE < stacks; i++) owners[i] = STACK_REGION;
+  stacks = (char *)map_memory(STACKS, arena - (256ull << 30));  // far from what a wrong index reaches
+  uint64_t dynamic = (uint64_t)opsmith_dynamic_memory;
+  regions[STACK_REGION] = Region{(uint64_t)stacks, (uint64_t)stacks + STACKS, 0, OWN_STACK, 0, 0, 0};
   regions[DYNAMIC_REGION] = Region{dynamic, dynamic, 0, SHARED, 2, 0, 0};
-  arena_used = (stacks + PAGE - 1) / PAGE * PAGE + PAGE;
+  arena_used = 16 << 20;
   uint64_t device = (uint64_t)(opsmith_device_end - opsmith_device_begin);
   regions[DEVICE_REGION] =
       Region{(uint64_t)opsmith_device_begin, (uint64_t)opsmith_device_end, take_cells(device / 4), DEVICE, 2, 0, 0};

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opsmith.targets.gpu.plan import NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
+from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
 
 PROGRAM, MAIN = "kernel.cu", "opsmith_kernel.cpp"
 MARK = "opsmith: "  # begins what static_assert says of a launch
@@ -111,7 +111,8 @@ def name_entry(number: int) -> str:
 def _write_tag(argument: BoundArgument) -> str:
     if argument.kind == NUMBER:
         return "opsmith::Whole" if argument.type == WHOLE else "opsmith::Real"
-    return f"opsmith::Array<opsmith::{'boolean' if argument.type == 'bool' else argument.type}>"
+    container = "Input" if argument.kind == INPUT else "Array"
+    return f"opsmith::{container}<opsmith::{'boolean' if argument.type == 'bool' else argument.type}>"
 
 
 _POINTERS = {
@@ -130,7 +131,7 @@ def describe_argument(argument: BoundArgument) -> str:
     """`the input x, fp32: const float *`."""
     if argument.kind == NUMBER:
         return f"the number {argument.name}, {'int or long long' if argument.type == WHOLE else 'float or double'}"
-    const = "const " if argument.kind == "input" else ""
+    const = "const " if argument.kind == INPUT else ""
     return f"the {argument.kind} {argument.name}, {argument.type}: {const}{_POINTERS[argument.type]}"
 
 
