@@ -9,7 +9,7 @@ SITE := 'import site; print(site.getsitepackages()[0])'
 .venv/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "opsmith needs Python >= 3.11; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[providers,ui,data,postgres,ray,mcp,c,cuda,docs,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,docs,dev]'
 	touch $@
 
 run: .venv/.installed

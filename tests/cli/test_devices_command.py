@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 from opsmith.devices.describe import describe_device
 from opsmith.devices.lease import lease_device
 from opsmith.devices.peaks import Bandwidth, Peaks, load_peaks, save_peaks
+from opsmith.devices.probing import _ask_process
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +42,7 @@ def test_peaks_that_were_measured_are_shown(opsmith: Callable[..., Any]) -> None
 def test_who_has_the_machine_is_said(opsmith: Callable[..., Any]) -> None:
     with lease_device("cpu", "measure softmax"):
         assert "(measure softmax)" in opsmith("devices").out
-        (row,) = json.loads(opsmith("devices", "--json").out)
+        row, *_ = json.loads(opsmith("devices", "--json").out)
         assert row["holder"]["purpose"] == "measure softmax"
         assert row["peaks"] is None
         assert row["digest"] == describe_device().digest
@@ -58,3 +62,24 @@ def test_measured_peaks_are_ones_that_a_core_can_have(opsmith: Callable[..., Any
     assert all(cache.size > smallest.working_set for cache in device.caches[:1])
     assert 0.5 < largest.best < smallest.best < 5000
     assert json.loads(done.out)[0]["peaks"]["gflops"] == peaks.gflops
+
+
+def test_each_device_that_is_not_here_says_what_is_missing(opsmith: Callable[..., Any]) -> None:
+    _, *rows = json.loads(opsmith("devices", "--json").out)
+    names = {row["device"].partition(":")[0] for row in rows}
+    assert names == {"cuda", "wgpu"}
+    assert all(row["use"] or row["lacks"] for row in rows)
+
+
+def test_a_probe_that_hangs_or_crashes_hangs_nobody() -> None:
+    begin = time.monotonic()
+    assert "no answer within 0.5 s" in _ask_process(["-c", "while True: pass"], 0.5)
+    assert "killed by signal 6" in _ask_process(["-c", "import os; os.abort()"], 30.0)
+    assert "boom" in _ask_process(["-c", "raise SystemExit('boom')"], 30.0)
+    assert time.monotonic() - begin < 60
+
+
+def test_no_language_is_loaded_to_look_for_its_device() -> None:
+    code = "import sys; from opsmith.devices.probing import probe_devices; probe_devices(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"opsmith.targets.cuda", "opsmith.targets.wgsl", "wgpu", "torch"} & {*done.stdout.split()}

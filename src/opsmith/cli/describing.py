@@ -30,14 +30,16 @@ def show_devices(
     """Describe this machine; measure what it can do at most.
 
     The processor, its caches and compiler, who has it leased for timing, and the most that one thread can do, where
-    that was measured: it is kept in the user's cache folder.
+    that was measured: it is kept in the user's cache folder. Then GPUs and emulators: what programs are judged and
+    timed on, by which driver, and what is missing for the others. Each is asked in a process of its own.
     """
     from opsmith.devices.describe import describe_device
     from opsmith.devices.lease import find_holder, lease_device
     from opsmith.devices.measure_peaks import measure_peaks
     from opsmith.devices.peaks import load_peaks, save_peaks
+    from opsmith.devices.probing import probe_devices
     from opsmith.records import to_json
-    from opsmith.report.machines import tabulate_device
+    from opsmith.report.machines import tabulate_device, tabulate_probed
     from opsmith.report.tables import open_console
 
     device = describe_device()
@@ -45,8 +47,10 @@ def show_devices(
         with lease_device(DEVICE, "opsmith devices --measure", _LEASE_S):
             save_peaks(measure_peaks(device))
     peaks, holder = load_peaks(device.digest), find_holder(DEVICE)
+    probed = probe_devices()
     if as_json:
         row = {"device": DEVICE, "digest": device.digest, **to_json(device)}
-        print(json.dumps([row | {"peaks": to_json(peaks), "holder": to_json(holder)}], indent=1))
+        row |= {"peaks": to_json(peaks), "holder": to_json(holder)}
+        print(json.dumps([row, *map(to_json, probed)], indent=1))
     else:
-        open_console().print(*tabulate_device(DEVICE, device, peaks, holder))
+        open_console().print(*tabulate_device(DEVICE, device, peaks, holder), tabulate_probed(probed))

@@ -11,7 +11,7 @@ import os
 import tempfile
 
 from opsmith.targets import get_target, is_own
-from opsmith.targets.protocols import Preloaded
+from opsmith.targets.protocols import Driven, Preloaded
 
 _LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgomp.so.1")  # what compiled code is linked with, where they are present
 
@@ -47,5 +47,6 @@ def load_libraries() -> None:
 def find_language(name: str) -> None:
     """A built-in target alone: its module says what runs artefacts, and imports no torch."""
     with contextlib.suppress(Exception):
-        if not is_own(name):
-            get_target(name)
+        target = get_target(name) if not is_own(name) else None
+        if isinstance(target, Driven):
+            target.preload_runtime()

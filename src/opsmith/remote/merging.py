@@ -19,6 +19,7 @@ from typing import Any
 
 from opsmith.devices.describe import MachineFacts, describe_device
 from opsmith.devices.peaks import load_peaks
+from opsmith.devices.probing import name_gpu
 from opsmith.errors import OpsmithError
 from opsmith.measuring.loop import PairTimes, TimingRoom
 from opsmith.measuring.measure import SpeedRequest, estimate_ratio, say_ratio, withhold_figures
@@ -28,7 +29,7 @@ from opsmith.measuring.roofline import bound_time, measure_share
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.outside import read_text
-from opsmith.records import content_hash, dumps, printable
+from opsmith.records import printable
 from opsmith.remote import runner
 from opsmith.remote.packing import Pack, PackedSet
 
@@ -142,9 +143,9 @@ def describe_remote(convention: str, machine: Mapping[str, Any]) -> RemoteDevice
 
 def _describe_gpu(gpu: Mapping[str, Any]) -> RemoteDevice:
     """The kind of device: driver and clocks of the moment stand beside it, in its name and in the results."""
-    names = ("name", "architecture", "memory", "multiprocessors", "l2_bytes", "clock_khz", "memory_clock_khz")
-    digest = content_hash("cuda", dumps({name: gpu.get(name) for name in names}))
-    return RemoteDevice(digest, f"{printable(str(gpu['name']))[:80]} ({gpu['architecture']}, CUDA {gpu['cuda']})")
+    return RemoteDevice(
+        name_gpu(gpu), f"{printable(str(gpu['name']))[:80]} ({gpu['architecture']}, CUDA {gpu['cuda']})"
+    )
 
 
 def _describe_processor(machine: Mapping[str, Any]) -> RemoteDevice:

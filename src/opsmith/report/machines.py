@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from opsmith.devices.describe import CpuCache, Device
 from opsmith.devices.lease import Holder
 from opsmith.devices.peaks import Peaks
+from opsmith.devices.probing import ProbedDevice
 from opsmith.report.tables import make_table
 
 UNMEASURED = "not measured; try: opsmith devices --measure"
@@ -28,6 +30,18 @@ def tabulate_device(name: str, device: Device, peaks: Peaks | None, holder: Hold
     if peaks is not None:
         for team in (peaks, *peaks.teams):
             yield _tabulate_bandwidths(team)
+
+
+def tabulate_probed(devices: Sequence[ProbedDevice]) -> Table:
+    """The devices beside the processor, and under each what is missing."""
+    grid = make_table("device", "programs are", "what it is", "driver or compiler", "memory")
+    for device in devices:
+        name = f"{device.name} ({device.architecture})" if device.architecture else device.name
+        memory = "" if device.memory is None else write_bytes(device.memory)
+        grid.add_row(device.device, device.use or "not run", name, device.driver or device.compiler, memory)
+        for lack in device.lacks:
+            grid.add_row("", "missing:", Text(lack))
+    return grid
 
 
 def _list_facts(device: Device) -> Iterator[tuple[str, object]]:

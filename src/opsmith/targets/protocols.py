@@ -287,6 +287,15 @@ class Preloaded(Protocol):
 
 
 @runtime_checkable
+class Driven(Protocol):
+    """A built-in target whose artefacts are run by a driver or another large library of this machine."""
+
+    def preload_runtime(self) -> None:
+        """Load it in the nursery of candidates' processes, once for all of them. No thread may be started."""
+        ...
+
+
+@runtime_checkable
 class Referenced(Protocol):
     """Expected values come from a reference, beside which the time of a verdict is measured."""
 

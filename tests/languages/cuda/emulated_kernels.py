@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from opsmith.targets.gpu.plan import (
     BoundLaunch,
     BoundPlan,
     LaunchPlan,
+    read_bound_plan,
 )
 from opsmith.targets.gpu.reading import read_plan
 from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_outputs, split_outputs, write_inputs
@@ -101,12 +103,11 @@ def build_kernel(source: str, call: Call) -> EmulatedBuild:
 
 
 @cache
-def _build_library(source: str, plan: str, folder: Path) -> Path:
-    from opsmith.targets.gpu.plan import read_bound_plan
-
+def _build_library(source: str, plan: str, folder: Path) -> Path | str:
     artefact = build_emulated(source, read_bound_plan(plan))
-    assert isinstance(artefact, Artefact), artefact
-    path = folder / f"{abs(hash((source, plan)))}.so"
+    if not isinstance(artefact, Artefact):
+        return f"not built: {artefact}"
+    path = folder / f"{hashlib.sha256((source + plan).encode()).hexdigest()}.so"
     path.write_bytes(artefact.data)
     return path
 
@@ -115,16 +116,21 @@ def run_kernels(
     pairs: Sequence[tuple[str, Call]], folder: Path, draws: int = 1
 ) -> list[list[list[torch.Tensor]] | str]:
     """For each program and call: its outputs pass by pass and draw by draw, or the finding's text."""
-    orders, layouts = [], []
-    for source, call in pairs:
-        plan, (layout, inputs) = call.bind(source).write_json(), call.encode(draws)
-        orders.append((str(_build_library(source, plan, folder)), plan, inputs))
-        layouts.append(layout)
+    plans = [call.bind(source).write_json() for source, call in pairs]
+    libraries = [_build_library(source, plan, folder) for (source, _), plan in zip(pairs, plans, strict=True)]
+    trials = [call.encode(draws) for _, call in pairs]
+    rows = zip(libraries, plans, trials, strict=True)
+    orders = [(str(library), plan, inputs) for library, plan, (_, inputs) in rows if isinstance(library, Path)]
     answer = subprocess.run(
-        [sys.executable, "-c", _RUN], input=pickle.dumps(orders), capture_output=True, timeout=120, check=True
+        [sys.executable, "-c", _RUN], input=pickle.dumps(orders), capture_output=True, timeout=120, check=False
     )
-    rows = zip(pairs, layouts, pickle.loads(answer.stdout), strict=True)
-    return [data if isinstance(data, str) else _read_tensors(call, layout, data) for (_, call), layout, data in rows]
+    assert answer.returncode == 0, answer.stderr.decode()[-3000:]
+    answers = iter(pickle.loads(answer.stdout))
+    results: list[list[list[torch.Tensor]] | str] = []
+    for (_, call), library, (layout, _) in zip(pairs, libraries, trials, strict=True):
+        data = next(answers) if isinstance(library, Path) else library
+        results.append(data if isinstance(data, str) else _read_tensors(call, layout, data))
+    return results
 
 
 def _read_tensors(call: Call, layout: TrialLayout, data: bytes) -> list[list[torch.Tensor]]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from opsmith.problems.files.reading import read_problem
 from opsmith.records import Diagnostic
@@ -195,3 +199,21 @@ def test_a_process_that_runs_plans_imports_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+WORDS = st.sampled_from(
+    ["M", "N", "groups", "0", "7", "65536", "+", "-", "*", "//", "%", "(", ")", "cdiv(", "next_pow2(", ", "]
+)
+
+
+@given(st.lists(WORDS, max_size=9).map("".join), st.integers(1, 2**20), st.integers(1, 2**20))
+def test_whatever_a_plan_says_it_is_resolved_or_refused(text: str, m: int, n: int) -> None:
+    plan = read_plan(
+        f"// workspace t: int8 [{text}]\n// launch k grid=({text}) block=({text}) shared={text} args=(x, y, total)"
+    )
+    bound = bind_plan(plan, PROBLEM) if isinstance(plan, LaunchPlan) else plan
+    if isinstance(bound, BoundPlan):
+        with contextlib.suppress(PlanFault):
+            (launch,) = resolve_plan(bound, [m, n, 0.5, 4]).launches
+            assert 1 <= math.prod(launch.block) <= 1024
+            assert all(entry >= 1 for entry in launch.grid)

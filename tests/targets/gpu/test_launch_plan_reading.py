@@ -60,6 +60,18 @@ def test_prose_about_launches_is_no_plan(prose: str) -> None:
     assert len(plan.launches) == 1
 
 
+def test_what_a_comment_holds_is_no_plan() -> None:
+    old = "/* as it was:\n// launch row_sum grid=(M / 2) args=(x)\n launch row_sum grid=(M)\n*/\n"
+    plan = read_plan(f"{old}{LAUNCH}\n{KERNEL}")
+    assert isinstance(plan, LaunchPlan)
+    assert [launch.line for launch in plan.launches] == [5]
+
+
+def test_a_macro_of_several_lines_may_stand_before_a_plan() -> None:
+    plan = read_plan(f"#define TWICE(x) \\\n  ((x) + \\\n  (x))\n{LAUNCH}\n{KERNEL}")
+    assert isinstance(plan, LaunchPlan)
+
+
 def test_code_that_looks_a_little_like_a_plan_is_code() -> None:
     body = (
         "  // launch of the last group\n  launch(grid, block);\n  workspace[3] = launch; // workspace of this block\n"

@@ -90,13 +90,16 @@ class _Line:
 
 
 def _list_lines(source: str) -> Iterator[_Line]:
-    """All, without carriage returns."""
-    is_before_code, is_in_comment = True, False
+    """All but those that begin within a comment, without carriage returns."""
+    is_before_code, is_in_comment, is_continued = True, False, False
     for number, row in enumerate(source.split("\n"), 1):
         text = row.rstrip("\r")
+        is_inside = is_in_comment
         code, is_in_comment = _drop_comments(text, is_in_comment)
-        is_before_code = is_before_code and _PREAMBLE.match(code) is not None
-        yield _Line(number, text, is_before_code)
+        is_before_code = is_before_code and (is_continued or _PREAMBLE.match(code) is not None)
+        is_continued = is_before_code and code.endswith("\\")  # of a directive
+        if not is_inside:
+            yield _Line(number, text, is_before_code)
 
 
 def _drop_comments(text: str, is_in_comment: bool) -> tuple[str, bool]:

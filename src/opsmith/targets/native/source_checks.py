@@ -28,10 +28,13 @@ Findings = Iterator[Diagnostic]
 
 def run_checks(source: str, check_lines: Callable[[Sequence[LogicalLine]], Findings]) -> tuple[Diagnostic, ...]:
     """What is refused, the first findings first; none: a compiler may see it. Never raises, whatever the text."""
+    return run_text_checks(source, lambda text: check_lines(split_lines(text)))
+
+
+def run_text_checks(source: str, check_text: Callable[[str], Findings]) -> tuple[Diagnostic, ...]:
+    """The same for a language whose tokens are its own. `check_text` sees no text whose layout is refused."""
     findings = tuple(islice(_check_layout(source), MOST))
-    if findings:
-        return findings
-    return tuple(islice(_add_texts(check_lines(split_lines(source)), source), MOST))
+    return findings or tuple(islice(_add_texts(check_text(source), source), MOST))
 
 
 def _add_texts(findings: Findings, source: str) -> Findings:

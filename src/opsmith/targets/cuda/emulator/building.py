@@ -61,6 +61,8 @@ _KERNEL_FLAGS = (
     "-fno-strict-aliasing",
     "-fwrapv",
     "-fno-delete-null-pointer-checks",
+    "-fdata-sections",
+    "-fno-threadsafe-statics",
     "-fno-tree-loop-distribute-patterns",
     "-fno-asynchronous-unwind-tables",
     "-fno-diagnostics-show-caret",
@@ -109,7 +111,7 @@ def _compile_program(source: str, plan: BoundPlan, limits: CompileLimits) -> Emu
     if isinstance(runtime, CompileFailure):
         return runtime
     program = adapt_program(source).encode("utf-8", "replace")
-    files = {**_read_headers(), PROGRAM: program, MAIN: write_main(plan).encode(), _RUNTIME: runtime.data}
+    files = {**_read_headers(), PROGRAM: program, MAIN: write_main(source, plan).encode(), _RUNTIME: runtime.data}
     compile_ = (*_KERNEL_FLAGS, find_isa().flag)
     link = (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS)
     result = run_compiler(CompileOrder(files, (compile_, link), LIBRARY, compiler=CXX_COMPILER), limits)
@@ -117,7 +119,7 @@ def _compile_program(source: str, plan: BoundPlan, limits: CompileLimits) -> Emu
 
 
 def _make_key(source: str, plan: BoundPlan, compiler: str) -> BuildKey:
-    texts = [source, write_main(plan), *(data.decode() for data in _read_headers().values())]
+    texts = [source, write_main(source, plan), *(data.decode() for data in _read_headers().values())]
     texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
     flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, find_isa().flag, *_LINK_FLAGS))
     return BuildKey("", "cuda emulator", "\0".join(texts), flags, compiler)

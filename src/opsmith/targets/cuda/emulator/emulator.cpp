@@ -16,7 +16,7 @@
 #define RARE(x) __builtin_expect(!!(x), 0)
 
 extern "C" char __ehdr_start[], opsmith_shared_begin[], opsmith_shared_end[], opsmith_device_begin[],
-    opsmith_device_end[], _end[];
+    opsmith_device_end[], opsmith_guards_begin[], opsmith_guards_end[], _end[];
 
 extern "C" {
 __attribute__((visibility("hidden"), section(".bss.opsmith_dynamic"), aligned(1024))) char
@@ -374,6 +374,7 @@ __attribute__((noinline)) void check_outside(uint64_t address, uint32_t size, ui
   if (in_image < (uint64_t)(_end - __ehdr_start)) {
     uint64_t in_shared = address - (uintptr_t)opsmith_shared_begin;
     if (in_shared >= (uint64_t)(opsmith_shared_end - opsmith_shared_begin)) {
+      if (address - (uintptr_t)opsmith_guards_begin < (uint64_t)(opsmith_guards_end - opsmith_guards_begin)) return;
       if (A == READ) return;  // a table of constants
       report(describe_access(CONSTANT, place, NO_REGION, address, size, A == WRITE ? 1 : 2));
     }

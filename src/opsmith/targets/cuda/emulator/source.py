@@ -22,6 +22,7 @@ _DYNAMIC = re.compile(
 _ALIGNMENT = re.compile(r"\b(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 _STATIC = re.compile(r"\bstatic(\s+)(?=__shared__\b)|(?<=\b__shared__)(\s+)static\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+_HALVES = re.compile(r"half|bfloat|fp16|bf16", re.IGNORECASE)
 _FOREIGN = (
     (re.compile(r"\b(?:__asm__|asm)\b"), "inline PTX (asm)"),
     (re.compile(r"\b(?:wmma|nvcuda)\b"), "wmma"),
@@ -69,11 +70,13 @@ def _point_to_dynamic(match: re.Match[str]) -> str:
     return f"static {type_} {declarator} = ({pointer})opsmith_dynamic_memory;{lines}"
 
 
-def write_main(plan: BoundPlan) -> str:
-    """The file that is compiled."""
+def write_main(source: str, plan: BoundPlan) -> str:
+    """The file that is compiled. Numbers of 16 bits take a while to compile: only where they are named."""
+    halves = ['#include "opsmith_half.h"'] if _HALVES.search(source) else []
     return "\n".join(
         [
             '#include "opsmith_emulator.h"',
+            *halves,
             "namespace {",
             f'#include "{PROGRAM}"',
             "}  // namespace",

@@ -1,0 +1,239 @@
+"""Runs the launches of a program on a device of WebGPU, in the candidate's process: all draws, in three forms.
+
+The first pass runs the program as it is, the second with workgroups, invocations and draws in reversed order, the third
+with every access checked. Outputs and workspaces hold other bytes before each. What the checked form finds is raised as
+ShaderFault, whose text is the finding. No torch, no numpy: candidates' processes import this.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from opsmith.problems.dtypes import BYTES_BY_DTYPE
+from opsmith.targets.gpu.plan import (
+    INPUT,
+    OUTPUT,
+    WHOLE,
+    BoundArgument,
+    BoundPlan,
+    ResolvedLaunch,
+    read_bound_plan,
+)
+from opsmith.targets.gpu.resolving import resolve_plan
+from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
+from opsmith.targets.wgsl import webgpu as api
+from opsmith.targets.wgsl.device import ComputeDevice, Dispatch, open_device
+from opsmith.targets.wgsl.encoding import count_device_bytes, decode_array, encode_array
+from opsmith.targets.wgsl.instrumenting import (
+    CHECKED,
+    CHECKS,
+    NO_SHADOW,
+    PLACES,
+    PLAIN,
+    PLAN,
+    REPORT_WORDS,
+    REVERSED,
+    WORKGROUP_PLACES,
+    KernelChecks,
+    WorkgroupArray,
+    read_checks,
+)
+from opsmith.targets.wgsl.limits import LIMITS
+from opsmith.targets.wgsl.reporting import AccessReport, ShaderFault, describe_report
+
+FORMS = (PLAIN, REVERSED, CHECKED)  # of the passes
+LARGEST_SHADOW = 1 << 26  # bytes; the races of arrays that need more are not looked for
+
+_ARRAY = api.STORAGE | api.COPY_SRC | api.COPY_DST
+_ENTRY_SHADOW = 16  # bytes
+
+
+def run_artefacts(artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+    """The outputs of all passes over a trial's draws. Raises ShaderFault, PlanFault, DeviceRefusal."""
+    layout, arrays = read_inputs(memoryview(inputs))
+    program = _load_program(tuple(sorted((name, str(path)) for name, path in artefacts.items())))
+    outputs: list[bytes] = []
+    for number, pass_ in enumerate(choose_passes(layout.threads)):
+        outputs += program.run_pass(FORMS[min(number, 2)], pass_, layout.draws, arrays)
+    return write_outputs(outputs)
+
+
+@cache
+def _load_program(artefacts: tuple[tuple[str, str], ...]) -> _Program:
+    """Once a process: modules and pipelines stay."""
+    contents = {name: Path(path).read_bytes() for name, path in artefacts}
+    return _Program(contents, open_device())
+
+
+class _Program:
+    """A built program on a device."""
+
+    def __init__(self, contents: Mapping[str, bytes], device: ComputeDevice) -> None:
+        self._plan = read_bound_plan(contents[PLAN])
+        self._workgroup, self._checks = read_checks(contents[CHECKS])
+        self._sources = {form: contents[form].decode() for form in FORMS}
+        self._device = device
+        self._modules: dict[str, Any] = {}
+        self._pipelines: dict[tuple[str, str], Any] = {}
+
+    def run_pass(
+        self, form: str, pass_: Pass, draws: Sequence[DrawLayout], arrays: Sequence[Sequence[memoryview]]
+    ) -> list[bytes]:
+        """The outputs of all draws, in the order of the draws."""
+        order = range(len(draws))
+        rows: dict[int, list[bytes]] = {}
+        for draw in reversed(order) if pass_.is_reversed else order:
+            with _DrawMemory(self._device, self._plan, draws[draw]) as memory:
+                memory.fill_arrays(arrays[draw], pass_)
+                self._run_launches(form, memory)
+                rows[draw] = list(memory.read_outputs())
+        return [output for draw in order for output in rows[draw]]
+
+    def _run_launches(self, form: str, memory: _DrawMemory) -> None:
+        if form != CHECKED:
+            dispatches = [
+                Dispatch(self._find_pipeline(form, launch.kernel), self._bind_arrays(form, launch, memory), launch.grid)
+                for launch in memory.launches
+            ]
+            self._device.run_dispatches(dispatches)
+            return
+        for number, launch in enumerate(memory.launches):
+            self._run_checked(number, launch, memory)
+
+    def _run_checked(self, number: int, launch: ResolvedLaunch, memory: _DrawMemory) -> None:
+        """One launch; what it finds is raised as ShaderFault."""
+        device, checks = self._device, self._checks[launch.kernel]
+        pipeline = self._find_pipeline(CHECKED, launch.kernel)
+        table, size = _plan_shadow(checks, self._workgroup, memory.count_entries(launch), number)
+        shadow = memory.make_buffer(size)
+        report = memory.make_buffer(REPORT_WORDS * 4)
+        places = memory.make_buffer(len(table), api.UNIFORM | api.COPY_DST)
+        device.write_buffer(places, table)
+        rows = [(0, shadow, 0, size), (1, report, 0, REPORT_WORDS * 4), (2, places, 0, len(table))]
+        groups = [*self._bind_arrays(CHECKED, launch, memory), device.bind_buffers(pipeline, 1, rows)]
+        device.run_dispatches([Dispatch(pipeline, groups, launch.grid)])
+        words = AccessReport(*struct.unpack(f"<{REPORT_WORDS}I", device.read_buffer(report, REPORT_WORDS * 4)))
+        memory.drop_buffers(shadow, report, places)
+        if words.kind:
+            names = {**checks.names, **{WORKGROUP_PLACES + i: entry.name for i, entry in enumerate(self._workgroup)}}
+            raise ShaderFault(describe_report(words, launch, names))
+
+    def _bind_arrays(self, form: str, launch: ResolvedLaunch, memory: _DrawMemory) -> list[Any]:
+        """Group 0, where the kernel uses anything."""
+        checks = self._checks[launch.kernel]
+        arrays = [argument for argument in launch.arguments if argument.is_array]
+        rows = [(place, *memory.find_array(arrays[place])) for place in sorted(checks.names)]
+        if checks.has_numbers:
+            rows.append((len(arrays), *memory.make_numbers(launch)))
+        entries = [(place, buffer, 0, size) for place, buffer, size in rows]
+        return [self._device.bind_buffers(self._find_pipeline(form, launch.kernel), 0, entries)] if entries else []
+
+    def _find_pipeline(self, form: str, kernel: str) -> Any:
+        if (form, kernel) not in self._pipelines:
+            if form not in self._modules:
+                self._modules[form] = self._device.compile_source(self._sources[form])
+            self._pipelines[form, kernel] = self._device.make_pipeline(self._modules[form], kernel)
+        return self._pipelines[form, kernel]
+
+
+def _plan_shadow(
+    checks: KernelChecks, workgroup: Sequence[WorkgroupArray], entries: Mapping[int, int], number: int
+) -> tuple[bytes, int]:
+    """The table of arrays of a launch, and the bytes of its shadow."""
+    rows = [(0, NO_SHADOW)] * PLACES
+    size = 0
+    for place, count in entries.items():
+        begin = NO_SHADOW
+        if place in checks.written and size + count * _ENTRY_SHADOW <= LARGEST_SHADOW:
+            begin, size = size // 4, size + count * _ENTRY_SHADOW
+        rows[place] = (count, begin)
+    for place, entry in enumerate(workgroup, WORKGROUP_PLACES):
+        if entry.count and size + entry.count * _ENTRY_SHADOW <= LARGEST_SHADOW:
+            rows[place] = (entry.count, size // 4)
+            size += entry.count * _ENTRY_SHADOW
+    rows[PLACES - 1] = (number, 0)
+    return b"".join(struct.pack("<4I", length, begin, 0, 0) for length, begin in rows), max(size, 16)
+
+
+# -- memory
+
+
+@dataclass
+class _DrawMemory:
+    """The buffers of one draw, gone at the end."""
+
+    device: ComputeDevice
+    plan: BoundPlan
+    layout: DrawLayout
+
+    def __post_init__(self) -> None:
+        resolved = resolve_plan(self.plan, self.layout.numbers, LIMITS)
+        self.launches = resolved.launches
+        spaces = [(space.dtype, size) for space, size in zip(self.plan.workspaces, resolved.workspaces, strict=True)]
+        self._sizes = {
+            "input": list(zip(self.plan.inputs, self.layout.inputs, strict=True)),
+            "output": list(zip(self.plan.outputs, self.layout.outputs, strict=True)),
+            "workspace": spaces,
+        }
+        self._buffers: list[Any] = []
+        self._arrays = {
+            (kind, place): (self.make_buffer(size), size)
+            for kind, rows in self._sizes.items()
+            for place, size in enumerate(count_device_bytes(dtype, size, BYTES_BY_DTYPE[dtype]) for dtype, size in rows)
+        }
+
+    def __enter__(self) -> _DrawMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop_buffers(*self._buffers)
+
+    def make_buffer(self, size: int, usage: int = _ARRAY) -> Any:
+        self._buffers.append(self.device.make_buffer(size, usage))
+        return self._buffers[-1]
+
+    def drop_buffers(self, *buffers: Any) -> None:
+        for buffer in buffers:
+            self._buffers = [kept_buffer for kept_buffer in self._buffers if kept_buffer != buffer]
+            self.device.drop_buffer(buffer)
+
+    def find_array(self, argument: BoundArgument) -> tuple[Any, int]:
+        """Its buffer and bytes."""
+        return self._arrays[argument.kind, argument.place]
+
+    def count_entries(self, launch: ResolvedLaunch) -> dict[int, int]:
+        """Those of each array of a launch, by its place among them."""
+        arrays = [argument for argument in launch.arguments if argument.is_array]
+        sizes = [self._sizes[argument.kind][argument.place] for argument in arrays]
+        return {place: size // BYTES_BY_DTYPE[dtype] for place, (dtype, size) in enumerate(sizes)}
+
+    def make_numbers(self, launch: ResolvedLaunch) -> tuple[Any, int]:
+        """A buffer with the numbers of a launch, in their order."""
+        numbers = [argument for argument in launch.arguments if not argument.is_array]
+        data = b"".join(_encode_number(entry, self.layout.numbers[entry.place]) for entry in numbers)
+        data += bytes(-len(data) % 16)
+        buffer = self.make_buffer(len(data), api.UNIFORM | api.COPY_DST)
+        self.device.write_buffer(buffer, data)
+        return buffer, len(data)
+
+    def fill_arrays(self, views: Sequence[memoryview], pass_: Pass) -> None:
+        """Inputs as they are; what may only be written holds the poison of a pass."""
+        for (kind, place), (buffer, size) in self._arrays.items():
+            if kind == INPUT:
+                self.device.write_buffer(buffer, encode_array(self.plan.inputs[place], views[place]))
+            else:
+                self.device.write_buffer(buffer, bytes([pass_.poison]) * size)
+
+    def read_outputs(self) -> Iterator[bytes]:
+        for place, (dtype, size) in enumerate(self._sizes[OUTPUT]):
+            buffer, length = self._arrays[OUTPUT, place]
+            yield decode_array(dtype, self.device.read_buffer(buffer, length), size)
+
+
+def _encode_number(argument: BoundArgument, number: float) -> bytes:
+    return struct.pack("<i", int(number)) if argument.type == WHOLE else struct.pack("<f", number)

@@ -1,0 +1,115 @@
+"""WGSL behind the `Target` protocol: naga looks at a program, the software driver of this machine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from opsmith.records import Task
+from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.gpu.programs import Findings, GpuPrograms
+from opsmith.targets.gpu.tasks import GpuTasks
+from opsmith.targets.programs import Build
+from opsmith.targets.protocols import PROPOSER
+from opsmith.targets.wgsl import webgpu
+from opsmith.targets.wgsl.canonical import write_canonical
+from opsmith.targets.wgsl.conventions import check_conventions
+from opsmith.targets.wgsl.encoding import DTYPES
+from opsmith.targets.wgsl.lexing import blank_comments
+from opsmith.targets.wgsl.limits import LIMITS
+from opsmith.targets.wgsl.prompt import is_program, write_prompt
+from opsmith.targets.wgsl.source import check_source
+from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
+
+VERIFIER = "wgsl-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+_THREADS = 4  # that the driver starts in a candidate's process: fewer than a build may ask for
+
+
+class WgslTarget(GpuTasks, GpuPrograms):
+    """Fits `Built`, `Loaded`, `Executed`, `Equipped`, `Versioned`, `Canonical`, `Commented`, `Suffixed` and what
+    `GpuTasks` and `GpuPrograms` fit."""
+
+    name = "wgsl"
+    verifier = VERIFIER
+    suffix = ".wgsl"
+    dtypes = DTYPES
+    limits = LIMITS
+
+    def explain_lack(self) -> str:
+        return _explain_lack()
+
+    def describe_toolchain(self) -> str:
+        return describe_device()
+
+    def base_prompt(self, role: str) -> str | None:
+        return write_prompt() if role == PROPOSER else None
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if is_program(text) else None
+
+    def check_source(self, source: str) -> Findings:
+        return check_source(source)
+
+    def list_kernels(self, source: str) -> Collection[str] | None:
+        try:
+            return [name for name, function in read_module(source).functions.items() if function.is_entry]
+        except WgslSyntaxError:
+            return None
+
+    def bind_program(self, task: Task, source: str) -> BoundPlan | Findings:
+        """Its plan, where kernels and plan agree."""
+        bound = super().bind_program(task, source)
+        if not isinstance(bound, BoundPlan) or check_source(source):
+            return bound
+        return check_conventions(source, bound) or bound
+
+    def blank_comments(self, source: str) -> str:
+        return blank_comments(source)
+
+    def canonical_form(self, source: str) -> str:
+        return write_canonical(source)
+
+    def build_program(self, task: Task, source: str) -> Build:
+        from opsmith.targets.wgsl.compiling import compile_program  # noqa: PLC0415 - not in candidates' processes
+        from opsmith.targets.wgsl.instrumenting import write_forms  # noqa: PLC0415
+
+        bound = self.bind_program(task, source)
+        if not isinstance(bound, BoundPlan):
+            return Build({}, bound)
+        forms = write_forms(source, bound)
+        findings = compile_program(source, forms, list(bound.list_kernels()))
+        if isinstance(findings, str):
+            return Build({}, failure=findings)
+        if findings:
+            return Build({}, findings)
+        return Build(forms, toolchain=describe_device(), threads=_THREADS)
+
+    def runtime_paths(self) -> Sequence[Path]:
+        return tuple(webgpu.list_runtime())
+
+    def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+        from opsmith.targets.wgsl.running import run_artefacts  # noqa: PLC0415
+
+        return run_artefacts(artefacts, inputs)
+
+    def preload_runtime(self) -> None:
+        import_module("opsmith.targets.wgsl.running")
+        webgpu.preload_driver()
+
+
+@cache
+def describe_device() -> str:
+    """`wgpu 0.32.0 llvmpipe (LLVM 15.0.6, 256 bits), Mesa 22.3.6 (LLVM 15.0.6)`, as a process of its own says it."""
+    from opsmith.targets.wgsl.compiling import ask_device  # noqa: PLC0415 - not in candidates' processes
+
+    return f"{webgpu.name_package()} {ask_device()}"
+
+
+@cache
+def _explain_lack() -> str:
+    return webgpu.explain_lack_of_webgpu()
+
+
+WGSL = WgslTarget()
