@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
+from languages.cuda.cuda_fixtures import needs_cuda
+from languages.wgsl.wgsl_fixtures import needs_wgsl
 from models.servers import OpenAIServer
 from targets.native.programs import needs_compiler
 
@@ -33,6 +35,8 @@ CHAINS = {
     "the paper": ["experiments.md", "bridges.md"],
     "the start": ["index.md"],
     "kernels in C": ["c.md"],
+    "other machines": ["other-machines.md"],
+    "kernels for GPUs": ["gpu-languages.md"],
     "faster kernels": ["optimise.md"],
     "profiles": ["profiles.md"],
     "plans": ["plans.md"],
@@ -44,12 +48,14 @@ CHAINS = {
 NOT_RUN = {
     "index.md": 1,
     "paid-models.md": 1,
-    "experiments.md": 2,
+    "experiments.md": 3,
     "bridges.md": 3,
-    "export.md": 3,
+    "export.md": 4,
     "many-machines.md": 1,
     "flashinfer.md": 1,
     "c.md": 1,
+    "gpu-languages.md": 2,
+    "other-machines.md": 5,
     "optimise.md": 3,
     "command-agents.md": 1,
     "mcp.md": 2,
@@ -78,7 +84,13 @@ def server() -> Iterator[OpenAIServer]:
         yield running
 
 
-MARKS = {"kernels in C": [needs_compiler], "faster kernels": [needs_compiler], "profiles": [needs_compiler]}
+MARKS = {
+    "kernels in C": [needs_compiler],
+    "other machines": [needs_compiler],
+    "kernels for GPUs": [needs_cuda, needs_wgsl],
+    "faster kernels": [needs_compiler],
+    "profiles": [needs_compiler],
+}
 
 
 @pytest.mark.parametrize("chain", [pytest.param(chain, marks=MARKS.get(chain, ())) for chain in CHAINS])

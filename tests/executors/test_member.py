@@ -44,7 +44,7 @@ def test_it_judges_and_samples_as_one_machine_does():
     async def both() -> None:
         with LocalExecutor(Settings(workers=1), [BMM, FOREIGN]) as local:
             here, there = local.make_models().own, member(BMM, FOREIGN)
-            status = {"versions": list_versions(["step"]), "problem": "", "device": describe_device().digest}
+            status = {"versions": list_versions(["step"]), "problem": "", "devices": {"cpu": describe_device().digest}}
             assert await found(there.begin()) == status
             for task in (BMM, FOREIGN):
                 for source in PROGRAMS:

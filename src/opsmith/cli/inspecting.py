@@ -32,10 +32,12 @@ def show_tasks(
     A problem file asks for its problem in no language until --target says one.
     """
     from opsmith.report.tables import open_console, tasks_table
-    from opsmith.suites import SUITES, find_files, read_task_file
+    from opsmith.suites import SUITES, find_files, read_task_files
 
     options = read_target_options(option)
-    rows = [(path.parent.name, read_task_file(path, target, options)) for path in find_files(names or SUITES)]
+    chosen = names or SUITES
+    files = read_task_files(chosen, find_files(chosen), target, options)
+    rows = [(path.parent.name, task) for path, task in files]
     if as_json:
         columns = ("task", "group", "suite", "target", "path")
         listed = [(task.id, task.group, suite, task.target, task.path) for suite, task in rows]

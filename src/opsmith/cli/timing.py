@@ -28,7 +28,6 @@ from opsmith.cli.timing_elsewhere import (
     MergedResults,
     OnPlace,
     PackFolder,
-    is_carried_only,
     measure_elsewhere,
 )
 from opsmith.errors import UsageError
@@ -95,7 +94,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         of_tasks = {"impl": impl, "against": against, "shapes": shapes, "baseline": baseline, "figure": figure}
         _refuse_options(run, of_tasks | {"target": target, "option": option})
         raise typer.Exit(measure_run(run, (out, url), is_full, is_again, trust_tasks, as_json, place))
-    from opsmith.measuring.objectives import is_timed, list_figures
+    from opsmith.measuring.objectives import is_carried_only, is_timed, list_figures
     from opsmith.suites import load_tasks
 
     _refuse_figure(figure)

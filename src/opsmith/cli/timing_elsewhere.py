@@ -19,7 +19,6 @@ from opsmith.errors import UsageError
 if TYPE_CHECKING:
     from opsmith.measuring.measure import SpeedRequest
     from opsmith.measuring.record import SpeedReport
-    from opsmith.records import Task
     from opsmith.remote.packing import Pack
     from opsmith.remote.ssh import ReceivedResults
 
@@ -52,15 +51,6 @@ class MeasuringPlace:
     @property
     def is_elsewhere(self) -> bool:
         return any(place is not None for place in (self.on, self.pack, self.merge))
-
-
-def is_carried_only(task: Task) -> bool:
-    """Whether programs of the task's target are timed by the runner alone, which then runs here."""
-    from opsmith.targets import get_target
-    from opsmith.targets.protocols import Carried, Timed
-
-    target = get_target(task.target)
-    return isinstance(target, Carried) and not isinstance(target, Timed)
 
 
 def measure_elsewhere(

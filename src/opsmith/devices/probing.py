@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ def probe_devices(deadline: float = DEADLINE_S) -> list[ProbedDevice]:
     probes = (_probe_cuda, _probe_emulator, _probe_adapters)
     with ThreadPoolExecutor(len(probes)) as executor:
         return [device for devices in executor.map(lambda probe: list(probe(deadline)), probes) for device in devices]
+
+
+@cache
+def list_own_gpus() -> dict[str, str]:
+    """The GPUs of this machine that programs are timed on: their digests by name (`cuda:0`)."""
+    return {device.device: device.digest for device in _probe_cuda(DEADLINE_S) if device.use == TIMED}
 
 
 def _probe_cuda(deadline: float) -> Iterator[ProbedDevice]:

@@ -22,11 +22,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from opsmith.devices.probing import list_own_gpus
 from opsmith.environment import NAMED_BY_USER, select_variables
 from opsmith.errors import UsageError
 from opsmith.terminal import hangup_signals
 
-DEVICE = "opsmith:cpu"  # Ray's resource: one on each machine, and who measures there has it
+RESOURCE = "opsmith:"  # begins the name of Ray's resource for a device: one on its machine, and who measures has it
+PROCESSOR = "cpu"  # the device that every machine has
 ANSWER_S = 5.0  # for an address to answer
 OBJECTS = 80 * 2**20  # bytes of shared memory: our messages are small, and Ray takes no less than 75 MB
 SOCKET_ROOM = 20  # characters of a folder: sockets lie some 85 below it, and a socket's path has at most 107
@@ -86,7 +88,7 @@ def _start_cluster(ray: ModuleType) -> Iterator[str]:
                     address="local",
                     include_dashboard=False,
                     object_store_memory=OBJECTS,
-                    resources={DEVICE: 1},
+                    resources={RESOURCE + device: 1 for device in (PROCESSOR, *list_own_gpus())},
                     _temp_dir=folder,
                     **_QUIET,
                 )

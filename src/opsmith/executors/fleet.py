@@ -39,15 +39,18 @@ class Fleet:
         self._failures = (ray.exceptions.RayError, ValueError)
         self._workers, self._where = workers, where
         self._warning = ""
-        self._device = ""  # Device.digest of what was measured on last
+        self._devices: dict[str, str] = {}  # digests of what was measured on last, by kind
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="opsmith.executors.fleet", daemon=True)
         self._watching: asyncio.Task[None] | None = None
 
-    async def ask_member(self, what: str, message: bytes) -> dict[str, Any]:
-        """The answer (`wire`) of one member's method; from any event loop. Raises LostError."""
+    async def ask_member(self, what: str, message: bytes, kind: str = "") -> dict[str, Any]:
+        """The answer (`wire`) of one member's method; from any event loop. Raises LostError.
+
+        `kind`: of the device that is measured on (cpu, cuda); a machine that has none is not asked.
+        """
         return await asyncio.wrap_future(
-            asyncio.run_coroutine_threadsafe(self._ask_until_sure(what, message), self._loop)
+            asyncio.run_coroutine_threadsafe(self._ask_until_sure(what, message, kind), self._loop)
         )
 
     def __enter__(self) -> Self:
@@ -66,14 +69,14 @@ class Fleet:
         self._thread.join()
         self._loop.close()
 
-    async def _ask_until_sure(self, what: str, message: bytes) -> dict[str, Any]:
+    async def _ask_until_sure(self, what: str, message: bytes, kind: str) -> dict[str, Any]:
         doubted: Seat | None = None
         answer: dict[str, Any] = {}
         lost = ""
         for _ in range(ATTEMPTS):
-            seat = await self._await_seat(doubted, what == "measure")
+            seat = await self._await_seat(doubted, kind)
             try:
-                answer = await self._roster.ask_member(seat, what, message)
+                answer = await self._roster.ask_member(seat, what, message, kind)
             except self._failures as error:
                 lost = list_lines(error)[0]
                 self._roster.lose_member(seat, lost)
@@ -86,21 +89,28 @@ class Fleet:
             return answer
         raise LostError(f"{ATTEMPTS} machines were lost over it; the last: {lost}")
 
-    async def _await_seat(self, but: Seat | None, is_measuring: bool) -> Seat:
+    async def _await_seat(self, but: Seat | None, kind: str) -> Seat:
         """The member with the most room, another than `but` if there is one; waits while there is none.
 
-        Who measures goes where the same kind of device is as before, if one is left: its figures can be compared.
+        Who measures goes where the same device is as before, if one is left: its figures can be compared. Raises
+        LostError where no machine has a device of the kind.
         """
         began = time.monotonic()
         while not self._roster.seats:
             self._report_waiting(time.monotonic() - began)
             await asyncio.sleep(LOOK_S / 10)
         self._warning = ""
-        candidates = [seat for seat in self._roster.seats if seat is not but]
-        if is_measuring:
-            candidates = [seat for seat in candidates if seat.device == self._device] or candidates
-        chosen = min(candidates or self._roster.seats, key=lambda seat: (seat.load + 1) / seat.room)
-        self._device = chosen.device if is_measuring else self._device
+        fitting = [seat for seat in self._roster.seats if not kind or seat.find_device(kind)]
+        if not fitting:
+            raise LostError(f"no machine of the cluster has a device {kind}; try: one whose `opsmith devices` lists it")
+        candidates = [seat for seat in fitting if seat is not but]
+        if kind:
+            candidates = [
+                seat for seat in candidates if _name_device(seat, kind) == self._devices.get(kind)
+            ] or candidates
+        chosen = min(candidates or fitting, key=lambda seat: (seat.load + 1) / seat.room)
+        if kind:
+            self._devices[kind] = _name_device(chosen, kind)
         return chosen
 
     def _report_waiting(self, waited_s: float) -> None:
@@ -142,3 +152,8 @@ class Fleet:
             task.cancel()
         await asyncio.gather(*ours, return_exceptions=True)
         self._roster.end_members()
+
+
+def _name_device(seat: Seat, kind: str) -> str:
+    """The digest of its device of a kind."""
+    return seat.devices.get(seat.find_device(kind) or "", "")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from opsmith.devices.describe import describe_device
+from opsmith.devices.probing import list_own_gpus
+from opsmith.executors.cluster import PROCESSOR
 from opsmith.executors.local import LocalExecutor
 from opsmith.executors.versions import list_versions
 from opsmith.executors.wire import pack_message, read_record, refuse_error, unpack_message
@@ -56,8 +58,9 @@ class ClusterMember:
         return await _answer_message(self._complete_request, message)
 
     async def _begin_order(self, order: dict[str, Any]) -> dict[str, Any]:
-        status = {"versions": list_versions(), "problem": "", "device": describe_device().digest}
+        status = {"versions": list_versions(), "problem": "", "devices": {}}
         try:
+            status["devices"] = {PROCESSOR: describe_device().digest, **list_own_gpus()}
             tasks = [read_record(Task, task) for task in order["tasks"]]
             status["versions"] = list_versions({task.target for task in tasks})
             with contextlib.ExitStack() as stack:

@@ -23,6 +23,7 @@ from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
 from opsmith.judging.answers import read_verdict
 from opsmith.judging.plans import PlanAnswer
+from opsmith.measuring.objectives import choose_device_kind
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
@@ -151,7 +152,7 @@ class FleetMeasurer:
         try:
             measured = [to_json(key) for key in order.measured]
             message = pack_message(to_json(order) | {"measured": measured})
-            answer = open_answer(await self._fleet.ask_member("measure", message))
+            answer = open_answer(await self._fleet.ask_member("measure", message, choose_device_kind(order.task)))
             reports = [read_report(report) for report in answer]
         except (LostError, ValueError, TypeError, LookupError, RecordError) as error:
             raise VerifierError(f"measuring: task {order.task.id}: nothing from the cluster: {error}") from error

@@ -11,11 +11,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from opsmith.executors.cluster import DEVICE
+from opsmith.executors.cluster import PROCESSOR, RESOURCE
 from opsmith.executors.member import ClusterMember
 from opsmith.executors.versions import describe_differences, list_versions
 from opsmith.executors.wire import unpack_message
@@ -32,7 +32,7 @@ class ClusterMachine:
     id: str
     name: str
     processors: int
-    has_device: bool = False  # it was started with the resource DEVICE
+    devices: frozenset[str] = frozenset()  # that it was started with as resources: cpu, cuda:0
 
 
 @dataclass(eq=False)
@@ -43,7 +43,11 @@ class Seat:
     room: int  # processors that it claims
     actor: Any = None  # Ray's handle
     load: int = 0  # pieces of work in hand
-    device: str = ""  # Device.digest of its processor, as the member says
+    devices: Mapping[str, str] = field(default_factory=dict)  # digests by name, as the member says
+
+    def find_device(self, kind: str) -> str | None:
+        """The first of a kind (cpu, cuda); None: it has none."""
+        return next((name for name in sorted(self.devices) if name.partition(":")[0] == kind), None)
 
 
 class Roster:
@@ -83,19 +87,21 @@ class Roster:
         for seat in self.seats:
             self._kill_actor(seat)
 
-    async def ask_member(self, seat: Seat, what: str, message: bytes) -> dict[str, Any]:
-        """The answer of a member's method. Raises what Ray raises, ValueError."""
+    async def ask_member(self, seat: Seat, what: str, message: bytes, kind: str = PROCESSOR) -> dict[str, Any]:
+        """The answer of a member's method; who measures does it on a device of that kind. Raises what Ray raises,
+        ValueError."""
         seat.load += 1
         try:
-            if what == "measure" and seat.machine.has_device:
-                return unpack_message(await self._measure_alone(seat, message))
+            device = seat.find_device(kind)
+            if what == "measure" and device in seat.machine.devices:
+                return unpack_message(await self._measure_alone(seat, message, f"{RESOURCE}{device}"))
             return unpack_message(await getattr(seat.actor, what).remote(message))
         finally:
             seat.load -= 1
 
-    async def _measure_alone(self, seat: Seat, message: bytes) -> bytes:
+    async def _measure_alone(self, seat: Seat, message: bytes, resource: str) -> bytes:
         """What a member measures while it has the device of its machine, among all runs on the cluster."""
-        options = {"num_cpus": 0, "resources": {DEVICE: 1}, "max_retries": 0}
+        options = {"num_cpus": 0, "resources": {resource: 1}, "max_retries": 0}
         holding = self._ray.remote(_await_measuring).options(**options, scheduling_strategy=_pin_to(seat.machine))
         answer: bytes = await holding.remote(seat.actor, message)
         return answer
@@ -123,7 +129,7 @@ class Roster:
         try:
             seat.actor = self._make_actor(seat)
             answer = unpack_message(await seat.actor.begin.remote())["found"]
-            seat.device = str(answer.get("device", ""))
+            seat.devices = {str(name): str(digest) for name, digest in dict(answer.get("devices", {})).items()}
         except asyncio.CancelledError:
             self._kill_actor(seat)
             raise
@@ -164,7 +170,9 @@ def _list_machines(nodes: list[Mapping[str, Any]]) -> Iterator[ClusterMachine]:
         processors = int(node["Resources"].get("CPU", 0)) if node["Alive"] else 0
         if processors:
             name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-            yield ClusterMachine(node["NodeID"], name, processors, node["Resources"].get(DEVICE, 0) >= 1)
+            resources = {key for key, amount in node["Resources"].items() if key.startswith(RESOURCE) and amount >= 1}
+            devices = frozenset(key.removeprefix(RESOURCE) for key in resources)
+            yield ClusterMachine(node["NodeID"], name, processors, devices)
 
 
 def _describe_difference(difference: str) -> str:

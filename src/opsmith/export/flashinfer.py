@@ -198,9 +198,10 @@ class _EntryWriter:
     def _write_evaluation(self, operator: SolvedOperator, measured: SpeedMeasurement | None) -> Evaluation:
         libraries = {"opsmith": metadata.version("opsmith"), "torch": metadata.version("torch")}
         build = {"build": operator.verdict.build} if operator.verdict.build else {}
+        place = f"emulated on {self._hardware}" if "emulated" in operator.verdict.build else self._hardware
         return Evaluation(
             status="PASSED",
-            environment=Environment(hardware=self._hardware, libs={**libraries, **build}),
+            environment=Environment(hardware=place, libs={**libraries, **build}),
             timestamp=self._timestamp,
             log=_write_log(operator, measured),
             correctness=Correctness(max_absolute_error=operator.verdict.max_abs_error, max_relative_error=None),

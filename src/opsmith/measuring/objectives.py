@@ -11,7 +11,7 @@ from opsmith.errors import UsageError
 from opsmith.measuring.record import SpeedMeasurement, TimeUnit
 from opsmith.records import Task
 from opsmith.targets import Commanded, get_target
-from opsmith.targets.protocols import Costed, Stating, Timed
+from opsmith.targets.protocols import Carried, Costed, Stating, Timed
 
 TIME, FRONT = "time", "front"
 COSTS = (TimeUnit.CYCLES.value, TimeUnit.ON_CHIP_BYTES.value, TimeUnit.OFF_CHIP_BYTES.value)
@@ -53,3 +53,14 @@ def name_figure(measurement: SpeedMeasurement) -> str:
 def is_timed(task: Task) -> bool:
     """Whether programs of the task's target are timed on a device."""
     return TIME in list_figures(task)
+
+
+def is_carried_only(task: Task) -> bool:
+    """Whether programs of the task's target are timed by the stand-alone runner alone, on a device that it drives."""
+    target = get_target(task.target)
+    return isinstance(target, Carried) and isinstance(target, Stating) and not isinstance(target, Timed)
+
+
+def choose_device_kind(task: Task) -> str:
+    """Of which kind a device is that programs of the task are measured on: cpu, or that of the task's target."""
+    return task.target if is_carried_only(task) else "cpu"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsmith.measuring.objectives import list_figures
+from opsmith.measuring.objectives import is_carried_only, list_figures
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
 from opsmith.records import Candidate, Task
 
@@ -55,6 +55,6 @@ def name_measurement(task: str, measurement: SpeedMeasurement) -> SpeedKey:
 
 def explain_lack_of_figures(task: Task) -> str:
     """Why nothing can be measured of programs of the task's target; "": something can."""
-    if list_figures(task):
+    if list_figures(task) or is_carried_only(task):
         return ""
     return f"target {task.target}: its programs can neither be timed here nor counted in cycles: nothing is measured"

@@ -22,13 +22,18 @@ from opsmith.measuring.measure import (
     measure_program,
     withhold_figures,
 )
-from opsmith.measuring.objectives import TIME, list_figures, require_figures
+from opsmith.measuring.objectives import TIME, is_carried_only, list_figures, require_figures
 from opsmith.measuring.orders import SpeedOrder, name_measurement
 from opsmith.measuring.record import SpeedReport, TimeUnit
 
 
 def fill_order(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
     """What was not measured yet, one report for each shape set. Nothing for a target that can say neither."""
+    if is_carried_only(order.task):
+        from opsmith.remote.filling import fill_carried  # noqa: PLC0415 - few machines have such a device
+
+        yield from fill_carried(order, pool, room)
+        return
     figures = require_figures(order.task, order.figures) if order.figures else list_figures(order.task)[:1]
     if TIME in figures:
         yield from _time_program(order, pool, room)

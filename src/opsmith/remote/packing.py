@@ -24,10 +24,11 @@ from opsmith.measuring.schedule import Side
 from opsmith.measuring.slots import SlotLayout
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
+from opsmith.problems.authored import compile_function
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.records import content_hash
-from opsmith.remote import runner
+from opsmith.remote import runner, torch_beside
 from opsmith.targets import get_target
 from opsmith.targets.native.layout import DrawLayout, read_inputs
 from opsmith.targets.programs import CarriedBuild
@@ -263,12 +264,27 @@ def _take_pool(array: bytes, grain: Grain) -> bytes:
     return array[: max(1, POOL_BYTES // grain.size) * grain.size]
 
 
+def _write_references(pack: Pack) -> dict[str, Any]:
+    """For torch beside kernels, by the keys of shape sets; the runner does not look at them."""
+    return {key: _write_reference(packed) for key, packed in pack.sets.items() if packed.request.problem.reference}
+
+
+def _write_reference(packed: PackedSet) -> dict[str, Any]:
+    problem, sizes = packed.request.problem, packed.request.shape_sets[packed.name]
+    inputs = [(tensor.name, tensor.type.dtype, list(tensor.type.shape_at(sizes))) for tensor in problem.tensors]
+    _, function = compile_function(problem.reference, "reference")
+    return {"text": problem.reference, "function": function, "inputs": inputs, "scalars": dict(problem.scalars)}
+
+
 def write_pack(pack: Pack, folder: Path, command: str, version: str) -> int:
     """Write the folder, and say how many bytes it has. Raises OpsmithError for one that holds something else."""
     if folder.exists() and any(folder.iterdir()) and not (folder / runner.MANIFEST).is_file():
         raise OpsmithError(f"--pack {folder}: given a folder with files of something else; expected a new one")
     (folder / "files").mkdir(parents=True, exist_ok=True)
     files = pack.list_files() | {"README.txt": _README.format(version=version, command=command).encode()}
+    if any(packed.convention == "cuda" for packed in pack.sets.values()):
+        files[torch_beside.REFERENCES] = json.dumps(_write_references(pack)).encode()
+        files["torch_beside.py"] = Path(torch_beside.__file__).read_bytes()
     for old in (folder / "files").iterdir():
         if f"files/{old.name}" not in files:
             old.unlink()

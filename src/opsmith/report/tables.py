@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from opsmith.models.table import ModelInfo
-from opsmith.records import Task, Usage
+from opsmith.records import Task, Usage, printable
 from opsmith.report.console import PlainConsole
 from opsmith.store.queries import RunSummary
 
@@ -138,10 +138,13 @@ def _refusal_lines(totals: Mapping[str, Any]) -> list[str]:
 def runs_table(
     runs: Iterable[RunSummary], speeds: Mapping[str, str] | None = None, gains: Mapping[str, str] | None = None
 ) -> Table:
-    """A row for each run. `speeds`: by run, how much faster its programs are than their partners; `gains`: what its
-    optimisation gained; where any is known."""
+    """A row for each run, with its language where they differ. `speeds`: by run, how much faster its programs are than
+    their partners; `gains`: what its optimisation gained; where any is known."""
+    runs = list(runs)
+    targets = {run.info.id: printable(run.info.target) for run in runs}
     numbers = ("solved", "rounds", "samples", "tokens", "cost", "time")
-    columns = {name: cells for name, cells in (("speed", speeds), ("gain", gains)) if cells}
+    languages = targets if len(set(targets.values())) > 1 else None
+    columns = {name: cells for name, cells in (("speed", speeds), ("gain", gains), ("language", languages)) if cells}
     rows = make_table("run", "started", "model", "state", *numbers, *columns, right=numbers)
     for run in runs:
         rows.add_row(

@@ -54,12 +54,23 @@ def load_tasks(
     Of a suite or a folder what that language cannot be asked for is left out, with one warning; a task that is named
     raises UnaskableError, and so does a suite of which nothing is left.
     """
-    paths, refused = resolve_names(names), []
+    named = read_task_files(names, resolve_names(names), target, options)
+    return tuple(refuse_without_language(task) for _, task in named)
+
+
+def read_task_files(
+    names: Sequence[str],
+    paths: Sequence[Path],
+    target: str | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> list[tuple[Path, Task]]:
+    """The files that the names mean, each with its task; without those that `load_tasks` leaves out."""
     whole = {path for name in names or [DEFAULT_SUITE] if _is_whole(name) for path in _find_named(name)}
-    tasks = []
+    tasks: list[tuple[Path, Task]] = []
+    refused: list[tuple[Path, UnaskableError]] = []
     for path in paths:
         try:
-            tasks.append(refuse_without_language(read_task_file(path, target, options)))
+            tasks.append((path, read_task_file(path, target, options)))
         except UnaskableError as error:
             if path not in whole:
                 raise
@@ -67,7 +78,7 @@ def load_tasks(
     if refused and not tasks:
         raise refused[0][1]
     _warn_of_refused(target, refused)
-    return tuple(tasks)
+    return tasks
 
 
 def _is_whole(name: str) -> bool:
@@ -80,7 +91,8 @@ def _warn_of_refused(target: str | None, refused: Sequence[tuple[Path, Unaskable
     if not refused:
         return
     listed = ", ".join(path.stem for path, _ in refused)
-    message = f"left out {len(refused)} of the tasks, which {target} cannot be asked for: {listed}; {refused[0][1]}"
+    what = f"left out {len(refused)} of the tasks, which {target} cannot be asked for: {listed}"
+    message = f"{what}; the first: {refused[0][1]}"
     if message not in _SAID:
         _SAID.add(message)
         logging.getLogger("opsmith.tasks").warning("%s", message)

@@ -9,7 +9,7 @@ from chaos.processes import Commands
 from models.servers import OpenAIServer
 from targets.native.programs import needs_compiler
 
-from languages.c.model_servers import answer_with_programs
+from languages.model_servers import answer_with_programs
 from opsmith.measuring.orders import name_measurement
 from opsmith.records import Candidate
 from opsmith.store import Store

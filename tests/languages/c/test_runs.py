@@ -14,7 +14,7 @@ from chaos.processes import Commands, wait_until
 from models.servers import OpenAIServer
 from targets.native.programs import needs_compiler
 
-from languages.c.model_servers import MENDED, SERVERS, WRONG, answer_with_programs
+from languages.model_servers import MENDED, SERVERS, WRONG, answer_with_programs
 from opsmith import Settings, improve
 from opsmith.models.table import FAMILIES, ProviderServer, get_model
 from opsmith.records import Stage

@@ -242,7 +242,7 @@ __global__ void k(const float *x, float *y, int N) {
   __syncthreads();
   y[t] = tile[255 - t];
 }""",
-        ("index 256 of an array of type float [256]",),
+        ("index 256 of a shared or local array of type float [256]",),
         (("t + 1", "t"),),
     ),
     Planted(
@@ -260,7 +260,7 @@ __global__ void k(const float *x, float *y, int N) {
   __syncthreads();
   y[threadIdx.x] = first[255 - threadIdx.x];
 }""",
-        ("writes first[256], 1 entry beyond its end: first has 256 entries",),
+        ("writes first[256], outside of first: 1 entry beyond its end; first has 256 entries",),
         (("/**/257", "256"),),
     ),
     Planted(
@@ -282,7 +282,7 @@ __global__ void k(const float *x, float *y, int N) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (/**/true) y[i] = x[i];  // HERE
 }""",
-        ("reads x[250], 1 entry beyond its end: x has 250 entries",),
+        ("reads x[250], outside of x: 1 entry beyond its end; x has 250 entries",),
         (("/**/true", "i < N"),),
         X[:250],
         ODD,
@@ -294,7 +294,7 @@ __global__ void k(const float *x, float *y, int N) {
   int i = blockIdx.x * 64 + threadIdx.x;
   y[i] = 2.0f;  // HERE
 }""",
-        ("writes y[256], 1 entry beyond its end: y has 256 entries", "block (4, 0, 0)"),
+        ("writes y[256], outside of y: 1 entry beyond its end; y has 256 entries", "block (4, 0, 0)"),
         (("(5)", "(4)"),),
         torch.full((256,), 2.0),
     ),
@@ -304,20 +304,20 @@ __global__ void k(const float *x, float *y, int N) {
         + """  int t = threadIdx.x;
   y[t] = /**/true ? x[t - 1] : 0.0f;  // HERE
 }""",
-        ("reads x[-1], 1 entry before its begin",),
+        ("reads x[-1], outside of x: 1 entry before its begin",),
         (("/**/true", "t > 0"),),
         (X - 1).clamp(min=0),
     ),
     Planted(
         "write_to_an_input",
         """// launch k grid=(1) block=(256) args=(x, y, N)
-__global__ void k(/**/float *x, float *y, int N) {
+__global__ void k(const float *x, float *y, int N) {
   int t = threadIdx.x;
-  x[t] = 1.0f;  // HERE
+  const_cast<float *>(x)[t] = 1.0f;  // HERE
   y[t] = 2.0f;
 }""",
         ("writes x[0], an input",),
-        (("  x[t] = 1.0f;  // HERE\n", ""),),
+        (("  const_cast<float *>(x)[t] = 1.0f;  // HERE\n", ""),),
         torch.full((256,), 2.0),
     ),
     Planted(
@@ -376,7 +376,7 @@ __global__ void k(const float *tmp, float *y) {
         + """  int i = threadIdx.x /**/;
   y[i] = x[blockIdx.x * 64 + threadIdx.x];  // HERE
 }""",
-        ("race between blocks", "block (1, 0, 0)", "block (0, 0, 0)"),
+        ("race on global memory", "blocks have no order", "block (1, 0, 0)", "block (0, 0, 0)"),
         (("/**/", "+ blockIdx.x * 64"),),
         X,
     ),
@@ -388,7 +388,10 @@ __global__ void k(const float *tmp, float *y) {
   __syncthreads();
   if (i >= /**/64) y[i] += y[i - 64];  // HERE
 }""",
-        ("race between blocks",),
+        (
+            "race on global memory",
+            "blocks have no order",
+        ),
         (("/**/64", "10000"),),
         X,
     ),
@@ -401,7 +404,7 @@ __global__ void k(const float *x, float *y) {
   float v = x[blockIdx.x * 64 + threadIdx.x];
   y[0] += v;  // HERE
 }""",
-        ("race on the output", "reads y[0]"),
+        ("race on global memory", "reads y[0]"),
         (("y[0] += v;", "atomicAdd(y, v);"),),
         X.sum().view(1),
         FIRST,
@@ -443,7 +446,7 @@ __global__ void k(const float *x, float *y, float *parts, int *count) {
   __syncthreads();
   if (is_last && threadIdx.x == 0) y[0] = parts[0] + parts[1] + parts[2] + parts[3];  // HERE
 }""",
-        ("race between blocks", "parts["),
+        ("race on global memory", "blocks have no order", "parts["),
         (("/**/", "__threadfence();"),),
         X.sum().view(1),
         FIRST,
@@ -456,7 +459,7 @@ __global__ void k(const float *x, float *y, float *parts, int *count) {
   for (int i = 0; i <= 4; i++) own[i & 7] = x[(t + i) % 256];  // HERE
   y[t] = own[t & 3];
 }""",
-        ("index 4 of an array of type float [4]",),
+        ("index 4 of a shared or local array of type float [4]",),
         (("<= 4", "< 4"),),
         (X + (X % 4)) % 256,
     ),
@@ -485,7 +488,7 @@ __global__ void k(const float *x, float *y, int N) {
   __syncthreads();
   y[threadIdx.x] = tile[255 - threadIdx.x];
 }""",
-        ("reads x[0], 1 entry beyond its end",),
+        ("reads x[0] to x[256], outside of x: 1 entry beyond its end; x has 256 entries",),
         (("/**/257", "256"),),
     ),
     Planted(
@@ -494,7 +497,7 @@ __global__ void k(const float *x, float *y, int N) {
         + """  const float *other = N > 10000 ? x : /**/nullptr;
   y[threadIdx.x] = other[255 - threadIdx.x];  // HERE
 }""",
-        ("at a place that is no array",),
+        ("outside of all arrays",),
         (("/**/nullptr", "x"),),
     ),
     Planted(
@@ -563,5 +566,35 @@ __global__ void k(const signed char *b, float *y) {
         (("/**/", "__syncthreads();"),),
         torch.arange(64, dtype=torch.float32).flip(0),
         Call({"b": torch.arange(64, dtype=torch.int8)}, {"y": ("fp32", (64,))}),
+    ),
+    Planted(
+        "a_wait_for_blocks_that_have_not_begun",
+        """// workspace count: int32 [1]
+// launch clear grid=(1) block=(1) args=(count)
+// launch k grid=(4) block=(64) args=(x, y, count)
+__global__ void clear(int *count) { *count = 0; }
+__global__ void k(const float *x, float *y, int *count) {
+  if (threadIdx.x == 0) {
+    atomicAdd(count, 1);
+    while (atomicAdd(count, 0) < /**/4) {}  // HERE
+  }
+  int i = blockIdx.x * 64 + threadIdx.x;
+  y[i] = x[255 - i];
+}""",
+        ("looked at one place four million times",),
+        (("/**/4", "1"),),
+    ),
+    Planted(
+        "a_lock_between_threads_that_nobody_opens",
+        ONE_BLOCK
+        + """  __shared__ int lock;
+  if (threadIdx.x == 0) lock = 0;
+  __syncthreads();
+  while (atomicCAS(&lock, 0, 1) != 0) {}  // HERE
+  /**/
+  y[threadIdx.x] = x[255 - threadIdx.x];
+}""",
+        ("looked at one place four million times",),
+        (("/**/", "atomicExch(&lock, 0);"),),
     ),
 ]

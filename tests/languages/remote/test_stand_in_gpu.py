@@ -211,3 +211,16 @@ def test_a_machine_that_cannot_run_kernels_says_why(
     pack = pack_kernels(native_packs[MeasuringGrade.SCREEN], kernels, "row_sum", **needs)
     (row,) = run_kernels(pack, tmp_path, driver, **variables)["results"]
     assert words in row["error"]
+
+
+def test_torch_is_timed_on_the_same_data_where_it_is(
+    native_packs: dict[MeasuringGrade, Pack], kernels: Path, tmp_path: Path
+) -> None:
+    pack = pack_kernels(native_packs[MeasuringGrade.SCREEN], kernels, "row_sum")
+    write_pack(pack, tmp_path, "", "")
+    command = [sys.executable, "torch_beside.py", "--device", "cpu", "--modes", "eager"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "results/torch.json").read_text())["rows"]
+    assert row["key"] in pack.sets
+    assert 0 < row["eager"]["quarter_ns"] <= row["eager"]["median_ns"] <= row["eager"]["three_quarters_ns"]

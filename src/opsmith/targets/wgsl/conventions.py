@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from opsmith.records import Diagnostic
 from opsmith.targets.gpu.plan import FLOATING, INPUT, BoundArgument, BoundLaunch, BoundPlan
 from opsmith.targets.native.source_checks import KIND, run_text_checks
+from opsmith.targets.wgsl.limits import WORKGROUP_BYTES
+from opsmith.targets.wgsl.measuring_types import measure_type, split_vector
 from opsmith.targets.wgsl.source import split_array
 from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, read_module
 
@@ -22,6 +24,7 @@ ELEMENTS: Mapping[str, tuple[str, ...]] = {  # dtype -> element types of its arr
     "int8": ("i32",),
     "bool": ("u32", "atomic<u32>"),
 }
+VECTOR_DTYPES = frozenset({"fp32", "fp16", "int32"})  # whose arrays may be read as vectors of two or four
 BUILTINS: Mapping[str, str] = {  # what a kernel may ask for -> its type
     "workgroup_id": "vec3<u32>",
     "num_workgroups": "vec3<u32>",
@@ -41,21 +44,39 @@ def _check_kernels(module: Module, bound: BoundPlan) -> Iterator[Diagnostic]:
     for launch in bound.launches:
         function = module.functions[launch.kernel]
         if launch.kernel not in checked:
-            yield from _check_entry(function)
+            yield from _check_entry(module, function)
+            yield from _check_workgroup_memory(module, function)
         checked.add(launch.kernel)
         yield from _check_block(module, function, launch)
         yield from _check_shared(launch)
         yield from _check_bindings(module, launch)
 
 
-def _check_entry(function: WgslFunction) -> Iterator[Diagnostic]:
+def _check_workgroup_memory(module: Module, function: WgslFunction) -> Iterator[Diagnostic]:
+    """Drivers differ in what they have, and in what they do where there is less."""
+    total = 0
+    variables = [entry for entry in module.list_used(function.name) if entry.space == "workgroup"]
+    for variable in variables:
+        size = measure_type(module, variable.type)
+        if size is None:
+            actual, expected = f"the type {variable.type[:80]}", "lengths in digits or constants"
+            yield Diagnostic(KIND, f"variable {variable.name}", actual, expected, "", variable.line)
+        total += size or 0
+    if total > WORKGROUP_BYTES:
+        actual = f"{total} bytes of var<workgroup> ({', '.join(entry.name for entry in variables)})"
+        remedy = "work on smaller tiles"
+        where, line = f"kernel {function.name}", variables[0].line
+        yield Diagnostic(KIND, where, actual, f"at most {WORKGROUP_BYTES}", remedy, line)
+
+
+def _check_entry(module: Module, function: WgslFunction) -> Iterator[Diagnostic]:
     where = f"kernel {function.name}"
     if not any(attribute.name == "compute" for attribute in function.attributes):
         yield Diagnostic(KIND, where, "no @compute", "an entry point for computing", "", function.line)
     if function.result:
         yield Diagnostic(KIND, where, f"a result {function.result[:60]}", "none", "write to a binding", function.line)
     for parameter in function.parameters:
-        if parameter.builtin not in BUILTINS:
+        if not all(builtin in BUILTINS for builtin in module.list_builtins(parameter)):
             actual = f"the parameter {parameter.name}: {parameter.type[:60]}"
             expected = f"@builtin of {', '.join(BUILTINS)}"
             yield Diagnostic(KIND, where, actual, expected, "write builtins as parameters, one each", parameter.line)
@@ -137,9 +158,10 @@ def _check_array(
         return
     type_ = module.resolve_type(variable.type)
     element, length = split_array(type_) if type_.startswith("array<") else (type_, "none")
-    element = module.resolve_type(element)
+    scalar, width = split_vector(module.resolve_type(element))
     allowed = ELEMENTS[argument.type]
-    if element not in allowed or length:
+    is_other = width > 1 and argument.type not in VECTOR_DTYPES
+    if is_other or module.resolve_type(scalar) not in allowed or length:
         actual = f"the type {variable.type[:80]}"
         yield Diagnostic(KIND, where, actual, f"array<{allowed[0]}> for {what}", "", variable.line)
     if argument.kind == INPUT and variable.access == "read_write":

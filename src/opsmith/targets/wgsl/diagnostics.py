@@ -21,7 +21,11 @@ _ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is exp
      "declare {0}, or correct its spelling"),
     (r"expected (.+?), found", "{0}", "close what is open on that line or on the one before"),
     (r"automatic conversions cannot convert", "a value of the type on the left", "convert it: f32(x), u32(x), i32(x)"),
-    (r"can't work with|Incompatible operands|failed to convert", "operands of one type",
+    (r"is expected to be `(.+?)`, but got", "{0}", "convert it: f32(x), u32(x), i32(x)"),
+    (r"not a boolean|to be a boolean", "a bool", "compare: x != 0u"),
+    (r"invalid left-hand side", "a var, or an entry of what may be written", ""),
+    (r"Constructor expects (\d+) components", "{0} components", ""),
+    (r"can't work with|Incompatible operands|failed to convert|Abstract types", "operands of one type",
      "convert one of them: f32(x), u32(x), i32(x)"),
     (r"doesn't relate to a valid destination", "a write to var<storage, read_write>, var<workgroup> or a var",
      "inputs are var<storage, read>: write to outputs"),
@@ -46,16 +50,28 @@ def explain_words(words: str, source: str) -> tuple[Diagnostic, ...]:
     cause = _CAUSE.findall(words)
     label = next((text for text in _LABEL.findall(words) if text and "naga::" not in text and text != "see msg"), "")
     details = [detail for detail in (label, *cause[-1:]) if detail and detail not in message]
-    actual = _clean_text("; ".join([message, *details]))
+    is_vague = message.endswith("is invalid") and bool(details)
+    actual = _clean_text("; ".join(details if is_vague else [message, *details]))
     expected, remedy = _choose_advice(" ".join((message, label, *cause)))
     remedy = remedy or _clean_text(next(iter(_NOTE.findall(words)), ""))
     place = _PLACE.search(words)
     if place is None:
         return (Diagnostic(KIND, "program", actual, expected, remedy),)
-    line, column = int(place[1]), int(place[2])
+    line, column = _find_required(words) or (int(place[1]), int(place[2]))
     lines = source.split("\n")
     text = printable(lines[line - 1].strip()[:LONGEST]) if 1 <= line <= len(lines) else ""
     return (Diagnostic(KIND, "program", actual, expected, remedy, line, column, text),)
+
+
+def _find_required(words: str) -> tuple[int, int | None] | None:
+    """The line where a value of another type is required: naga names the place where the value came from."""
+    line = None
+    for row in words.splitlines():
+        number = re.match(r"(\d+) │", row)
+        line = int(number[1]) if number else line
+        if row.endswith("is required here") and line is not None:
+            return line, None
+    return None
 
 
 def explain_limit(limit: str) -> Diagnostic:

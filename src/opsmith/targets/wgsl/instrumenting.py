@@ -19,14 +19,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.wgsl.lexing import NAME, blank_comments
+from opsmith.targets.wgsl.measuring_types import split_vector
 from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
-from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, match_brackets, read_module
+from opsmith.targets.wgsl.syntax import Member, Module, ModuleVariable, WgslFunction, match_brackets, read_module
 
 PLAIN, REVERSED, CHECKED, PLAN, CHECKS = "plain", "reversed", "checked", "plan", "checks"  # artefacts
-BOUNDS, RACE, DIVERGENCE = 1, 2, 3  # kinds of what a checked form reports
+BOUNDS, RACE, DIVERGENCE, ROUNDS = 1, 2, 3, 4  # kinds of what a checked form reports
+MOST_ROUNDS = 60_000  # of all loops of an invocation in a launch: the software driver ends loops after 65,535
 PLACES = 64  # rows of the table of arrays; the last one tells the number of the launch
 WORKGROUP_PLACES = 32  # the rows of workgroup variables begin here
 REPORT_WORDS = 8  # kind, line, place, index, length or when, the other's who, who, launch
@@ -34,6 +37,7 @@ NO_SHADOW = 0xFFFFFFFF
 
 _READ, _WRITE, _NEITHER = 1, 2, 0
 _ASSIGNING = frozenset({"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"})
+_LOOPS = frozenset({"for", "while", "loop"})
 _BARRIERS = {"workgroupBarrier": f"{PREFIX}barrier", "storageBarrier": f"{PREFIX}storage_barrier"}
 _ARGUMENTS = {  # of a wrapped kernel, by builtin
     "workgroup_id": f"{PREFIX}g",
@@ -57,13 +61,14 @@ class KernelChecks:
     """What of a kernel's variables is checked."""
 
     names: Mapping[int, str]  # binding of an array -> the variable's name
+    widths: Mapping[int, int]  # entries of the array that are one of the variable's: 4 of array<vec4<f32>>
     written: Sequence[int]  # bindings whose races are looked for
     has_numbers: bool  # it uses the structure of uniforms
 
 
 def write_forms(source: str, bound: BoundPlan) -> dict[str, bytes]:
     """All artefacts of a program that passed the checks of PARSE."""
-    module, text = read_module(source), blank_comments(source)
+    module, text = read_module(source), re.sub(r"\boverride\b", "const   ", blank_comments(source))
     return {
         PLAIN: _wrap_kernels(text, module, bound, {}, _FORWARD).encode(),
         REVERSED: _wrap_kernels(text, module, bound, {}, _REVERSAL).encode(),
@@ -78,10 +83,14 @@ def read_checks(data: bytes) -> tuple[list[WorkgroupArray], dict[str, KernelChec
     words = json.loads(data)
     arrays = [WorkgroupArray(*row) for row in words["workgroup"]]
     kernels = {
-        name: KernelChecks({int(place): text for place, text in names.items()}, written, has_numbers)
-        for name, (names, written, has_numbers) in words["kernels"].items()
+        name: KernelChecks(_read_places(names), _read_places(widths), written, has_numbers)
+        for name, (names, widths, written, has_numbers) in words["kernels"].items()
     }
     return arrays, kernels
+
+
+def _read_places(words: Mapping[str, Any]) -> dict[int, Any]:
+    return {int(place): value for place, value in words.items()}
 
 
 def _list_checks(module: Module, bound: BoundPlan) -> dict[str, object]:
@@ -91,7 +100,9 @@ def _list_checks(module: Module, bound: BoundPlan) -> dict[str, object]:
         arrays = [entry for entry in used if entry.space == "storage"]
         names = {entry.find_number("binding"): entry.name for entry in arrays}
         written = [entry.find_number("binding") for entry in arrays if entry.access == "read_write"]
-        kernels[kernel] = [names, written, any(entry.space == "uniform" for entry in used)]
+        elements = {entry.find_number("binding"): _find_element(module, entry) for entry in arrays}
+        widths = {place: split_vector(element)[1] for place, element in elements.items()}
+        kernels[kernel] = [names, widths, written, any(entry.space == "uniform" for entry in used)]
     rows = [(entry.name, _count_entries(module, entry)) for entry in _list_workgroup(module)]
     return {"workgroup": rows, "kernels": kernels}
 
@@ -154,7 +165,7 @@ def _wrap_kernels(
             edits.append((function.name_start, function.name_start + len(name), f"{PREFIX}kernel_{name}"))
     for launch in {launch.kernel: launch for launch in bound.launches}.values():
         zeros = "".join(_write_zeros(module, launch.kernel))
-        wrappers.append(_write_wrapper(module.functions[launch.kernel], launch.block, order, zeros, end))
+        wrappers.append(_write_wrapper(module, module.functions[launch.kernel], launch.block, order, zeros, end))
     return _apply_edits(text, edits) + "\n" + "".join(wrappers)
 
 
@@ -191,9 +202,16 @@ def _split_index(axes: Sequence[str]) -> Iterator[str]:
         yield f"{PREFIX}f{inner} % u32({axis})"
 
 
-def _write_wrapper(function: WgslFunction, block: Sequence[str], order: str, zeros: str, end: str) -> str:
+def _write_argument(module: Module, parameter: Member) -> str:
+    values = [_ARGUMENTS[builtin] for builtin in module.list_builtins(parameter)]
+    return values[0] if parameter.builtin else f"{parameter.type}({', '.join(values)})"
+
+
+def _write_wrapper(
+    module: Module, function: WgslFunction, block: Sequence[str], order: str, zeros: str, end: str
+) -> str:
     x, y, z = (f"{size}u" for size in block)
-    arguments = ", ".join(_ARGUMENTS[parameter.builtin] for parameter in function.parameters)
+    arguments = ", ".join(_write_argument(module, parameter) for parameter in function.parameters)
     return f"""
 @compute @workgroup_size({", ".join(block)})
 fn {function.name}(@builtin(workgroup_id) {PREFIX}g0: vec3<u32>, @builtin(num_workgroups) {PREFIX}n: vec3<u32>,
@@ -245,8 +263,17 @@ class _CheckWriter:
     def write_body(self, function: WgslFunction) -> str:
         self._tokens = function.tokens
         self._match = match_brackets(self._tokens)
-        self._opening = {closing: opening for opening, closing in self._match.items()}
+        self._loops = dict(self._list_loops())
         return self._write_range(0, len(self._tokens))
+
+    def _list_loops(self) -> Iterator[tuple[int, int]]:
+        """The places of the braces that open the bodies of loops, and the lines of the loops."""
+        for place, token in enumerate(self._tokens):
+            if token.text in _LOOPS:
+                opening = place + 1
+                while self._tokens[opening].text != "{":
+                    opening = self._match.get(opening, opening) + 1
+                yield opening, token.line
 
     def _write_range(self, start: int, end: int) -> str:
         """The text of tokens from one place to before another, with what stands between them."""
@@ -262,6 +289,8 @@ class _CheckWriter:
     def _write_piece(self, place: int) -> tuple[str, int]:
         """The text of what begins there, and the place behind it."""
         token = self._tokens[place]
+        if place in self._loops:
+            return f"{{ {PREFIX}round({self._loops[place]}u);", place + 1
         is_field = place > 0 and self._tokens[place - 1].text == "."
         if token.kind == NAME and not is_field:
             if token.text in _BARRIERS:
@@ -384,6 +413,15 @@ fn opsmith_report_first() {
     atomicStore(&opsmith_report[5], opsmith_how.z);
     atomicStore(&opsmith_report[6], opsmith_me);
     atomicStore(&opsmith_report[7], opsmith_table[63].x);
+  }
+}
+
+var<private> opsmith_rounds: u32;
+
+fn opsmith_round(line: u32) {
+  opsmith_rounds += 1u;
+  if (opsmith_rounds == 60000u) {
+    opsmith_tell(4u, line, 0u, 0u, 0u, 0u);
   }
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from opsmith.targets.gpu.plan import ResolvedLaunch
-from opsmith.targets.wgsl.instrumenting import BOUNDS, RACE
+from opsmith.targets.wgsl.instrumenting import BOUNDS, MOST_ROUNDS, RACE, ROUNDS
 
 _READ_BY_OTHER = 2
 _LINES = 0xFFF
@@ -40,6 +40,9 @@ def describe_report(report: AccessReport, launch: ResolvedLaunch, names: Mapping
         text += "; try: a guard on the size, also where a row or a tile ends early"
     elif report.kind == RACE:
         text = _describe_race(report, launch, name, me)
+    elif report.kind == ROUNDS:
+        text = f"given {MOST_ROUNDS} rounds of loops by {me}, the last of this one"
+        text += "; expected fewer in one launch; try: an end of the loop, or more invocations that share it"
     else:
         text = f"given a barrier at which {report.index} of {report.detail} invocations of a workgroup arrive"
         text += "; expected all; try: move it out of branches and loops that invocations leave at different times"
@@ -57,12 +60,14 @@ def _describe_race(report: AccessReport, launch: ResolvedLaunch, name: str, me: 
         neighbour = f"invocation {report.other % span - 1} of it"
     else:
         neighbour = _describe_invocation(report.other, launch)
-    mine, theirs = ("reads", "wrote") if then == 1 else ("writes", "reads" if then == _READ_BY_OTHER else "writes too")
+    mine, theirs = (
+        ("reads", "writes it") if then == 1 else ("writes", "reads it" if then == _READ_BY_OTHER else "writes it too")
+    )
     is_one_group = report.other // span == report.invocation // span
-    text = f"given a race on {name}[{report.index}]: {me} {mine} it, {neighbour} {theirs} it at line {line}"
+    text = f"given a race on {name}[{report.index}]: {me} {mine} it, {neighbour} {theirs} at line {line}"
     if is_one_group:
         remedy = "workgroupBarrier() between, for arrays of storage storageBarrier()"
-        return f"{text}, and no barrier lies between; expected one; try: {remedy}"
+        return f"{text}, with no barrier between; expected one; try: {remedy}"
     return f"{text}; expected entries that one workgroup alone uses in a launch; try: another launch, or an atomic"
 
 

@@ -127,7 +127,7 @@ class _Program:
         """Group 0, where the kernel uses anything."""
         checks = self._checks[launch.kernel]
         arrays = [argument for argument in launch.arguments if argument.is_array]
-        rows = [(place, *memory.find_array(arrays[place])) for place in sorted(checks.names)]
+        rows = [(place, *memory.find_array(arrays[place], checks.widths[place])) for place in sorted(checks.names)]
         if checks.has_numbers:
             rows.append((len(arrays), *memory.make_numbers(launch)))
         entries = [(place, buffer, 0, size) for place, buffer, size in rows]
@@ -147,8 +147,8 @@ def _plan_shadow(
     """The table of arrays of a launch, and the bytes of its shadow."""
     rows = [(0, NO_SHADOW)] * PLACES
     size = 0
-    for place, count in entries.items():
-        begin = NO_SHADOW
+    for place, numbers in entries.items():
+        begin, count = NO_SHADOW, numbers // checks.widths[place]
         if place in checks.written and size + count * _ENTRY_SHADOW <= LARGEST_SHADOW:
             begin, size = size // 4, size + count * _ENTRY_SHADOW
         rows[place] = (count, begin)
@@ -202,9 +202,10 @@ class _DrawMemory:
             self._buffers = [kept_buffer for kept_buffer in self._buffers if kept_buffer != buffer]
             self.device.drop_buffer(buffer)
 
-    def find_array(self, argument: BoundArgument) -> tuple[Any, int]:
-        """Its buffer and bytes."""
-        return self._arrays[argument.kind, argument.place]
+    def find_array(self, argument: BoundArgument, width: int) -> tuple[Any, int]:
+        """Its buffer and bytes; one entry at least for a variable of vectors."""
+        buffer, size = self._arrays[argument.kind, argument.place]
+        return buffer, max(size, 4 * width) if width > 1 else size
 
     def count_entries(self, launch: ResolvedLaunch) -> dict[int, int]:
         """Those of each array of a launch, by its place among them."""

@@ -62,9 +62,9 @@ def _check_declarations(source: str, module: Module) -> Iterator[Diagnostic]:
     for name, line in module.repeated:
         yield Diagnostic(KIND, name, "a second declaration of the name", "entry", "take another name", line)
     for token_line, word in _find_words(source):
-        if word == "override":
-            remedy = "use const: the sizes of workgroups and of workgroup memory are part of the program"
-            yield Diagnostic(KIND, "declaration", "`override`", "constants", remedy, token_line)
+        if word in module.constants and not module.constants[word]:
+            remedy = "write const: nobody sets it from outside"
+            yield Diagnostic(KIND, word, "an override without a value, or with an @id", "a value", remedy, token_line)
         elif word.startswith(PREFIX):
             yield Diagnostic(KIND, word, f"a name that begins with {PREFIX}", "another", "rename it", token_line)
         elif word == "textureBarrier":

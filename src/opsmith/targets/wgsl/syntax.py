@@ -6,6 +6,7 @@ breaks off or has no declaration where one must stand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,8 @@ from opsmith.targets.wgsl.lexing import NAME, ODD, WgslToken, split_source
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _DIRECTIVES = ("enable", "requires", "diagnostic")
+_SHORT_VECTOR = re.compile(r"vec([234])([fhiu])")
+_ENTRIES = {"f": "f32", "h": "f16", "i": "i32", "u": "u32"}
 DEEPEST = 64  # brackets within brackets
 
 
@@ -113,7 +116,7 @@ class Module:
     variables: Mapping[str, ModuleVariable]
     structures: Mapping[str, tuple[Member, ...]]
     structure_lines: Mapping[str, int]
-    constants: Mapping[str, str]  # of const and override: the value's text
+    constants: Mapping[str, str]  # of const and override: the value's text; "": none
     aliases: Mapping[str, str]
     directives: Sequence[tuple[str, str, int]]  # word, the rest, line
     repeated: Sequence[tuple[str, int]]  # names that are declared twice, with the second line
@@ -133,8 +136,17 @@ class Module:
         return [variable for name, variable in self.variables.items() if name in names]
 
     def resolve_type(self, text: str, depth: int = 0) -> str:
-        """The type without aliases at its front."""
-        return self.resolve_type(self.aliases[text], depth + 1) if text in self.aliases and depth < 8 else text
+        """The type without aliases at its front, those of vectors among them (`vec4f`)."""
+        if text in self.aliases and depth < 8:
+            return self.resolve_type(self.aliases[text], depth + 1)
+        short = _SHORT_VECTOR.fullmatch(text)
+        return f"vec{short[1]}<{_ENTRIES[short[2]]}>" if short else text
+
+    def list_builtins(self, parameter: Member) -> list[str]:
+        """What a parameter of a kernel asks for: one builtin, or one for each field of its structure; "": another
+        thing."""
+        members = self.structures.get(parameter.type, ())
+        return [parameter.builtin] if parameter.builtin or not members else [member.builtin for member in members]
 
     def compute_number(self, text: str) -> int | None:
         """What a text of digits, constants and + - * / comes to; None: it is more than that."""
@@ -334,6 +346,8 @@ class _ModuleReader:
             self._take("=")
             value = join_tokens(self._take_until(";"))
         self._take(";")
+        if attributes:
+            value = ""
         self._constants[self._note_name(name)] = value
 
     def _read_alias(self, attributes: tuple[Attribute, ...]) -> None:

@@ -19,17 +19,18 @@ from opsmith.targets.wgsl.conventions import check_conventions
 from opsmith.targets.wgsl.encoding import DTYPES
 from opsmith.targets.wgsl.lexing import blank_comments
 from opsmith.targets.wgsl.limits import LIMITS
-from opsmith.targets.wgsl.prompt import is_program, write_prompt
+from opsmith.targets.wgsl.prompt import is_program, read_prompt_file, write_improvement, write_prompt, write_rules
 from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
+from opsmith.targets.wgsl.uniformity import check_uniformity
 
 VERIFIER = "wgsl-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 _THREADS = 4  # that the driver starts in a candidate's process: fewer than a build may ask for
 
 
 class WgslTarget(GpuTasks, GpuPrograms):
-    """Fits `Built`, `Loaded`, `Executed`, `Equipped`, `Versioned`, `Canonical`, `Commented`, `Suffixed` and what
-    `GpuTasks` and `GpuPrograms` fit."""
+    """Fits `Built`, `Loaded`, `Driven`, `Executed`, `Equipped`, `Versioned`, `Canonical`, `Commented`, `Suffixed`,
+    `Improvable`, `Exemplified`, and what `GpuTasks` and `GpuPrograms` fit."""
 
     name = "wgsl"
     verifier = VERIFIER
@@ -45,6 +46,15 @@ class WgslTarget(GpuTasks, GpuPrograms):
 
     def base_prompt(self, role: str) -> str | None:
         return write_prompt() if role == PROPOSER else None
+
+    def prompt_without_example(self) -> str:
+        return write_rules()
+
+    def describe_platform(self) -> str:
+        return read_prompt_file("platform.txt")
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        return write_improvement(has_example)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
@@ -82,6 +92,7 @@ class WgslTarget(GpuTasks, GpuPrograms):
         findings = compile_program(source, forms, list(bound.list_kernels()))
         if isinstance(findings, str):
             return Build({}, failure=findings)
+        findings = findings or check_uniformity(source)
         if findings:
             return Build({}, findings)
         return Build(forms, toolchain=describe_device(), threads=_THREADS)

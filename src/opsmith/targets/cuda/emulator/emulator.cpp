@@ -26,7 +26,8 @@ __attribute__((visibility("hidden"), section(".bss.opsmith_dynamic"), aligned(10
 namespace {
 
 const uint32_t THREADS = 1024, WARPS = 32, LINE = 0x80000000u;  // LINE: a line stands in place of an address of code
-const uint64_t PAGE = 1 << 16, STACK = 256 << 10, GUARD = 4096, DYNAMIC = 256 << 10, ARENA = 1ull << 30;
+const uint64_t PAGE = 1 << 16, STACK = 256 << 10, GUARD = 4096, DYNAMIC = 256 << 10, ARENA = 1ull << 30,
+               STACKS = 1024 * (STACK + GUARD);
 
 // -- findings
 
@@ -68,7 +69,7 @@ Region regions[MOST_REGIONS];
 uint32_t region_count, first_array;
 enum { NO_REGION, STACK_REGION, DYNAMIC_REGION, DEVICE_REGION, FIRST_SHARED };
 
-char *arena;
+char *arena, *stacks;
 uint64_t arena_used;
 uint16_t owners[ARENA / PAGE], *shared_owners;
 char *device_copy;
@@ -78,8 +79,8 @@ Chunk chunks[256];
 uint32_t chunk_count, chunk_now;
 uint64_t chunk_used;
 
-void *map_memory(uint64_t size) {
-  void *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+void *map_memory(uint64_t size, char *wish = 0) {
+  void *memory = mmap(wish, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) abort();
   return memory;
 }
@@ -110,7 +111,9 @@ struct Fiber {
   uint32_t operation, mask;
   uint64_t value, result;
   int32_t source;
-  uint32_t predicate, has_fenced, relaxed;
+  uint32_t predicate, has_fenced;
+  uint64_t watched, seen;  // a place that it looks at again and again, and what it held
+  uint32_t looks;
 };
 Fiber fibers[THREADS];
 uint8_t states[THREADS];
@@ -384,7 +387,7 @@ __attribute__((noinline)) void check_outside(uint64_t address, uint32_t size, ui
   for (uint32_t i = DYNAMIC_REGION; i < region_count; i++) {
     Region *r = &regions[i];
     if (r->start == r->end && i != DYNAMIC_REGION) continue;
-    uint64_t distance = address < r->start ? r->start - address : address + size > r->end ? address - r->end + 1 : 0;
+    uint64_t distance = address < r->start ? r->start - address : address >= r->end ? address - r->end + 1 : 1;
     if (distance < least) least = distance, nearest = i;
   }
   if (least > (64 << 20)) nearest = NO_REGION;
@@ -396,6 +399,7 @@ inline Region *find_region(uint64_t address) {
   if (__builtin_expect(offset < ARENA, 1)) return &regions[owners[offset / PAGE]];
   offset = address - (uint64_t)opsmith_shared_begin;
   if (offset < (uint64_t)(opsmith_shared_end - opsmith_shared_begin)) return &regions[shared_owners[offset / 16]];
+  if (address - (uint64_t)stacks < STACKS) return &regions[STACK_REGION];
   return &regions[DEVICE_REGION];
 }
 
@@ -453,7 +457,8 @@ void start_thread(uint32_t number) {
   f.x = t % block[0];
   f.y = t / block[0] % block[1];
   f.z = t / (block[0] * block[1]);
-  f.has_fenced = f.relaxed = 0;
+  f.has_fenced = f.looks = 0;
+  f.watched = 0;
   states[t] = READY;
   current = t;
 }
@@ -461,7 +466,7 @@ void start_thread(uint32_t number) {
 [[noreturn]] void run_fiber();
 
 void *prepare_stack(uint32_t stack) {
-  char *base = arena + stack * (STACK + GUARD) + GUARD;
+  char *base = stacks + stack * (STACK + GUARD) + GUARD;
   static uint8_t guarded[THREADS];
   if (!guarded[stack]) mprotect(base - GUARD, GUARD, PROT_NONE), guarded[stack] = 1;
   uint64_t top = (uint64_t)base + STACK - (stack % 61) * 64 - 64;  // tops of stacks do not share a set of the cache
@@ -756,6 +761,31 @@ void run_block(uint64_t number) {
 
 }  // namespace
 
+namespace {
+const uint32_t MOST_LOOKS = 1 << 22, LOOKS_BETWEEN = 1 << 10;
+
+// A place that does not change under atomics or volatile reads of one thread: others go on now and then. Who looks for
+// long waits for a block that has not begun, or for nobody.
+__attribute__((noinline)) void watch_place(uint64_t place, uint32_t size, uint32_t line) {
+  Fiber &f = fibers[current];
+  uint64_t value = 0;
+  memcpy(&value, (void *)place, size > 8 ? 8 : size);
+  if (f.watched != place || f.seen != value) {
+    f.watched = place, f.seen = value, f.looks = 0;
+    return;
+  }
+  if (++f.looks > MOST_LOOKS) report_event(SPINNING, line, 0);
+  if (f.looks % LOOKS_BETWEEN || (ready_first == ready_last && started == threads)) return;
+  push_ready(current);
+  run_next(&f.pointer);
+}
+
+void look_at(const void *place, uint32_t size, uint32_t line) {
+  check_access<READ>(place, size, line);
+  watch_place((uint64_t)place, size, line);
+}
+}  // namespace
+
 // -- what the compiler's instrumentation calls
 
 #define HOOKS(n) \
@@ -763,7 +793,7 @@ void run_block(uint64_t number) {
   extern "C" void __tsan_write##n(void *p) { check_access<WRITE>(p, n, RETURN); } \
   extern "C" void __tsan_unaligned_read##n(void *p) { check_access<READ>(p, n, RETURN); } \
   extern "C" void __tsan_unaligned_write##n(void *p) { check_access<WRITE>(p, n, RETURN); } \
-  extern "C" void __tsan_volatile_read##n(void *p) { check_access<READ>(p, n, RETURN); } \
+  extern "C" void __tsan_volatile_read##n(void *p) { look_at(p, n, RETURN); } \
   extern "C" void __tsan_volatile_write##n(void *p) { check_access<WRITE>(p, n, RETURN); }
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
 extern "C" void __tsan_init() {}
@@ -906,6 +936,7 @@ void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_rea
   if (is_reading) check_access<UPDATE>(place, size, LINE | (uint32_t)line);
   else check_access<REPLACE>(place, size, LINE | (uint32_t)line);
   note_atomic((uint64_t)place);
+  watch_place((uint64_t)place, size, LINE | (uint32_t)line);
 }
 
 unsigned long opsmith_load(const void *place, unsigned size) {
@@ -914,16 +945,6 @@ unsigned long opsmith_load(const void *place, unsigned size) {
   return value;
 }
 void opsmith_store(void *place, unsigned long value, unsigned size) { memcpy(place, &value, size); }
-
-// A failed attempt: others go on first. Who fails for long waits for a block that has not begun, or for nobody.
-void opsmith_relax(int line) {
-  Fiber &f = fibers[current];
-  if (++f.relaxed > 1000000) report_event(SPINNING, LINE | (uint32_t)line, 0);
-  if (ready_first == ready_last && started == threads) return;
-  f.line = line;
-  push_ready(current);
-  run_next(&f.pointer);
-}
 
 void opsmith_touch(const void *place, unsigned long size, int line, int is_writing) {
   if (size == 0) return;
@@ -939,11 +960,11 @@ void opsmith_stop(int kind, int line) { report_event(STOPPED, LINE | (uint32_t)l
 // Regions that stay: stacks, dynamic memory, variables of the device, and `count` shared arrays by offset and size.
 EXPORT void opsmith_prepare(uint32_t count, const uint64_t *starts, const uint64_t *sizes) {
   arena = (char *)map_memory(ARENA);
-  uint64_t stacks = THREADS * (STACK + GUARD), dynamic = (uint64_t)opsmith_dynamic_memory;
-  regions[STACK_REGION] = Region{(uint64_t)arena, (uint64_t)arena + stacks, 0, OWN_STACK, 0, 0, 0};
-  for (uint64_t i = 0; i * PAGE < stacks; i++) owners[i] = STACK_REGION;
+  stacks = (char *)map_memory(STACKS, arena - (256ull << 30));  // far from what a wrong index reaches
+  uint64_t dynamic = (uint64_t)opsmith_dynamic_memory;
+  regions[STACK_REGION] = Region{(uint64_t)stacks, (uint64_t)stacks + STACKS, 0, OWN_STACK, 0, 0, 0};
   regions[DYNAMIC_REGION] = Region{dynamic, dynamic, 0, SHARED, 2, 0, 0};
-  arena_used = (stacks + PAGE - 1) / PAGE * PAGE + PAGE;
+  arena_used = 16 << 20;
   uint64_t device = (uint64_t)(opsmith_device_end - opsmith_device_begin);
   regions[DEVICE_REGION] =
       Region{(uint64_t)opsmith_device_begin, (uint64_t)opsmith_device_end, take_cells(device / 4), DEVICE, 2, 0, 0};

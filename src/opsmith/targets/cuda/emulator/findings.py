@@ -101,7 +101,14 @@ class LaunchScene:
 _DYNAMIC, _DEVICE, _FIRST_SHARED = 2, 3, 4  # regions of emulator.cpp
 _LINE = 0x80000000
 _OPERATIONS = (
-    ["__syncwarp", "a shuffle", "a vote", "__activemask", "__match_any_sync", "__match_all_sync"]
+    [
+        "__syncwarp",
+        "a shuffle (__shfl_*_sync)",
+        "a vote (__ballot_sync and its like)",
+        "__activemask",
+        "__match_any_sync",
+        "__match_all_sync",
+    ]
     + ["__reduce_add_sync"] * 1
     + ["__reduce_min_sync", "__reduce_max_sync"] * 2
     + ["__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"]
@@ -204,21 +211,18 @@ class _Words:
         does, did = _DOES[record.is_writing], _DOES[record.other_is_writing]
         how = " atomically" if record.is_writing == 2 else ""
         other_how = " atomically" if record.other_is_writing == 2 else ""
+        space = memory.place if memory.place == "shared memory" else "global memory"
+        begin = f"race on {space}: {self._actor} {does} {entry}{how}"
         if record.detail:
             whose = f"{self._name_thread(record.other_thread)} of {self._name_block(record.other_block)}"
-            words = (
-                f"race between blocks on {memory.place}: {self._actor} {does} {entry}{how}, {whose} {did} "
-                f"it{other_how} at {other}, and blocks have no order"
-            )
+            words = f"{begin}, {whose} {did} it{other_how} at {other}, and blocks have no order"
             return words, "let one block do both, use atomics, or split the work into two launches"
         same_warp = record.thread // 32 == record.other_thread // 32
         barrier = "barrier or __syncwarp()" if same_warp else "barrier"
-        words = (
-            f"race on {memory.place}: {self._actor} {does} {entry}{how}, {self._name_thread(record.other_thread)} "
-            f"{did} it{other_how} at {other} with no {barrier} between"
-        )
+        whose = self._name_thread(record.other_thread)
+        words = f"{begin}, {whose} {did} it{other_how} at {other} with no {barrier} between"
         warp = " (threads of a warp do not run in lock step)" if same_warp else ""
-        if memory.place == "shared memory" or not record.other_is_writing == record.is_writing == 1:
+        if space == "shared memory" or not record.other_is_writing == record.is_writing == 1:
             return words + warp, "__syncthreads() between the two" + (", or __syncwarp()" if same_warp else "")
         return words + warp, "let one thread write each entry, or use atomics"
 
@@ -236,7 +240,7 @@ class _Words:
         record, memory = self._record, self._find_memory()
         does = _DOES[record.is_writing] if record.is_writing < 2 else "changes"
         if record.region < _DYNAMIC or record.region == _DEVICE:
-            words = f"{self._actor} {does} {record.size} bytes at a place that is no array of the launch"
+            words = f"{self._actor} {does} {record.size} bytes outside of all arrays of the launch"
             return words, "check the pointer and its index"
         entries = memory.size // memory.entry
         if record.offset < 0:
@@ -250,10 +254,12 @@ class _Words:
             has = f"{memory.size} bytes by shared= of the plan"
             words = f"{self._actor} {does} {self._name_entry(memory)}, outside of it: it has {has}"
             return words, "raise shared= on the launch's line, or check the index"
-        words = f"{self._actor} {does} {memory.name}[{record.offset // memory.entry}], {side}: {memory.place} has {has}"
+        first, last = record.offset // memory.entry, (record.offset + record.size - 1) // memory.entry
+        entry = f"{memory.name}[{first}]" + (f" to {memory.name}[{last}]" if last > first else "")
+        words = f"{self._actor} {does} {entry}, outside of {memory.name}: {side}; {memory.name} has {has}"
         if memory.place == "shared memory":
-            return words.replace("shared memory has", f"{memory.name} has"), "a larger array, or a check of the index"
-        return words.replace(f"{memory.place} has", f"{memory.name} has"), "a guard such as `if (i < n)`"
+            return words, "a larger array, or a check of the index"
+        return words, "a guard such as `if (i < n)`"
 
     def _describe_constant(self) -> tuple[str, str]:
         record, memory = self._record, self._find_memory()
@@ -300,7 +306,7 @@ class _Words:
 
     def _describe_bounds(self) -> tuple[str, str]:
         type_ = self._scene.file.read_text_at(self._record.offset).strip("'")
-        words = f"{self._actor} uses index {self._record.value} of an array of type {type_}"
+        words = f"{self._actor} uses index {self._record.value} of a shared or local array of type {type_}"
         return words, "a larger array, or a check of the index"
 
     def _describe_stopped(self) -> tuple[str, str]:
@@ -312,7 +318,7 @@ class _Words:
         return f"{self._actor} {does} a local variable of another thread", "shared memory for what threads share"
 
     def _describe_spinning(self) -> tuple[str, str]:
-        words = f"{self._actor} has tried a million times without success"
+        words = f"{self._actor} has looked at one place four million times, which does not change"
         return words, "no waiting for other blocks: they need not run at the same time"
 
     def _describe_limit(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from opsmith.targets.gpu.plan import NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
+from opsmith.targets.gpu.plan import INPUT, NUMBER, WHOLE, BoundArgument, BoundLaunch, BoundPlan
 
 PROGRAM, MAIN = "kernel.cu", "opsmith_kernel.cpp"
 MARK = "opsmith: "  # begins what static_assert says of a launch
@@ -20,6 +20,7 @@ _DYNAMIC = re.compile(
     r"\[\s*\](?P<dims>(?:\s*\[[^\]]*\])*)\s*;"
 )
 _ALIGNMENT = re.compile(r"\b(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
+_ALIGNED = re.compile(r"\b__shared__(\s+)(alignas\s*\((?:[^()]|\([^()]*\))*\))")
 _STATIC = re.compile(r"\bstatic(\s+)(?=__shared__\b)|(?<=\b__shared__)(\s+)static\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 _HALVES = re.compile(r"half|bfloat|fp16|bf16", re.IGNORECASE)
@@ -57,6 +58,7 @@ def blank_texts(source: str) -> str:
 def adapt_program(source: str) -> str:
     """The program with dynamic shared memory as a pointer to the runtime's; the lines stay."""
     text = _DYNAMIC.sub(_point_to_dynamic, source)
+    text = _ALIGNED.sub(r"\2\1__shared__", text)
     return _STATIC.sub(lambda match: match[1] or match[2], text)
 
 
@@ -109,7 +111,8 @@ def name_entry(number: int) -> str:
 def _write_tag(argument: BoundArgument) -> str:
     if argument.kind == NUMBER:
         return "opsmith::Whole" if argument.type == WHOLE else "opsmith::Real"
-    return f"opsmith::Array<opsmith::{'boolean' if argument.type == 'bool' else argument.type}>"
+    container = "Input" if argument.kind == INPUT else "Array"
+    return f"opsmith::{container}<opsmith::{'boolean' if argument.type == 'bool' else argument.type}>"
 
 
 _POINTERS = {
@@ -128,7 +131,7 @@ def describe_argument(argument: BoundArgument) -> str:
     """`the input x, fp32: const float *`."""
     if argument.kind == NUMBER:
         return f"the number {argument.name}, {'int or long long' if argument.type == WHOLE else 'float or double'}"
-    const = "const " if argument.kind == "input" else ""
+    const = "const " if argument.kind == INPUT else ""
     return f"the {argument.kind} {argument.name}, {argument.type}: {const}{_POINTERS[argument.type]}"
 
 

@@ -10,6 +10,7 @@ namespace opsmith {
 struct fp32 {}; struct fp64 {}; struct fp16 {}; struct bf16 {}; struct int8 {}; struct int32 {}; struct int64 {};
 struct boolean {};
 template <class E> struct Array {};  // of entries of a type
+template <class E> struct Input {};  // one that may not be written
 struct Whole {};
 struct Real {};
 
@@ -27,13 +28,14 @@ template <class A, class P> struct Takes { static constexpr bool value = false; 
 template <class E, class T> struct Takes<Array<E>, T *> {
   static constexpr bool value = Holds<E, typename Plain<T>::type>::value || IsSame<typename Plain<T>::type, void>::value;
 };
+template <class E, class T> struct Takes<Input<E>, const T *> { static constexpr bool value = Takes<Array<E>, T *>::value; };
 template <class P> struct IsReal { static constexpr bool value = IsSame<P, float>::value || IsSame<P, double>::value; };
 template <class P> struct Takes<Whole, P> { static constexpr bool value = IsInteger<P>::value || IsReal<P>::value; };
 template <class T> struct Takes<Whole, T *> { static constexpr bool value = false; };
 template <class P> struct Takes<Real, P> { static constexpr bool value = IsReal<P>::value; };
 template <class T> struct Takes<Real, T *> { static constexpr bool value = false; };
 
-template <class A, class P> struct Read {
+template <class A, class P> struct Read {  // an address
   static OPSMITH_INSIDE P from(unsigned long bits) { return (P)bits; }
 };
 template <class P> struct Read<Whole, P> {

@@ -1,4 +1,7 @@
-"""Model servers whose answers are programs in C: right ones, wrong ones, and some that are mended when asked to."""
+"""Model servers whose answers are kernels in any language: right ones, wrong ones, some that are mended when asked to.
+
+Answers are YAML, and every third one a fenced block, as models' replies are.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from models.servers import AnthropicServer, OpenAIServer
 from opsmith.records import Task
 
 SERVERS = {"openai/served": OpenAIServer, "anthropic/served": AnthropicServer}
+COMMENTED = ("c", "cuda", "wgsl")  # languages with comments of that kind
 MENDED, WRONG = "softmax", "scale_shift_silu"  # whose first answers do not compile; whose answers are all wrong
 
 
@@ -18,8 +22,11 @@ def write_reply(program: str) -> str:
     return "impl: |\n" + "".join(f"  {line}\n" for line in program.splitlines())
 
 
-def answer_with_programs(tasks: Iterable[Task]) -> Any:
-    """A server's handler: for each of the tasks its own program, spoiled where it is MENDED or WRONG."""
+def answer_with_programs(tasks: Iterable[Task], is_fenced: bool = False) -> Any:
+    """A server's handler: for each of the tasks its own program, spoiled where it is MENDED or WRONG.
+
+    A last line makes some of the samples different programs. `is_fenced`: some of them stand in a fence.
+    """
     known = [(yaml.safe_load(task.shown), task) for task in tasks]
 
     def answer(body: dict[str, Any]) -> str:
@@ -28,10 +35,12 @@ def answer_with_programs(tasks: Iterable[Task]) -> Any:
         task = next(task for shown, task in known if shown == asked)
         program = task.impl or ""
         if task.id == WRONG:
-            program = program.replace("1.0f", "2.0f")
+            program = program.replace("1.0f", "2.0f").replace("(1.0 +", "(2.0 +")
         if task.id == MENDED and len(turns) == 1:
             program = _drop_semicolon(program)
-        return write_reply(f"{program.rstrip()}\n{_number_program(task, body)}")
+        number = body.get("seed", 0) % 3
+        text = f"{program.rstrip()}\n" + (f"// {number}\n" if task.target in COMMENTED else "")
+        return f"Here:\n```{task.target}\n{text}```\n" if is_fenced and number == 2 else write_reply(text)
 
     return answer
 
@@ -40,8 +49,3 @@ def _drop_semicolon(program: str) -> str:
     """The first one of the function."""
     head, brace, rest = program.partition("{")
     return head + brace + rest.replace(";", "", 1)
-
-
-def _number_program(task: Task, body: dict[str, Any]) -> str:
-    """A last line that makes some of the samples different programs."""
-    return f"// {body.get('seed', 0) % 3}\n" if task.target == "c" else ""
