@@ -117,7 +117,7 @@ def _build_program(target: Built, worker: TaskWorker) -> Build | Verdict:
         return leave_unjudged(worker.source, *charge_error(worker.task.target, error, "build_program"))
     if not build.failure:
         return build
-    finding = Diagnostic("SANDBOX", "the build", build.failure, "a compiler that works", "")
+    finding = Diagnostic("SANDBOX", "the build", build.failure, build.needed, "")
     return leave_unjudged(worker.source, Boundary.SANDBOX, finding)
 
 

@@ -15,6 +15,7 @@ from opsmith.targets.protocols import Target
 LANGUAGES = {  # built in: a language is a folder of `targets`, a line here, and an extra if it needs one
     "step": "opsmith.targets.step:STEP",
     "c": "opsmith.targets.c:C",
+    "cuda": "opsmith.targets.cuda:CUDA",
     "wgsl": "opsmith.targets.wgsl.target:WGSL",
 }
 _PROBLEM_FILES = {"problem": "opsmith.targets.problem:PROBLEM"}  # a target that no program can be written for

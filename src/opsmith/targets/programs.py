@@ -15,9 +15,10 @@ class Build:
 
     artefacts: Mapping[str, bytes]  # by name; empty when it was refused or failed
     errors: tuple[Diagnostic, ...] = ()  # why the program is refused at COMPILE
-    failure: str = ""  # what of ours failed, in words: the candidate stays unjudged
+    failure: str = ""  # what of ours failed, or cannot be done here, in words: the candidate stays unjudged
     toolchain: str = ""  # compiler with version, instruction set and flags: stored with the verdict
     threads: int = 1  # that its process may have
+    needed: str = "a compiler that works"  # in place of a failure
 
     def __post_init__(self) -> None:
         if bool(self.artefacts) + bool(self.errors) + bool(self.failure) != 1:

@@ -1,1 +1,135 @@
 """CUDA: kernels with a launch plan, compiled by NVRTC for a stated architecture, and judged by emulation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opsmith.problems.digest import hash_problem
+from opsmith.records import Diagnostic, Task
+from opsmith.targets.audit import Finding, Judge
+from opsmith.targets.cuda.agreement import list_disagreements
+from opsmith.targets.cuda.canonical import write_canonical
+from opsmith.targets.cuda.execution import run_artefacts
+from opsmith.targets.cuda.options import CudaOptions
+from opsmith.targets.cuda.packages import CudaPackages
+from opsmith.targets.cuda.recognition import is_program
+from opsmith.targets.cuda.source import check_source
+from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
+from opsmith.targets.cuda.toolkit import NO_NVRTC, find_toolkit
+from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.gpu.programs import GpuPrograms
+from opsmith.targets.gpu.tasks import GpuTasks
+from opsmith.targets.native.programs import open_cache
+from opsmith.targets.native.tokens import blank_comments
+from opsmith.targets.programs import Build
+from opsmith.targets.protocols import PROPOSER
+
+if TYPE_CHECKING:
+    from opsmith.targets.cuda.building import CudaRequest
+
+VERIFIER = "cuda-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+
+
+class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
+    """CUDA behind the `Target` protocol."""
+
+    name = "cuda"
+    verifier = VERIFIER
+    suffix = ".cu"
+    options = CudaOptions
+
+    def explain_lack(self) -> str:
+        return _explain_lack()
+
+    def describe_toolchain(self) -> str:
+        from opsmith.targets.cuda.building import describe_tools  # noqa: PLC0415 - asks compilers
+
+        return describe_tools()
+
+    def base_prompt(self, role: str) -> str | None:
+        from opsmith.targets.cuda.prompt import write_prompt  # noqa: PLC0415 - few need it
+
+        return write_prompt() if role == PROPOSER else None
+
+    def describe_platform(self) -> str:
+        from opsmith.targets.cuda.prompt import write_platform  # noqa: PLC0415 - few need it
+
+        return write_platform()
+
+    def improvement_prompt(self, has_example: bool) -> str:
+        from opsmith.targets.cuda.prompt import write_improvement  # noqa: PLC0415 - few need it
+
+        return write_improvement(has_example)
+
+    def read_program(self, task: Task, text: str) -> str | None:
+        return text if is_program(text) else None
+
+    def check_source(self, source: str) -> tuple[Diagnostic, ...]:
+        return check_source(source)
+
+    def list_kernels(self, source: str) -> Collection[str]:
+        return [head.name for head in list_kernels(source)]
+
+    def bind_program(self, task: Task, source: str) -> BoundPlan | tuple[Diagnostic, ...]:
+        bound = super().bind_program(task, source)
+        if not isinstance(bound, BoundPlan):
+            return bound
+        return list_disagreements(bound, list_kernels(source), source) or bound
+
+    def blank_comments(self, source: str) -> str:
+        return blank_comments(source)
+
+    def canonical_form(self, source: str) -> str:
+        return write_canonical(source)
+
+    def build_program(self, task: Task, source: str) -> Build:
+        from opsmith.targets.cuda.building import build_cuda  # noqa: PLC0415 - candidates' processes build nothing
+
+        return build_cuda(self.make_request(task, source), open_cache())
+
+    def make_request(self, task: Task, source: str) -> CudaRequest:
+        """What is built of a program that `check_program` passed."""
+        from opsmith.targets.cuda.building import CudaRequest  # noqa: PLC0415 - candidates' processes build nothing
+
+        bound = self.bind_program(task, source)
+        if not isinstance(bound, BoundPlan):
+            raise ValueError(f"a program that is refused at PARSE: {bound[0]}")
+        return CudaRequest(hash_problem(self.find_problem(task)), source, bound, self._find_arch(task))
+
+    def _find_arch(self, task: Task) -> str:
+        options = self.find_options(task)
+        assert isinstance(options, CudaOptions)
+        return options.arch
+
+    def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+        return run_artefacts(artefacts, inputs)
+
+    def describe_build(self, task: Task, source: str) -> str:
+        from opsmith.targets.cuda.remarks import describe_resources  # noqa: PLC0415 - few commands need it
+
+        problem, request = self.find_problem(task), self.make_request(task, source)
+        return describe_resources(request, problem, open_cache())
+
+    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
+        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
+
+        return audit_problem(self.find_problem(task))
+
+
+@cache
+def _explain_lack() -> str:
+    """That something is missing here; "": nothing is."""
+    from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain  # noqa: PLC0415
+
+    if find_spec("tree_sitter") is None or find_spec("tree_sitter_cuda") is None:
+        return NO_PARSER
+    if find_toolkit() is None:
+        return NO_NVRTC
+    return NO_CXX_COMPILER if find_toolchain(CXX_COMPILER) is None else ""
+
+
+CUDA = CudaTarget()

@@ -24,6 +24,7 @@ ELEMENTS: Mapping[str, tuple[str, ...]] = {  # dtype -> element types of its arr
     "int8": ("i32",),
     "bool": ("u32", "atomic<u32>"),
 }
+VECTOR_DTYPES = frozenset({"fp32", "fp16", "int32"})  # whose arrays may be read as vectors of two or four
 BUILTINS: Mapping[str, str] = {  # what a kernel may ask for -> its type
     "workgroup_id": "vec3<u32>",
     "num_workgroups": "vec3<u32>",
@@ -157,9 +158,10 @@ def _check_array(
         return
     type_ = module.resolve_type(variable.type)
     element, length = split_array(type_) if type_.startswith("array<") else (type_, "none")
-    scalar, _ = split_vector(module.resolve_type(element))
+    scalar, width = split_vector(module.resolve_type(element))
     allowed = ELEMENTS[argument.type]
-    if module.resolve_type(scalar) not in allowed or length:
+    is_other = width > 1 and argument.type not in VECTOR_DTYPES
+    if is_other or module.resolve_type(scalar) not in allowed or length:
         actual = f"the type {variable.type[:80]}"
         yield Diagnostic(KIND, where, actual, f"array<{allowed[0]}> for {what}", "", variable.line)
     if argument.kind == INPUT and variable.access == "read_write":

@@ -1,0 +1,2 @@
+/* What a runtime of CUDA includes of its own accord: nothing that a kernel needs. */
+#pragma once

@@ -1,0 +1,23 @@
+"""What a task in CUDA can be told beside its problem: the architecture that its kernels are compiled for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsmith.errors import UsageError
+from opsmith.targets.cuda.occupancy import ARCHITECTURES
+from opsmith.targets.gpu.options import GpuOptions
+
+DEFAULT_ARCH = "sm_90"
+
+
+@dataclass(frozen=True)
+class CudaOptions(GpuOptions):
+    """How the programs of a task are built."""
+
+    arch: str = DEFAULT_ARCH
+
+    def __post_init__(self) -> None:
+        """Raises UsageError."""
+        if self.arch not in ARCHITECTURES:
+            raise UsageError(f"option arch: given {self.arch!r}; expected one of {', '.join(ARCHITECTURES)}")
