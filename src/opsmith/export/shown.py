@@ -26,7 +26,7 @@ def exported_lines(exported: ExportedLibrary) -> Iterator[str]:
 def list_module_lines(exported: ExportedModules) -> Iterator[str]:
     yield f"{exported.folder}: {len(exported.modules)} modules: {', '.join(exported.modules)}"
     yield from _list_left_out(exported)
-    yield f"try: python {exported.folder}/harness.py"
+    yield f"try: python {exported.folder}/harness.py" + (f" --device {exported.device}" * (exported.device != "cpu"))
 
 
 def list_trace_lines(exported: ExportedTraces) -> Iterator[str]:

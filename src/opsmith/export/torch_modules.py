@@ -38,6 +38,7 @@ class ExportedModules(ExportedFiles):
     """Files that were written."""
 
     modules: Mapping[str, SolvedOperator]  # by the name of the file
+    device: str  # where they run: cpu or cuda
 
     def describe_written(self) -> dict[str, Any]:
         return {"modules": {name: operator.task.id for name, operator in self.modules.items()}}
@@ -58,7 +59,8 @@ def export_torch_modules(store: Store, run: str, folder: Path, pool: Pool) -> Ex
         reasons = [*without_form.values(), *(operator.verdict.message for operator in refused)]
         raise UsageError(f"run {info.id}: no program can be written as a module; the first:\n{reasons[0]}")
     modules = {module.name: operator for module, operator in written}
-    exported = ExportedModules(folder, refused, without_form, missing_of(store, info.id, solved), modules)
+    missing, device = missing_of(store, info.id, solved), written[0][0].device
+    exported = ExportedModules(folder, refused, without_form, missing, modules, device)
     files = _list_files(exported, [module for module, _ in written], info)
     folders.write_folder(folder, partial(folders.write_texts, files=files))
     return exported
