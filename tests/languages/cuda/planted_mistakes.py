@@ -567,4 +567,34 @@ __global__ void k(const signed char *b, float *y) {
         torch.arange(64, dtype=torch.float32).flip(0),
         Call({"b": torch.arange(64, dtype=torch.int8)}, {"y": ("fp32", (64,))}),
     ),
+    Planted(
+        "a_wait_for_blocks_that_have_not_begun",
+        """// workspace count: int32 [1]
+// launch clear grid=(1) block=(1) args=(count)
+// launch k grid=(4) block=(64) args=(x, y, count)
+__global__ void clear(int *count) { *count = 0; }
+__global__ void k(const float *x, float *y, int *count) {
+  if (threadIdx.x == 0) {
+    atomicAdd(count, 1);
+    while (atomicAdd(count, 0) < /**/4) {}  // HERE
+  }
+  int i = blockIdx.x * 64 + threadIdx.x;
+  y[i] = x[255 - i];
+}""",
+        ("looked at one place four million times",),
+        (("/**/4", "1"),),
+    ),
+    Planted(
+        "a_lock_between_threads_that_nobody_opens",
+        ONE_BLOCK
+        + """  __shared__ int lock;
+  if (threadIdx.x == 0) lock = 0;
+  __syncthreads();
+  while (atomicCAS(&lock, 0, 1) != 0) {}  // HERE
+  /**/
+  y[threadIdx.x] = x[255 - threadIdx.x];
+}""",
+        ("looked at one place four million times",),
+        (("/**/", "atomicExch(&lock, 0);"),),
+    ),
 ]

@@ -111,7 +111,9 @@ struct Fiber {
   uint32_t operation, mask;
   uint64_t value, result;
   int32_t source;
-  uint32_t predicate, has_fenced, relaxed;
+  uint32_t predicate, has_fenced;
+  uint64_t watched, seen;  // a place that it looks at again and again, and what it held
+  uint32_t looks;
 };
 Fiber fibers[THREADS];
 uint8_t states[THREADS];
@@ -455,7 +457,8 @@ void start_thread(uint32_t number) {
   f.x = t % block[0];
   f.y = t / block[0] % block[1];
   f.z = t / (block[0] * block[1]);
-  f.has_fenced = f.relaxed = 0;
+  f.has_fenced = f.looks = 0;
+  f.watched = 0;
   states[t] = READY;
   current = t;
 }
@@ -758,6 +761,31 @@ void run_block(uint64_t number) {
 
 }  // namespace
 
+namespace {
+const uint32_t MOST_LOOKS = 1 << 22, LOOKS_BETWEEN = 1 << 10;
+
+// A place that does not change under atomics or volatile reads of one thread: others go on now and then. Who looks for
+// long waits for a block that has not begun, or for nobody.
+__attribute__((noinline)) void watch_place(uint64_t place, uint32_t size, uint32_t line) {
+  Fiber &f = fibers[current];
+  uint64_t value = 0;
+  memcpy(&value, (void *)place, size > 8 ? 8 : size);
+  if (f.watched != place || f.seen != value) {
+    f.watched = place, f.seen = value, f.looks = 0;
+    return;
+  }
+  if (++f.looks > MOST_LOOKS) report_event(SPINNING, line, 0);
+  if (f.looks % LOOKS_BETWEEN || (ready_first == ready_last && started == threads)) return;
+  push_ready(current);
+  run_next(&f.pointer);
+}
+
+void look_at(const void *place, uint32_t size, uint32_t line) {
+  check_access<READ>(place, size, line);
+  watch_place((uint64_t)place, size, line);
+}
+}  // namespace
+
 // -- what the compiler's instrumentation calls
 
 #define HOOKS(n) \
@@ -765,7 +793,7 @@ void run_block(uint64_t number) {
   extern "C" void __tsan_write##n(void *p) { check_access<WRITE>(p, n, RETURN); } \
   extern "C" void __tsan_unaligned_read##n(void *p) { check_access<READ>(p, n, RETURN); } \
   extern "C" void __tsan_unaligned_write##n(void *p) { check_access<WRITE>(p, n, RETURN); } \
-  extern "C" void __tsan_volatile_read##n(void *p) { check_access<READ>(p, n, RETURN); } \
+  extern "C" void __tsan_volatile_read##n(void *p) { look_at(p, n, RETURN); } \
   extern "C" void __tsan_volatile_write##n(void *p) { check_access<WRITE>(p, n, RETURN); }
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
 extern "C" void __tsan_init() {}
@@ -908,6 +936,7 @@ void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_rea
   if (is_reading) check_access<UPDATE>(place, size, LINE | (uint32_t)line);
   else check_access<REPLACE>(place, size, LINE | (uint32_t)line);
   note_atomic((uint64_t)place);
+  watch_place((uint64_t)place, size, LINE | (uint32_t)line);
 }
 
 unsigned long opsmith_load(const void *place, unsigned size) {
@@ -916,16 +945,6 @@ unsigned long opsmith_load(const void *place, unsigned size) {
   return value;
 }
 void opsmith_store(void *place, unsigned long value, unsigned size) { memcpy(place, &value, size); }
-
-// A failed attempt: others go on first. Who fails for long waits for a block that has not begun, or for nobody.
-void opsmith_relax(int line) {
-  Fiber &f = fibers[current];
-  if (++f.relaxed > 1000000) report_event(SPINNING, LINE | (uint32_t)line, 0);
-  if (ready_first == ready_last && started == threads) return;
-  f.line = line;
-  push_ready(current);
-  run_next(&f.pointer);
-}
 
 void opsmith_touch(const void *place, unsigned long size, int line, int is_writing) {
   if (size == 0) return;

@@ -318,7 +318,7 @@ class _Words:
         return f"{self._actor} {does} a local variable of another thread", "shared memory for what threads share"
 
     def _describe_spinning(self) -> tuple[str, str]:
-        words = f"{self._actor} has tried a million times without success"
+        words = f"{self._actor} has looked at one place four million times, which does not change"
         return words, "no waiting for other blocks: they need not run at the same time"
 
     def _describe_limit(self) -> tuple[str, str]:

@@ -12,8 +12,10 @@ from opsmith.targets.cuda.host_code.torch_extension import bind_source, make_tit
 from opsmith.targets.literals import write_literal
 from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.native.torch_module.frame import make_frame, write_head
-from opsmith.targets.native.torch_module.host import GPU, write_checks, write_forward
+from opsmith.targets.native.torch_module.host import HostPlace, write_checks, write_forward
 from opsmith.targets.programs import Solved, TorchModule
+
+GPU = HostPlace("cuda", "a GPU", False)
 
 _NOTES = (
     "The kernels run on a GPU of NVIDIA, for the types and shapes that are checked, in this process: nothing confines",

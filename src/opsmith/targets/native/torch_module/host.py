@@ -80,7 +80,6 @@ class HostPlace:
 
 
 CPU = HostPlace("cpu", "the CPU", True)
-GPU = HostPlace("cuda", "a GPU", False)
 
 
 def write_checks(place: HostPlace) -> str:

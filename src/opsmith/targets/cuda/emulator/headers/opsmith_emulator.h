@@ -120,7 +120,6 @@ void opsmith_fence(int line);
 void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_reading);
 unsigned long opsmith_load(const void *place, unsigned size);
 void opsmith_store(void *place, unsigned long value, unsigned size);
-void opsmith_relax(int line);
 void opsmith_touch(const void *place, unsigned long size, int line, int is_writing);
 [[noreturn]] void opsmith_stop(int kind, int line);
 long opsmith_clock();
@@ -305,7 +304,7 @@ OPSMITH_REDUCE(__reduce_max_sync, int, OPSMITH_MAX_SIGNED)
 OPSMITH_REDUCE(__reduce_and_sync, unsigned, OPSMITH_AND)
 OPSMITH_REDUCE(__reduce_or_sync, unsigned, OPSMITH_OR)
 OPSMITH_REDUCE(__reduce_xor_sync, unsigned, OPSMITH_XOR)
-OPSMITH_PLAIN void __nanosleep(unsigned, OPSMITH_LINE) { opsmith_relax(opsmith_line); }
+OPSMITH_PLAIN void __nanosleep(unsigned) {}
 OPSMITH_PLAIN void __trap(OPSMITH_LINE) { opsmith_stop(1, opsmith_line); }
 OPSMITH_PLAIN void __brkpt() {}
 OPSMITH_PLAIN void __prof_trigger(int) {}
@@ -370,7 +369,6 @@ OPSMITH_EXCHANGE(atomicExch) OPSMITH_EXCHANGE(atomicExch_block) OPSMITH_EXCHANGE
     opsmith_begin_atomic(place, sizeof(T), opsmith_line, 1); \
     unsigned long old = opsmith_load(place, sizeof(T)); \
     if (old == opsmith::pack<T>(expected)) opsmith_store(place, opsmith::pack<T>(v), sizeof(T)); \
-    else opsmith_relax(opsmith_line); \
     return opsmith::unpack<T>(old); \
   }
 OPSMITH_CAS(atomicCAS) OPSMITH_CAS(atomicCAS_block) OPSMITH_CAS(atomicCAS_system)
