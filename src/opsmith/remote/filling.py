@@ -19,7 +19,7 @@ from opsmith.remote.packing import pack_requests
 def fill_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
     """One report for each shape set, less what was measured. Raises RemoteError, BusyError."""
     pack = pack_requests(room, pool.verify, [make_request(order)])
-    results = RemoteResults({}, {}, Path())
+    received, results = None, RemoteResults({}, {}, Path())
     if pack.sets:
         with lease_device(f"{order.task.target}:0", f"measure {order.task.id}", room.lease_seconds):
             received = measure_here(pack, lambda _: None)
@@ -27,3 +27,5 @@ def fill_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Sp
     for _, report in merge_results(room, pack, results):
         if name_measurement(order.task.id, report.measurement) not in order.measured:
             yield report
+    if received is not None:
+        received.remove()

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from opsmith.devices.peaks import find_cache_folder
 from opsmith.remote.packing import Pack, write_pack
@@ -35,4 +34,4 @@ def measure_here(pack: Pack, tell: Callable[[str], None]) -> ReceivedResults:
     finally:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGINT)
-    return ReceivedResults(Path(folder, "results"))
+    return ReceivedResults(folder / "results", folder)

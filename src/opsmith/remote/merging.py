@@ -6,6 +6,7 @@ packed, that the inputs were those that follow from its seeds, and that outputs 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -116,13 +117,16 @@ def _merge_set(
     try:
         if row is None:
             raise TimingError("it is not among the results; try: the same command once more")
+        times = _read_times(packed, row)  # before the device: where it fails there may be none
         device = describe_remote(packed.convention, results.machine)
-        times = _read_times(packed, row)
         with room.asking_worker(packed.request.task, packed.request.task.target) as worker:
             _check_outputs(worker, packed, results, row)
             measurement = _say_figures(packed, device, times)
             return SpeedReport(measurement, _find_share(worker, packed, measurement))
     except (TimingError, ResultsError) as error:
+        if device.digest == UNREACHED:
+            with contextlib.suppress(ResultsError):
+                device = describe_remote(packed.convention, results.machine)
         return SpeedReport(_withhold(packed, device, str(error)), None)
 
 

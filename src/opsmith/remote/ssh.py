@@ -75,12 +75,15 @@ class ReceivedResults:
     """What has come from a machine so far, in a folder of ours; as `runner.py` leaves it when all is there."""
 
     folder: Path
+    own: Path | None = None  # that goes when all is merged; None: the same folder
 
     def list_keys(self) -> frozenset[str]:
         return frozenset(path.stem for path in self.folder.glob("*.json") if len(path.stem) == 32)
 
     def write_all(self) -> Path:
-        """One file of all rows that came."""
+        """One file of all rows that came, which a runner of this machine has written itself."""
+        if not (self.folder / "machine.json").exists():
+            return self.folder / runner.RESULTS
         rows = [json.loads((self.folder / f"{key}.json").read_text("utf-8")) for key in sorted(self.list_keys())]
         machine = json.loads((self.folder / "machine.json").read_text("utf-8"))
         path = self.folder / runner.RESULTS
@@ -88,7 +91,7 @@ class ReceivedResults:
         return path
 
     def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.own or self.folder, ignore_errors=True)
 
 
 def measure_over_ssh(pack: Pack, place: RemotePlace, tell: Callable[[str], None]) -> ReceivedResults:

@@ -24,6 +24,7 @@ from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import SpeedRequest
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Verdict
+from opsmith.remote.here import measure_here
 from opsmith.remote.merging import ResultsError, merge_results, read_results
 from opsmith.remote.packing import Pack, pack_requests, write_pack
 
@@ -220,3 +221,14 @@ def test_results_of_other_programs_are_refused(pool: Pool, room: TimingRoom, car
     other_pack = pack_requests(room, pool.verify, requests)
     with pytest.raises(ResultsError, match="other programs"):
         merge_all(room, other_pack, carried[1])
+
+
+def test_the_runner_measures_on_this_machine_too_and_leaves_nothing(
+    room: TimingRoom, carried: tuple[Pack, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    received = measure_here(carried[0], lambda _: None)
+    ((_, report),) = merge_results(room, carried[0], read_results(received.write_all()))
+    assert report.measurement.reason == ""
+    received.remove()
+    assert list((tmp_path / "opsmith/remote").iterdir()) == []

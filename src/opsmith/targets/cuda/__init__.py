@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Task
@@ -25,7 +25,7 @@ from opsmith.targets.gpu.programs import GpuPrograms
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
-from opsmith.targets.programs import Build
+from opsmith.targets.programs import Build, CarriedBuild
 from opsmith.targets.protocols import PROPOSER
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
         from opsmith.targets.cuda.prompt import write_prompt  # noqa: PLC0415 - few need it
 
         return write_prompt() if role == PROPOSER else None
+
+    def prompt_without_example(self) -> str:
+        from opsmith.targets.cuda.prompt import write_rules  # noqa: PLC0415 - few need it
+
+        return write_rules()
 
     def describe_platform(self) -> str:
         from opsmith.targets.cuda.prompt import write_platform  # noqa: PLC0415 - few need it
@@ -104,6 +109,16 @@ class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
         options = self.find_options(task)
         assert isinstance(options, CudaOptions)
         return options.arch
+
+    def build_carried(self, task: Task, source: str) -> CarriedBuild:
+        from opsmith.targets.cuda.carrying import build_carried  # noqa: PLC0415 - few commands need it
+
+        return build_carried(self.make_request(task, source), open_cache())
+
+    def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
+        from opsmith.targets.cuda.carrying import plan_call  # noqa: PLC0415 - few commands need it
+
+        return plan_call(build, numbers)
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(artefacts, inputs)

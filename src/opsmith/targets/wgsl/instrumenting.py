@@ -17,21 +17,32 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.wgsl.lexing import NAME, blank_comments
 from opsmith.targets.wgsl.measuring_types import split_vector
 from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
-from opsmith.targets.wgsl.syntax import Member, Module, ModuleVariable, WgslFunction, match_brackets, read_module
+from opsmith.targets.wgsl.syntax import (
+    Member,
+    Module,
+    ModuleVariable,
+    WgslFunction,
+    join_tokens,
+    match_brackets,
+    read_module,
+)
 
 PLAIN, REVERSED, CHECKED, PLAN, CHECKS = "plain", "reversed", "checked", "plan", "checks"  # artefacts
 BOUNDS, RACE, DIVERGENCE, ROUNDS = 1, 2, 3, 4  # kinds of what a checked form reports
 MOST_ROUNDS = 60_000  # of all loops of an invocation in a launch: the software driver ends loops after 65,535
 PLACES = 64  # rows of the table of arrays; the last one tells the number of the launch
 WORKGROUP_PLACES = 32  # the rows of workgroup variables begin here
+OWN_PLACE = 62  # of arrays that each invocation has for itself: they have no row
 REPORT_WORDS = 8  # kind, line, place, index, length or when, the other's who, who, launch
 NO_SHADOW = 0xFFFFFFFF
 
@@ -115,12 +126,17 @@ def _list_workgroup(module: Module) -> list[ModuleVariable]:
 
 def _list_axes(module: Module, variable: ModuleVariable) -> list[str]:
     """The texts of the lengths of its axes, outermost first; of a variable that is no array: one."""
-    type_, axes = module.resolve_type(variable.type), []
+    return _list_lengths(module, variable.type) or ["1"]
+
+
+def _list_lengths(module: Module, type_: str) -> list[str]:
+    """The texts of the lengths of an array's axes, outermost first; none: it is no array."""
+    type_, lengths = module.resolve_type(type_), []
     while type_.startswith("array<"):
         element, length = split_array(type_)
-        axes.append(length)
+        lengths.append(length)
         type_ = module.resolve_type(element)
-    return axes or ["1"]
+    return lengths
 
 
 def _find_element(module: Module, variable: ModuleVariable) -> str:
@@ -264,7 +280,29 @@ class _CheckWriter:
         self._tokens = function.tokens
         self._match = match_brackets(self._tokens)
         self._loops = dict(self._list_loops())
+        self._own = {name: axes for name, axes in self._list_own_arrays() if all(axes)}
         return self._write_range(0, len(self._tokens))
+
+    def _list_own_arrays(self) -> Iterator[tuple[str, list[str]]]:
+        """Arrays that each invocation has for itself, with the lengths of their axes; no name that comes twice."""
+        for variable in self._module.variables.values():
+            if variable.space == "private":
+                yield variable.name, _list_lengths(self._module, variable.type)
+        texts = [token.text for token in self._tokens]
+        declared = Counter(following for word, following in pairwise(texts) if word in ("let", "var", "const"))
+        for place, (word, name, mark) in enumerate(zip(texts, texts[1:], texts[2:], strict=False)):
+            if word == "var" and mark in (":", "=") and declared[name] == 1:
+                yield name, _list_lengths(self._module, self._read_type(place + 3))
+
+    def _read_type(self, start: int) -> str:
+        """The type whose tokens begin there."""
+        end, depth = start, 0
+        while depth > 0 or self._tokens[end].text not in ("=", ";", "(", ")", "}"):
+            depth += (self._tokens[end].text == "<") - (self._tokens[end].text == ">")
+            if self._tokens[end].text in (";", "}"):
+                break
+            end += 1
+        return join_tokens(self._tokens[start:end])
 
     def _list_loops(self) -> Iterator[tuple[int, int]]:
         """The places of the braces that open the bodies of loops, and the lines of the loops."""
@@ -297,7 +335,21 @@ class _CheckWriter:
                 return f"{_BARRIERS[token.text]}({token.line}u)", place + 3
             if token.text in self._checked and self._find_whole_use(place) != "arrayLength":
                 return self._write_access(place, self._checked[token.text])
+            if token.text in self._own:
+                return self._write_own_access(place)
         return token.text, place + 1
+
+    def _write_own_access(self, place: int) -> tuple[str, int]:
+        """Its indices are looked at, and nothing else: no other invocation sees it."""
+        token, following = self._tokens[place], place + 1
+        text = token.text
+        for axis in self._own[token.text]:
+            if self._tokens[following].text != "[":
+                break
+            index = self._write_range(following + 1, self._match[following])
+            text += f"[{PREFIX}within(u32({index}), u32({axis}), {OWN_PLACE}u, {token.line}u)]"
+            following = self._match[following] + 1
+        return text, following
 
     def _find_whole_use(self, place: int) -> str:
         """The function that is given a pointer to what stands here; "": none."""
