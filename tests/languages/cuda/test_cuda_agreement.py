@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from languages.cuda.cuda_fixtures import PLAIN, CudaProgram, list_plain, load_cuda_task, needs_cuda
+from languages.cuda.cuda_fixtures import CudaProgram, list_plain, load_cuda_task, needs_cuda
 from languages.cuda.translated_mistakes import MISTAKES, Mistake
 from opsmith.judging.pool import Pool
 from opsmith.problems.precision import dtype_of
@@ -22,7 +22,9 @@ from opsmith.records import Boundary, Outcome, Task
 from opsmith.suites import load_tasks
 from opsmith.targets import Built, get_target
 from opsmith.targets.native.layout import read_outputs, split_outputs
-from opsmith.targets.native.trials import NativeTrial, NativeTrialData, make_trials
+from opsmith.targets.native.trials import NativeTrialData
+from opsmith.targets.protocols import HidesSizes
+from opsmith.targets.trial import Trial
 
 pytestmark = needs_cuda
 PROGRAMS = list_plain()
@@ -46,21 +48,27 @@ def pool() -> Iterator[Pool]:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_both_languages_compute_the_same(program: CudaProgram, tmp_path: Path) -> None:
-    task = load_tasks([program.place], "c", {})[0]
-    trials = make_trials(task.text)
-    stated = list(trials.trials)
-    chosen = [*stated, *trials.draw_hidden(get_target("cuda").canonical_form(program.source))]
-    assert len(chosen) > len(stated)
-    for number, trial in enumerate(chosen):
-        (tmp_path / f"{number:03}.in").write_bytes(trial.data.encoded_inputs)
-    sources = {"c": (PLAIN / f"{program.name}.c").read_text("utf-8"), "cuda": program.source}
+    sources = {"c": program.path.with_suffix(".c").read_text("utf-8"), "cuda": program.source}
+    trials = {language: list_trials(program.place, language, program.source) for language in sources}
+    for number, (first, second) in enumerate(zip(trials["c"], trials["cuda"], strict=True)):
+        assert first.data.encoded_inputs == second.data.encoded_inputs
+        (tmp_path / f"{number:03}.in").write_bytes(first.data.encoded_inputs)
     for language, source in sources.items():
         execute_program(language, load_tasks([program.place], language, {})[0], source, tmp_path)
-    for number, trial in enumerate(chosen):
+    for number, pair in enumerate(zip(trials["c"], trials["cuda"], strict=True)):
         rows = {language: (tmp_path / f"{number:03}.{language}").read_bytes() for language in sources}
-        for language, outputs in rows.items():
+        for (language, outputs), trial in zip(rows.items(), pair, strict=True):
             assert not get_target(language).compare_outputs(trial, outputs).errors, (language, trial.name)
-        compare_rows(trial, rows)
+        compare_rows(pair[0], rows)
+
+
+def list_trials(place: str, language: str, source: str) -> list[Trial]:
+    """Those of the task in a language, and those at the hidden sizes of the CUDA program."""
+    task, target = load_tasks([place], language, {})[0], get_target(language)
+    assert isinstance(target, HidesSizes)
+    hidden = target.hidden_trials(task, get_target("cuda").canonical_form(source))
+    assert hidden is not None
+    return [*target.list_trials(task), *hidden.trials]
 
 
 def execute_program(language: str, task: Task, source: str, folder: Path) -> None:
@@ -78,7 +86,7 @@ def execute_program(language: str, task: Task, source: str, folder: Path) -> Non
     assert result.returncode == 0, result.stderr
 
 
-def compare_rows(trial: NativeTrial, rows: Mapping[str, bytes]) -> None:
+def compare_rows(trial: Trial, rows: Mapping[str, bytes]) -> None:
     """Whole numbers are equal; others differ by no more than each of them may differ from what is expected."""
     tensors = {language: list(read_tensors(trial.data, data)) for language, data in rows.items()}
     limits = [limit for row in trial.data.limits for limit in row]

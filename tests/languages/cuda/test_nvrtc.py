@@ -90,7 +90,7 @@ HOSTILE = {
     "a large constant array": ("__device__ float t[2000000000] = {1.0f};\n__global__ void k(float *y) { y[0] = t[1]; }", "limit"),
     "a large shared array": ("__global__ void k(float *y) { __shared__ float t[1 << 20]; t[threadIdx.x] = 1; __syncthreads(); y[0] = t[1 + threadIdx.x]; }", "shared"),
     "deep brackets": ("__global__ void k(float *y) { y[0] = " + "(" * 100_000 + "1" + ")" * 100_000 + "; }", ""),
-    "a line of a megabyte": (f"__global__ void k(float *y) {{ y[0] = {'z' * (1 << 20)}; }}", "undefined"),
+    "a line of a megabyte": (f"__global__ void k(float *y) {{ y[0] = {'z' * (1 << 20)}; }}", "identifier"),
     "many errors": ("__global__ void k(float *y) {" + "y[0] = z;\n" * 5000 + "}", "undefined"),
     "no text": ("", "no kernel k"),
     "junk": ("\0\x01\xff \ud800 é" * 1000, ""),

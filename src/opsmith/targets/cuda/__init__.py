@@ -55,6 +55,11 @@ class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
 
         return write_prompt() if role == PROPOSER else None
 
+    def prompt_without_example(self) -> str:
+        from opsmith.targets.cuda.prompt import write_rules  # noqa: PLC0415 - few need it
+
+        return write_rules()
+
     def describe_platform(self) -> str:
         from opsmith.targets.cuda.prompt import write_platform  # noqa: PLC0415 - few need it
 

@@ -71,10 +71,15 @@ def _leave_unjudged(reason: str) -> Build:
 
 def describe_tools(arch: str = "") -> str:
     """Both compilers with their versions, and that nothing ran on a GPU."""
-    toolkit, toolchain = find_toolkit(), find_toolchain(CXX_COMPILER)
-    nvrtc = toolkit.version if toolkit is not None else "no nvrtc"
+    toolchain = find_toolchain(CXX_COMPILER)
     emulator = toolchain.version if toolchain is not None else "no g++"
-    return f"{nvrtc}{arch and ' '}{arch}, emulated by {emulator}"
+    return f"{name_compiler()}{arch and ' '}{arch}, emulated by {emulator}"
+
+
+def name_compiler() -> str:
+    """NVRTC with its version."""
+    toolkit = find_toolkit()
+    return toolkit.version if toolkit is not None else "no nvrtc"
 
 
 def _describe_unsupported(source: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from opsmith.errors import OpsmithError
 from opsmith.problems.problem import Problem
-from opsmith.targets.cuda.building import CudaRequest, compile_cached, describe_tools
+from opsmith.targets.cuda.building import CudaRequest, compile_cached, name_compiler
 from opsmith.targets.cuda.nvrtc import CubinResult
 from opsmith.targets.cuda.occupancy import ARCHITECTURES, KernelLoad, Occupancy, compute_occupancy
 from opsmith.targets.gpu.plan import ResolvedLaunch
@@ -74,7 +74,9 @@ def describe_resources(request: CudaRequest, problem: Problem, store: BuildCache
     numbers = (*(problem.base_sizes[name] for name in list_dims(problem)), *problem.scalars.values())
     launches = resolve_plan(request.plan, numbers).launches
     sizes = ", ".join(f"{name} = {problem.base_sizes[name]}" for name in list_dims(problem))
-    rows = [f"Kernels as {describe_tools(request.arch)} has them compiled; launches at {sizes or 'the stated sizes'}."]
+    rows = [
+        f"Kernels as {name_compiler()} compiles them for {request.arch}; launches at {sizes or 'the stated sizes'}."
+    ]
     for launch in launches:
         rows += _describe_launch(launch, resources[result.symbols[launch.kernel]], request.arch)
     return "\n".join(rows) + "\n"

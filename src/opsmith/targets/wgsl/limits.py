@@ -4,4 +4,3 @@ from opsmith.targets.gpu.resolving import DeviceLimits
 
 LIMITS = DeviceLimits(threads=256, block=(256, 256, 64), grid=(65535, 65535, 65535))
 WORKGROUP_BYTES = 16384  # of workgroup memory
-ARRAYS = 8  # bindings of storage a kernel

@@ -23,12 +23,14 @@ _ALIGNMENT = re.compile(r"\b(?:__align__|alignas|__attribute__)\s*\((?:[^()]|\([
 _ALIGNED = re.compile(r"\b__shared__(\s+)(alignas\s*\((?:[^()]|\([^()]*\))*\))")
 _STATIC = re.compile(r"\bstatic(\s+)(?=__shared__\b)|(?<=\b__shared__)(\s+)static\b")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+_REDUCE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<cooperative_groups/reduce\.h>", re.M)  # in the other header
 _HALVES = re.compile(r"half|bfloat|fp16|bf16", re.IGNORECASE)
 _FOREIGN = (
     (re.compile(r"\b(?:__asm__|asm)\b"), "inline PTX (asm)"),
     (re.compile(r"\b(?:wmma|nvcuda)\b"), "wmma"),
     (re.compile(r"\bcp_async|\b__pipeline_|\bmemcpy_async\b|\bcuda::"), "cp.async and libcu++"),
-    (re.compile(r"\bcooperative_groups\b"), "cooperative groups"),
+    (re.compile(r"\b(?:this_grid|grid_group|this_cluster|cluster_group)\b"), "cooperative groups of a grid"),
+    (re.compile(r"\b(?:coalesced_threads|coalesced_group|\w+ary_partition|labeled_partition)\b"), "coalesced groups"),
     (re.compile(r"\bcub::"), "cub"),
     (re.compile(r"<<<"), "launches from a kernel"),
     (re.compile(r"\bcluster(?:Idx|Dim)\b|\b__cluster_dims__\b"), "thread block clusters"),
@@ -57,7 +59,7 @@ def blank_texts(source: str) -> str:
 
 def adapt_program(source: str) -> str:
     """The program with dynamic shared memory as a pointer to the runtime's; the lines stay."""
-    text = _DYNAMIC.sub(_point_to_dynamic, source)
+    text = _REDUCE.sub("#include <cooperative_groups.h>", _DYNAMIC.sub(_point_to_dynamic, source))
     text = _ALIGNED.sub(r"\2\1__shared__", text)
     return _STATIC.sub(lambda match: match[1] or match[2], text)
 
