@@ -10,6 +10,8 @@ import contextlib
 import hashlib
 import json
 import math
+import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -38,6 +40,8 @@ PROTOCOLS = {"c": "remote-pairs/1", "cuda": "cuda-pairs/1"}  # by how programs a
 UNREACHED = "unreached"  # the device of what was not measured
 MOST_TIMES, MOST_CHECKS = 10_000, 400
 _LONGEST_REASON = 2000  # characters
+_ZLIB_HEAD = 1024  # bytes that compressing may add
+_LEAST_NS = 1e-4  # of a call: a turn of the most calls takes one at least
 
 
 class ResultsError(OpsmithError):
@@ -67,7 +71,7 @@ class RemoteResults:
         if not isinstance(digest, str) or len(digest) != 64 or not digest.isalnum():
             raise ResultsError(f"an output that is called {str(digest)[:80]!r}; expected a sha256")
         try:
-            packed = (self.outputs / digest).read_bytes()
+            packed = _read_file(self.outputs / digest, size)
             reader = zlib.decompressobj()
             data = reader.decompress(packed, size + 1)
         except (OSError, zlib.error) as error:
@@ -75,6 +79,15 @@ class RemoteResults:
         if hashlib.sha256(data).hexdigest() != digest:
             raise ResultsError(f"output {digest[:12]}: other bytes than its name says: it was changed or cut off")
         return data
+
+
+def _read_file(path: Path, size: int) -> bytes:
+    """A compressed output: no device, no pipe, and nothing that is larger than it can be. Raises OSError."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > size + size // 100 + _ZLIB_HEAD:
+            raise OSError("no regular file, or larger than a compressed output can be")
+        return file.read()
 
 
 def read_results(path: Path) -> RemoteResults:
@@ -98,7 +111,7 @@ def merge_results(room: TimingRoom, pack: Pack, results: RemoteResults) -> Itera
     Raises ResultsError where the results are of other programs altogether.
     """
     if pack.sets and results.rows and not any(key in results.rows for key in pack.sets):
-        measured = ", ".join(sorted({str(row.get("artefact"))[:12] for row in results.rows.values()})[:3])
+        measured = ", ".join(sorted({_shorten(row.get("artefact")) for row in results.rows.values()})[:3])
         expected = ", ".join(sorted({packed.artefact[:12] for packed in pack.sets.values()})[:3])
         raise ResultsError(
             f"results of artefacts {measured}; expected {expected}: they are of other programs, or of another build; "
@@ -108,6 +121,10 @@ def merge_results(room: TimingRoom, pack: Pack, results: RemoteResults) -> Itera
         yield request, SpeedReport(withhold_figures(request, name, reason, flags), None)
     for key, packed in pack.sets.items():
         yield packed.request, _merge_set(room, packed, results, results.rows.get(key))
+
+
+def _shorten(digest: object) -> str:
+    return printable(str(digest)[:12])
 
 
 def _merge_set(
@@ -141,15 +158,14 @@ def describe_remote(convention: str, machine: Mapping[str, Any]) -> RemoteDevice
     """Raises ResultsError for a description that is none."""
     try:
         return _describe_gpu(machine["gpus"][0]) if convention == "cuda" else _describe_processor(machine)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OSError) as error:
-        raise ResultsError(f"results: no description of the machine ({error!r})") from None
+    except (LookupError, TypeError, ValueError, AttributeError, OSError, RecursionError, ArithmeticError) as error:
+        raise ResultsError(f"results: no description of the machine ({repr(error)[:200]})") from None
 
 
 def _describe_gpu(gpu: Mapping[str, Any]) -> RemoteDevice:
     """The kind of device: driver and clocks of the moment stand beside it, in its name and in the results."""
-    return RemoteDevice(
-        name_gpu(gpu), f"{printable(str(gpu['name']))[:80]} ({gpu['architecture']}, CUDA {gpu['cuda']})"
-    )
+    name, architecture, cuda = (printable(str(gpu[word]))[:80] for word in ("name", "architecture", "cuda"))
+    return RemoteDevice(name_gpu(gpu), f"{name} ({architecture}, CUDA {cuda})")
 
 
 def _describe_processor(machine: Mapping[str, Any]) -> RemoteDevice:
@@ -171,14 +187,29 @@ class _Times:
 
 def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
     if row.get("artefact") != packed.artefact:
-        raise ResultsError(f"results of artefact {str(row.get('artefact'))[:12]}; expected {packed.artefact[:12]}")
+        raise ResultsError(f"results of artefact {_shorten(row.get('artefact'))}; expected {packed.artefact[:12]}")
     if "error" in row:
         raise TimingError(str(row["error"]))
     times = _Times(_read_processes(row.get("pairs")), _read_processes(row.get("apart")))
     is_trusted = packed.request.grade is MeasuringGrade.FULL and packed.request.partner is not None
     if not times.pairs or (packed.convention == "c" and is_trusted and not times.apart):
         raise ResultsError("results without times; expected those of every process")
+    _check_counts(packed, times)
     return times
+
+
+def _check_counts(packed: PackedSet, times: _Times) -> None:
+    """As many pairs and processes as were asked for: fewer say less than their grade does. Raises ResultsError."""
+    asked, most_calls = packed.protocol, packed.entry["most_calls"]
+    processes = asked["gpu_processes"] if packed.convention == "cuda" else asked["processes"]
+    pairs = asked["pairs"]
+    if packed.convention == "c" and most_calls is not None and pairs + asked["warm_ups"] > most_calls:
+        pairs = max(1, most_calls - 1)  # as the runner does where inputs would come twice
+    for rows in filter(None, (times.pairs, times.apart)):
+        if len(rows) != processes or any(len(row.program) != pairs for row in rows):
+            counts = sorted({len(row.program) for row in rows})
+            given = f"{len(rows)} processes of {', '.join(map(str, counts))} pairs"
+            raise ResultsError(f"results of {given}; expected {processes} of {pairs}: they were changed or cut off")
 
 
 def _read_processes(rows: object) -> list[PairTimes]:
@@ -193,7 +224,7 @@ def _read_processes(rows: object) -> list[PairTimes]:
 def _read_side(row: Mapping[str, Any], side: str) -> tuple[float, ...]:
     figures = row.get(side)
     is_sound = isinstance(figures, list) and 0 < len(figures) <= MOST_TIMES
-    if not is_sound or not all(type(figure) in (int, float) and 0 < figure < 1e15 for figure in figures or ()):
+    if not is_sound or not all(type(figure) in (int, float) and _LEAST_NS <= figure < 1e15 for figure in figures or ()):
         raise ResultsError(f"times of the {side} that are none: expected positive numbers of nanoseconds")
     return tuple(map(float, figures or ()))
 
@@ -235,7 +266,7 @@ def _read_recipe(packed: PackedSet, check: Any) -> dict[str, Any]:
     try:
         recipe = {name: int(check["recipe"][name]) for name in ("first", "second", "novelty")}
         cuts = [int(cut) for cut in check["recipe"]["cuts"]]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise ResultsError("a call without a recipe of its inputs") from None
     is_sound = all(0 <= recipe[name] < draws for name in ("first", "second")) and 0 <= recipe["novelty"] < 1 << 60
     if not is_sound or len(cuts) != len(arrays):

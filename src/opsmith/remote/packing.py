@@ -64,6 +64,7 @@ class PackedSet:
     toolchain: str
     convention: str
     read_file: Callable[[str], bytes]  # of the pack, by sha256
+    protocol: Mapping[str, Any]  # of the pack
 
 
 @dataclass
@@ -220,6 +221,7 @@ def _pack_set(
         build.build.toolchain,
         build.convention,
         pack.files.__getitem__,
+        pack.manifest["protocol"],
     )
 
 
@@ -276,9 +278,18 @@ def _write_reference(packed: PackedSet) -> dict[str, Any]:
     return {"text": problem.reference, "function": function, "inputs": inputs, "scalars": dict(problem.scalars)}
 
 
+def _is_packed(folder: Path) -> bool:
+    """Whether it holds what was packed before: many a folder has a manifest.json of something else."""
+    try:
+        manifest = json.loads((folder / runner.MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and {"format", "protocol", "programs"} <= manifest.keys()
+
+
 def write_pack(pack: Pack, folder: Path, command: str, version: str) -> int:
     """Write the folder, and say how many bytes it has. Raises OpsmithError for one that holds something else."""
-    if folder.exists() and any(folder.iterdir()) and not (folder / runner.MANIFEST).is_file():
+    if folder.exists() and any(folder.iterdir()) and not _is_packed(folder):
         raise OpsmithError(f"--pack {folder}: given a folder with files of something else; expected a new one")
     (folder / "files").mkdir(parents=True, exist_ok=True)
     files = pack.list_files() | {"README.txt": _README.format(version=version, command=command).encode()}

@@ -184,10 +184,18 @@ class PackedFolder:
             self.text = (path / MANIFEST).read_text(encoding="utf-8")
             self.manifest = json.loads(self.text)
             version = self.manifest["format"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._check_keys()
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             raise RunnerError(f"{path}: no manifest ({error!r}); expected a folder that opsmith packed")
         if version != FORMAT:
             raise RunnerError(f"manifest: format {version}; expected {FORMAT}; try: the runner beside it")
+
+    def _check_keys(self) -> None:
+        """Results become files of these names."""
+        for _, shape_set in self.list_sets():
+            key = shape_set["key"]
+            if not (isinstance(key, str) and len(key) == 32 and key.isalnum()):
+                raise ValueError(f"a shape set of the key {str(key)[:80]!r}")
 
     @property
     def id(self) -> str:

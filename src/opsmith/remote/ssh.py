@@ -31,7 +31,8 @@ from opsmith.remote.packing import Pack
 PREFIX = "ssh:"
 COMMAND_VARIABLE = "OPSMITH_SSH"  # in place of `ssh`, with options: ssh -F FILE
 _OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "ServerAliveInterval=15")
-_LARGEST_LINE, _LARGEST_OUTPUT = 16 << 20, 512 << 20  # bytes
+_LARGEST_LINE, _LARGEST_OUTPUT = 16 << 20, 512 << 20  # bytes; of the outputs of a shape set
+_FILE_BYTES = 1024  # that a file of nothing takes
 _END_S = 10.0  # for ssh to end
 _LEAST_PYTHON = (3, 8)
 _NO_PYTHON, _OLD_PYTHON = 127, 96  # exit codes
@@ -64,9 +65,9 @@ def read_place(text: str) -> RemotePlace:
     >>> read_place("ssh:me@gpu7:2222")
     RemotePlace(host='me@gpu7', port=2222)
     """
-    match = re.fullmatch(r"ssh:((?!-)[\w.@%+\[\]-]+|\[[\da-fA-F:]+\])(?::(\d{1,5}))?", text)
-    if match is None:
-        raise UsageError(f"--on {text}: expected ssh:HOST or ssh:HOST:PORT, as ssh knows it")
+    match = re.fullmatch(r"ssh:((?!-)(?!.*@-)[\w.@%+\[\]-]+|\[[\da-fA-F:]+\])(?::(\d{1,5}))?", text, re.ASCII)
+    if match is None or not 0 < int(match[2] or 22) < 1 << 16:
+        raise UsageError(f"--on {printable(text)[:200]}: expected ssh:HOST or ssh:HOST:PORT, as ssh knows it")
     return RemotePlace(match[1], int(match[2]) if match[2] else None)
 
 
@@ -112,6 +113,9 @@ class _Connection:
 
     def __init__(self, place: RemotePlace, pack: Pack) -> None:
         self._place, self._has_begun = place, False
+        programs = pack.manifest["programs"]
+        self._asked = {entry["key"] for program in programs for entry in program["sets"]}
+        self._spare = _LARGEST_OUTPUT * len(self._asked)  # bytes of outputs that may still come
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with us: what ssh and the runner say on the standard error
         port = ["-p", str(place.port)] if place.port else []
         command = [*shlex.split(os.environ.get(COMMAND_VARIABLE, "ssh")), *_OPTIONS, *port, "--", place.host]
@@ -132,12 +136,12 @@ class _Connection:
             match line.get("kind"):
                 case "machine":
                     self._has_begun = True
-                    _write_file(folder / "machine.json", json.dumps(line["machine"]).encode())
+                    _write_file(folder / "machine.json", json.dumps(line.get("machine")).encode())
                 case "output":
-                    _write_file(folder / "outputs" / _check_name(line["name"], 64), self._read_output(line))
+                    _write_file(folder / "outputs" / _check_name(line.get("name"), 64), self._read_output(line))
                 case "result":
-                    row = line["result"]
-                    _write_file(folder / f"{_check_name(row['key'], 32)}.json", json.dumps(row).encode())
+                    row = self._read_row(line)
+                    _write_file(folder / f"{row['key']}.json", json.dumps(row).encode())
                     yield printable(f"{row.get('name')}: {row.get('error') or 'measured'}")[:500]
                 case "failure":
                     raise RemoteError(f"{self._place}: {printable(str(line.get('error')))[:500]}")
@@ -163,7 +167,7 @@ class _Connection:
             raise RemoteError(self._explain_end())
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             line = None
         if not isinstance(line, dict):
             raise RemoteError(
@@ -171,11 +175,21 @@ class _Connection:
             )
         return line
 
+    def _read_row(self, line: dict[str, Any]) -> dict[str, Any]:
+        """One that was asked for, and once."""
+        row = line.get("result")
+        key = row.get("key") if isinstance(row, dict) else None
+        if not isinstance(row, dict) or not isinstance(key, str) or key not in self._asked:
+            raise RemoteError(f"{self._place}: a result of {printable(str(key))[:80]!r}, which was not asked for")
+        self._asked.discard(key)
+        return row
+
     def _read_output(self, line: dict[str, Any]) -> bytes:
         assert self._process.stdout is not None
         size = line.get("size")
-        if type(size) is not int or not 0 <= size <= _LARGEST_OUTPUT:
-            raise RemoteError(f"{self._place}: an output of {str(size)[:40]} bytes")
+        if type(size) is not int or not 0 <= size <= self._spare:
+            raise RemoteError(f"{self._place}: an output of {str(size)[:40]} bytes; expected {self._spare} at most")
+        self._spare -= size + _FILE_BYTES
         data = self._process.stdout.read(size)
         if len(data) < size:
             raise RemoteError(self._explain_end())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -181,12 +182,16 @@ def forge_output(folder: Path) -> None:
         (change_row("pairs", [{"program": [1.0, -1.0], "partner": [1.0, 1.0]}]), "positive numbers"),
         (change_row("pairs", [{"program": [1.0], "partner": [1.0, 1.0]}]), "no pairs"),
         (change_row("pairs", [{"program": [float("nan")], "partner": [1.0]}]), "positive numbers"),
+        (change_row("pairs", [{"program": [5e-324] * 20, "partner": [1.0] * 20}]), "positive numbers"),
+        (change_row("pairs", [{"program": [1.0], "partner": [9.0]}]), "expected 1 of 20"),
+        (change_row("pairs", [{"program": [1.0] * 20, "partner": [9.0] * 20}] * 2), "expected 1 of 20"),
         (change_row("pairs", "fast"), "lists of times"),
         (change_row("artefact", "0" * 64), "expected"),
         (spoil_json(lambda data: data.update(results=[])), "not among the results"),
         (spoil_json(lambda data: data.update(machine={})), "no description of the machine"),
         (spoil_json(lambda data: data["results"][0]["checks"][0].update(outputs=["../../x"])), "expected a sha256"),
         (spoil_json(lambda data: data["results"][0]["checks"][0].update(recipe={"first": 99})), "recipe"),
+        (spoil_json(lambda data: data["results"][0]["checks"][0]["recipe"].update(first=math.inf)), "recipe"),
     ],
 )
 def test_forged_results_give_no_figure(

@@ -386,8 +386,9 @@ class _CheckWriter:
     def _find_mode(self, following: int) -> int:
         """Whether the access whose indices end there reads, writes or does both."""
         place = following
-        while self._tokens[place].text in (".", "["):
-            place = place + 2 if self._tokens[place].text == "." else self._match[place] + 1
+        while self._tokens[place].text in (".", "[", ")"):  # what is assigned to may stand in brackets
+            text = self._tokens[place].text
+            place = self._match[place] + 1 if text == "[" else place + (2 if text == "." else 1)
         text = self._tokens[place].text
         if text == "=":
             return _WRITE

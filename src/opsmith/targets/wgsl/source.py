@@ -8,23 +8,30 @@ types are naga's. `conventions` compares the kernels with the launch plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.native.source_checks import KIND, run_text_checks
-from opsmith.targets.wgsl.lexing import NAME, split_source
+from opsmith.targets.wgsl.lexing import NAME, WgslToken, split_source
 from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, WgslSyntaxError, read_module
 
 PREFIX = "opsmith_"  # of names that are ours
 EXTENSIONS = frozenset({"f16"})
 BARRIERS = frozenset({"workgroupBarrier", "storageBarrier"})
 UNIFORM_LOAD = "workgroupUniformLoad"
+PREDECLARED = frozenset(  # what our forms of a program call by name, and what findings are made of
+    {"array", "atomic", "bool", "f16", "f32", "i32", "min", "ptr", "select", "u32", "vec2", "vec3", "vec4"}
+    | {"arrayLength", "atomicAdd", "atomicCompareExchangeWeak", "atomicLoad", "atomicStore"}
+    | {*BARRIERS, UNIFORM_LOAD}
+)
 
+_CONVERSIONS = frozenset({"u32", "vec3"})  # that accesses and calls are rewritten with
 _SPACES = frozenset({"storage", "uniform", "workgroup", "private"})
 _WHOLE_USES = frozenset({"arrayLength", UNIFORM_LOAD})
 _SUBGROUPS = re.compile(r"(subgroup|quad)[A-Z]")
 _DECLARING = frozenset({"let", "var", "const"})
+_NAMING = _DECLARING | {"fn", "alias", "struct", "override", ">"}  # what stands before a name that is declared
 
 
 def check_source(source: str) -> tuple[Diagnostic, ...]:
@@ -40,6 +47,7 @@ def _check_text(source: str) -> Iterator[Diagnostic]:
         return
     yield from _check_directives(module)
     yield from _check_declarations(source, module)
+    yield from _check_predeclared(source, module)
     for variable in module.variables.values():
         yield from _check_variable(module, variable)
     for function in module.functions.values():
@@ -72,6 +80,16 @@ def _check_declarations(source: str, module: Module) -> Iterator[Diagnostic]:
         elif _SUBGROUPS.match(word):
             remedy = "reduce in workgroup memory: how wide subgroups are differs from device to device"
             yield Diagnostic(KIND, word, "an operation on subgroups", "operations on workgroups", remedy, token_line)
+
+
+def _check_predeclared(source: str, module: Module) -> Iterator[Diagnostic]:
+    """Names that hide one of WGSL's: `fn workgroupBarrier() {}` would be no barrier."""
+    tables = (module.functions, module.variables, module.structures, module.constants, module.aliases)
+    hidden = PREDECLARED & frozenset().union(*tables)
+    for word, name in pairwise(split_source(source) if hidden else ()):
+        if name.text in hidden and word.text in _NAMING:
+            actual, remedy = f"a declaration of `{name.text}`, which hides WGSL's own", f"call it {name.text}_own"
+            yield Diagnostic(KIND, name.text, actual, "another name", remedy, name.line)
 
 
 def _find_words(source: str) -> Iterator[tuple[int, str]]:
@@ -134,6 +152,9 @@ def _check_names(function: WgslFunction, module: Module) -> Iterator[Diagnostic]
             kind = "variable" if name in module.variables else "function"
             actual, expected = f"a local name that hides the {kind} {name} of the module", "a name of its own"
             yield Diagnostic(KIND, f"function {function.name}", actual, expected, f"call it {name}_local", line)
+        elif name in _CONVERSIONS:
+            actual, remedy = f"a local name that hides WGSL's own `{name}`", f"call it {name}_local"
+            yield Diagnostic(KIND, f"function {function.name}", actual, "another name", remedy, line)
     for parameter in function.parameters:
         if parameter.type.startswith(("ptr<storage", "ptr<workgroup", "ptr<uniform")):
             actual, expected = (
@@ -152,13 +173,25 @@ def _check_uses(function: WgslFunction, module: Module) -> Iterator[Diagnostic]:
         if variable is None or variable.space not in ("storage", "workgroup") or tokens[place - 1].text == ".":
             continue
         before = [entry.text for entry in tokens[max(place - 3, 0) : place]]
-        if before[-1] == "&" and not _is_binary(before) and (len(before) < 3 or before[0] not in _WHOLE_USES):
+        if _is_pointed_at(tokens, place):
+            expected = "its entries, or &entry in a call of an atomic function"
+            yield Diagnostic(KIND, variable.name, "a pointer to it", expected, "index it directly", token.line)
+        elif before[-1] == "&" and not _is_binary(before) and (len(before) < 3 or before[0] not in _WHOLE_USES):
             if not (len(before) == 3 and before[1] == "(" and before[0].startswith("atomic")):
                 expected = "its entries, or &entry in a call of an atomic function"
                 yield Diagnostic(KIND, variable.name, "a pointer to it", expected, "index it directly", token.line)
         elif _is_array(module, variable) and tokens[place + 1].text != "[" and before[0] not in _WHOLE_USES:
             actual = "the whole array as a value"
             yield Diagnostic(KIND, variable.name, actual, "its entries", "index it: name[i]", token.line)
+
+
+def _is_pointed_at(tokens: Sequence[WgslToken], place: int) -> bool:
+    """Whether an `&` stands before the brackets around a name: `&(name[i])`."""
+    start = place - 1
+    while start > 0 and tokens[start].text == "(":
+        start -= 1
+    words = [entry.text for entry in tokens[max(start - 1, 0) : start + 1]]
+    return start < place - 1 and words[-1] == "&" and not _is_binary(words)
 
 
 def _is_binary(before: list[str]) -> bool:
