@@ -8,6 +8,7 @@ from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Stage, Task
 from opsmith.suites import load_tasks
 from opsmith.targets.wgsl.lexing import blank_comments, split_source
+from opsmith.targets.wgsl.own_arrays import find_own_array, list_own_arrays
 from opsmith.targets.wgsl.prompt import is_program, read_prompt_file
 from opsmith.targets.wgsl.syntax import read_module
 from opsmith.targets.wgsl.target import WGSL
@@ -189,3 +190,26 @@ def test_a_problem_of_types_that_wgsl_lacks_is_no_task() -> None:
 
     with pytest.raises(TaskError, match="given bf16 for the target wgsl"):
         load_tasks(["kernels/rms_norm"], "wgsl")
+
+
+def test_names_mean_the_array_of_their_own_scope() -> None:
+    body = """fn f(q: ptr<function, array<f32, 3>>) {
+    var own: array<vec4f, 2>;
+    if (true) { var own = mat2x3<f32>(); let p = &own; own = 1; }
+    for (var own = 1u; own < 2u; own++) { own = 1; }
+    var one = array<f32, 4>(1, 2, 3, 4)[2];
+    own = 1;
+}
+"""
+    module = read_module(body)
+    function = module.functions["f"]
+    names = list_own_arrays(module, function)
+    places = [place for place, token in enumerate(function.tokens) if token.text == "1"]
+    found = [find_own_array(names, "own", place) for place in places]
+    lengths = [array.lengths if array is not None else () for array in found]
+    assert lengths == [("2", "3"), (), ("2", "4"), ("2", "4")]
+    assert find_own_array(names, "one", len(function.tokens) - 1) is None  # a number that an index took
+    pointer = find_own_array(names, "q", 1)
+    assert pointer is not None
+    assert pointer.is_pointer
+    assert pointer.lengths == ("3",)

@@ -17,22 +17,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from opsmith.targets.gpu.plan import BoundPlan
-from opsmith.targets.wgsl.lexing import NAME, blank_comments
+from opsmith.targets.wgsl.lexing import NAME, NUMBER, blank_comments
 from opsmith.targets.wgsl.measuring_types import split_vector
+from opsmith.targets.wgsl.own_arrays import OwnArray, find_own_array, list_lengths, list_own_arrays
 from opsmith.targets.wgsl.source import PREFIX, UNIFORM_LOAD, split_array
 from opsmith.targets.wgsl.syntax import (
     Member,
     Module,
     ModuleVariable,
     WgslFunction,
-    join_tokens,
     match_brackets,
     read_module,
 )
@@ -280,29 +278,8 @@ class _CheckWriter:
         self._tokens = function.tokens
         self._match = match_brackets(self._tokens)
         self._loops = dict(self._list_loops())
-        self._own = {name: axes for name, axes in self._list_own_arrays() if all(axes)}
+        self._own = list_own_arrays(self._module, function)
         return self._write_range(0, len(self._tokens))
-
-    def _list_own_arrays(self) -> Iterator[tuple[str, list[str]]]:
-        """Arrays that each invocation has for itself, with the lengths of their axes; no name that comes twice."""
-        for variable in self._module.variables.values():
-            if variable.space == "private":
-                yield variable.name, _list_lengths(self._module, variable.type)
-        texts = [token.text for token in self._tokens]
-        declared = Counter(following for word, following in pairwise(texts) if word in ("let", "var", "const"))
-        for place, (word, name, mark) in enumerate(zip(texts, texts[1:], texts[2:], strict=False)):
-            if word == "var" and mark in (":", "=") and declared[name] == 1:
-                yield name, _list_lengths(self._module, self._read_type(place + 3))
-
-    def _read_type(self, start: int) -> str:
-        """The type whose tokens begin there."""
-        end, depth = start, 0
-        while depth > 0 or self._tokens[end].text not in ("=", ";", "(", ")", "}"):
-            depth += (self._tokens[end].text == "<") - (self._tokens[end].text == ">")
-            if self._tokens[end].text in (";", "}"):
-                break
-            end += 1
-        return join_tokens(self._tokens[start:end])
 
     def _list_loops(self) -> Iterator[tuple[int, int]]:
         """The places of the braces that open the bodies of loops, and the lines of the loops."""
@@ -335,20 +312,27 @@ class _CheckWriter:
                 return f"{_BARRIERS[token.text]}({token.line}u)", place + 3
             if token.text in self._checked and self._find_whole_use(place) != "arrayLength":
                 return self._write_access(place, self._checked[token.text])
-            if token.text in self._own:
-                return self._write_own_access(place)
+            own = find_own_array(self._own, token.text, place)
+            if own is not None:
+                return self._write_own_access(place + 1, token.text, own)
+        words = [entry.text for entry in self._tokens[place : place + 4]] if token.text == "(" else []
+        words = words if words[1:2] == ["*"] else words[:3]
+        own = find_own_array(self._own, words[-2], place) if words[-1:] == [")"] and len(words) > 2 else None
+        if own is not None and place and self._tokens[place - 1].kind != NAME:
+            return self._write_own_access(place + len(words), "".join(words), own)
         return token.text, place + 1
 
-    def _write_own_access(self, place: int) -> tuple[str, int]:
-        """Its indices are looked at, and nothing else: no other invocation sees it."""
-        token, following = self._tokens[place], place + 1
-        text = token.text
-        for axis in self._own[token.text]:
+    def _write_own_access(self, following: int, text: str, own: OwnArray) -> tuple[str, int]:
+        """Its indices are looked at, and nothing else: no other invocation sees it. naga looks at numbers."""
+        line = self._tokens[following - 1].line
+        for axis in own.lengths:
             if self._tokens[following].text != "[":
                 break
-            index = self._write_range(following + 1, self._match[following])
-            text += f"[{PREFIX}within(u32({index}), u32({axis}), {OWN_PLACE}u, {token.line}u)]"
-            following = self._match[following] + 1
+            closing = self._match[following]
+            index = self._write_range(following + 1, closing)
+            is_number = closing == following + 2 and self._tokens[following + 1].kind == NUMBER
+            text += f"[{index}]" if is_number else f"[{PREFIX}within(u32({index}), u32({axis}), {OWN_PLACE}u, {line}u)]"
+            following = closing + 1
         return text, following
 
     def _find_whole_use(self, place: int) -> str:
@@ -376,7 +360,8 @@ class _CheckWriter:
             f"[{PREFIX}within(u32({text}), u32({axis}), {self._find_place(variable)}u, {token.line}u)]"
             for text, axis in zip(indices[:-1], axes, strict=False)
         ]
-        return f"{token.text}{''.join(outer)}[{last}]", following
+        components = OwnArray("", 0, 0, list_lengths(self._module, _find_element(self._module, variable)))
+        return self._write_own_access(following, f"{token.text}{''.join(outer)}[{last}]", components)
 
     def _write_guard(self, variable: ModuleVariable, indices: Sequence[str], mode: int, line: int) -> str:
         arguments = ", ".join(f"u32({' '.join(text.split())})" for text in indices[:-1])

@@ -33,7 +33,7 @@ class AccessReport:
 
 def describe_report(report: AccessReport, launch: ResolvedLaunch, names: Mapping[int, str]) -> str:
     """One finding: line, actual, expected, what to try."""
-    name, me = names.get(report.place, "a local array"), _describe_invocation(report.invocation, launch)
+    name, me = names.get(report.place, "a local array or vector"), _describe_invocation(report.invocation, launch)
     if report.kind == BOUNDS:
         index = report.index - 2**32 if report.index >= 2**31 else report.index
         text = f"given index {index} of {name}, by {me}; expected 0 to {report.detail - 1}"
