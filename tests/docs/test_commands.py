@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from languages.cuda.cuda_fixtures import needs_cuda
-from languages.wgsl.wgsl_fixtures import needs_wgsl
+from languages.gpu_programs import needs_cuda, needs_wgsl
 from models.servers import OpenAIServer
 from targets.native.programs import needs_compiler
 

@@ -122,7 +122,7 @@ def run_kernels(
     rows = zip(libraries, plans, trials, strict=True)
     orders = [(str(library), plan, inputs) for library, plan, (_, inputs) in rows if isinstance(library, Path)]
     answer = subprocess.run(
-        [sys.executable, "-c", _RUN], input=pickle.dumps(orders), capture_output=True, timeout=120, check=False
+        [sys.executable, "-c", _RUN], input=pickle.dumps(orders), capture_output=True, timeout=400, check=False
     )
     assert answer.returncode == 0, answer.stderr.decode()[-3000:]
     answers = iter(pickle.loads(answer.stdout))

@@ -6,9 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from opsmith.running import sandbox
 from opsmith.suites import task_files
-from opsmith.targets.cuda import CUDA
 
 PLAIN = task_files("kernels")[0].parent / "plain"
 RIGHT = (PLAIN / "row_sum.cu").read_text("utf-8")
@@ -17,9 +15,6 @@ HEAD = "__global__ void row_sum(const float *x, float *y, int64_t M, int64_t N) 
 
 HAS_PARSER = bool(find_spec("tree_sitter") and find_spec("tree_sitter_cuda"))
 needs_parser = pytest.mark.skipif(not HAS_PARSER, reason="no parser of CUDA: pip install 'opsmith[cuda]'")
-needs_cuda = pytest.mark.skipif(
-    bool(CUDA.explain_lack() or sandbox.missing()), reason=f"{CUDA.explain_lack()}; {sandbox.missing()}"
-)
 
 
 def write_kernel(body: str, before: str = "", plan: str = PLAN) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from languages.cuda.cuda_fixtures import CudaProgram, list_plain, load_cuda_task, needs_cuda
 from languages.cuda.translated_mistakes import MISTAKES, Mistake
+from languages.gpu_programs import GpuProgram, list_plain, load_gpu_task, needs_cuda
 from opsmith.judging.pool import Pool
 from opsmith.problems.precision import dtype_of
 from opsmith.records import Boundary, Outcome, Task
@@ -27,7 +27,7 @@ from opsmith.targets.protocols import HidesSizes
 from opsmith.targets.trial import Trial
 
 pytestmark = needs_cuda
-PROGRAMS = list_plain()
+PROGRAMS = list_plain("cuda")
 FIRST_MISTAKES = list({mistake.problem: mistake for mistake in reversed(MISTAKES)}.values())
 RUN_TRIALS = """
 import sys
@@ -48,7 +48,7 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
-def test_both_languages_compute_the_same(program: CudaProgram, tmp_path: Path) -> None:
+def test_both_languages_compute_the_same(program: GpuProgram, tmp_path: Path) -> None:
     sources = {"c": program.path.with_suffix(".c").read_text("utf-8"), "cuda": program.source}
     trials = {language: list_trials(program.place, language, program.source) for language in sources}
     for number, (first, second) in enumerate(zip(trials["c"], trials["cuda"], strict=True)):
@@ -117,6 +117,6 @@ def read_tensors(data: NativeTrialData, outputs: bytes) -> Iterator[list[torch.T
 
 @pytest.mark.parametrize("mistake", FIRST_MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_that_is_refused_in_c_is_refused_in_cuda(pool: Pool, mistake: Mistake) -> None:
-    verdict = pool.verify(load_cuda_task(f"kernels/{mistake.problem}"), mistake.write_program())
+    verdict = pool.verify(load_gpu_task("cuda", f"kernels/{mistake.problem}"), mistake.write_program())
     assert (verdict.outcome, verdict.charged_to) == (Outcome.REFUSED, Boundary.CANDIDATE), verdict.message
     assert verdict.stage.name == mistake.stage, verdict.message

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from languages.cuda.programs import RIGHT, needs_cuda, write_kernel
+from languages.cuda.programs import RIGHT, write_kernel
+from languages.gpu_programs import needs_cuda
 from opsmith.api import load_task
 from opsmith.judging.pool import Pool
 from opsmith.records import Boundary, Outcome

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from languages.cuda.programs import PLAIN, needs_cuda
+from languages.cuda.programs import PLAIN
+from languages.gpu_programs import needs_cuda
 from opsmith.api import load_task
 from opsmith.errors import OpsmithError
 from opsmith.running.toolchain import CXX_COMPILER, find_toolchain

@@ -11,7 +11,8 @@ import yaml
 from typer.testing import CliRunner
 
 import opsmith
-from languages.cuda.programs import PLAN, RIGHT, needs_cuda, write_kernel
+from languages.cuda.programs import PLAN, RIGHT, write_kernel
+from languages.gpu_programs import needs_cuda
 from opsmith.agents.prompt import read_prompt
 from opsmith.api import load_task, verify
 from opsmith.cli.app import build_app

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from languages.cuda.programs import PLAIN, needs_cuda
+from languages.cuda.programs import PLAIN
+from languages.gpu_programs import needs_cuda
 from opsmith.running.compiler import CompileFailure, CompileRefusal
 from opsmith.targets.cuda import nvrtc
 from opsmith.targets.cuda.messages import explain_refusal

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from languages.cuda.programs import needs_cuda
+from languages.gpu_programs import needs_cuda
 from opsmith.devices.describe import describe_device
 from opsmith.judging.pool import Pool
 from opsmith.measuring.loop import TimingRoom

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from languages.wgsl.wgsl_fixtures import needs_wgsl
+from languages.gpu_programs import needs_wgsl
 from opsmith.judging.pool import Pool
 from opsmith.problems.files.reading import read_problem
 from opsmith.records import Boundary, Outcome, Stage, Task, Verdict

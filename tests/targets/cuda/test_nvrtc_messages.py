@@ -28,6 +28,12 @@ def explain(messages: str, limit: str = "") -> list[str]:
             'kernel.cu(5): error: identifier "flot" is undefined\n      flot z;\n      ^\n\n1 error detected in the compilation of "kernel.cu".\n',
             'COMPILE line 5, column 5: at flot: given identifier "flot" is undefined; expected a name that is declared above its use',
         ),
+        ('kernel.cu(5): error: identifier "__half" is undefined', "try: #include <cuda_fp16.h>"),
+        ('kernel.cu(5): error: identifier "__float2half_rn" is undefined', "try: #include <cuda_fp16.h>"),
+        ('kernel.cu(5): error: identifier "half2" is undefined', "try: #include <cuda_fp16.h>"),
+        ('kernel.cu(5): error: identifier "half_width" is undefined', "try: declare half_width"),
+        ('kernel.cu(5): error: identifier "__nv_bfloat16" is undefined', "try: #include <cuda_bf16.h>"),
+        ('kernel.cu(5): error: identifier "__bfloat162float" is undefined', "try: #include <cuda_bf16.h>"),
         ("kernel.cu(6): error: expression must be a modifiable lvalue\n      x[0] = 1;\n      ^\n", "inputs are const"),
         (
             "kernel.cu(6): error #20014-D: calling a __host__ function from a __global__ function",

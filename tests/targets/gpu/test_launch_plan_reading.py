@@ -160,6 +160,17 @@ def test_a_program_without_a_launch_is_told_how_one_is_written() -> None:
     assert finding.line is None
 
 
+def test_a_misspelt_launch_is_shown_where_it_stands() -> None:
+    (finding,) = read_mistakes("// sums of rows\n// lanch k grid=(M) block=(32) args=(x, y)")
+    assert (finding.line, finding.given) == (2, "`// lanch`")
+    assert finding.remedy == "write `// launch k grid=(M) block=(32) args=(x, y)`"
+
+
+def test_prose_about_a_grid_is_no_misspelt_launch() -> None:
+    (finding,) = read_mistakes("// one block of grid=(M) sums a row")
+    assert finding.given == "a program without a launch line"
+
+
 def test_a_plan_behind_the_kernels_is_told_to_move() -> None:
     plan = read_plan(f"{KERNEL}{LAUNCH}\n")
     assert isinstance(plan, tuple)

@@ -113,7 +113,7 @@ def compile_cached(request: CudaRequest, store: BuildCache | None) -> CubinResul
 
 def _make_cubin_key(request: CudaRequest, order: CudaOrder, toolkit: CudaToolkit) -> BuildKey:
     source = f"{' '.join(order.kernels)}\n{request.source}"
-    compiler = f"{toolkit.version} {_hash_folder(INCLUDES)}"
+    compiler = f"{toolkit.version} {toolkit.headers_version} {_hash_folder(INCLUDES)}"
     return BuildKey(request.problem, "cuda cubin", source, " ".join(order.options), compiler)
 
 

@@ -29,7 +29,15 @@ _SHARED = re.compile(
     r"Entry function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes(?: \+ [^,]*)?, (0x[0-9a-f]+) max"
 )
 _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")
+_OF_HALVES = r"half2?|(?:__|make_)half\w*|__\w+2half\w*"
+_OF_BFLOATS = r"\w*bfloat16\w*"
 _ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is expected, what to try
+    (
+        rf"identifier \"({_OF_BFLOATS})\" is undefined",
+        "a name that is declared above its use",
+        "#include <cuda_bf16.h>",
+    ),
+    (rf"identifier \"({_OF_HALVES})\" is undefined", "a name that is declared above its use", "#include <cuda_fp16.h>"),
     (
         r"identifier \"(.+?)\" is undefined",
         "a name that is declared above its use",

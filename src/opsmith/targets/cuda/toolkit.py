@@ -27,6 +27,7 @@ class CudaToolkit:
     compiler: Path
     headers: Path
     version: str  # `nvrtc 13.0.88`: part of the name of what it builds
+    headers_version: str  # of the packages with headers: 13.0.96 13.0.88
 
     @property
     def readable(self) -> tuple[Path, ...]:
@@ -41,7 +42,9 @@ def find_toolkit() -> CudaToolkit | None:
         builtins, compiler = _find_library(folder, _BUILTINS), _find_library(folder, _COMPILER)
         headers = folder / "include"
         if builtins and compiler and all((headers / name).is_file() for name in _HEADERS):
-            return CudaToolkit(builtins, compiler, headers.resolve(), f"nvrtc {_find_version()}")
+            compiler_version, *others = map(_find_version, _PACKAGES)
+            version = f"nvrtc {compiler_version}"
+            return CudaToolkit(builtins, compiler, headers.resolve(), version, " ".join(others))
     return None
 
 
@@ -63,9 +66,9 @@ def _find_library(folder: Path, pattern: str) -> Path | None:
     return names[0].resolve() if names else None
 
 
-def _find_version() -> str:
+def _find_version(package: str) -> str:
     try:
-        return metadata.version(_PACKAGES[0])
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "of unknown version"
 

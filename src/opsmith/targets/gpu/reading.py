@@ -136,7 +136,9 @@ class _PlanReader:
                 yield _make_finding(error, line)
         if not self.launches and not is_refused:
             expected = f"at least one line such as `{EXAMPLE}` before the kernels"
-            yield Diagnostic(KIND, "launch plan", "a program without a launch line", expected, _REMEDY_OF_NONE)
+            yield _point_at_misspelt(source) or Diagnostic(
+                KIND, "launch plan", "a program without a launch line", expected, _REMEDY_OF_NONE
+            )
 
     def _read_line(self, line: _Line) -> Iterator[PlanError]:
         try:
@@ -162,6 +164,20 @@ class _PlanReader:
 
 
 _REMEDY_OF_NONE = "each launch names a kernel, its grid of blocks, its block of threads and its arguments, on one line"
+
+
+_ANY_LAUNCH = re.compile(r"//\s*(?P<word>\w+)\s+(?P<rest>\w+\s+.*\bgrid\s*=.*)")
+
+
+def _point_at_misspelt(source: str) -> Diagnostic | None:
+    """`// lanch row_sum grid=(M) ...`: a comment that has all of a launch but its first word."""
+    for line in _list_lines(source):
+        match = _ANY_LAUNCH.match(line.text) if len(line.text) <= LONGEST_LINE else None
+        if match is not None and get_close_matches(match["word"].lower(), ["launch"]):
+            remedy = f"write `// launch {match['rest'].strip()}`"
+            error = PlanError("launch line", f"`// {match['word']}`", "a line that begins with `// launch `", remedy)
+            return _make_finding(error, line)
+    return None
 
 
 def _make_finding(error: PlanError, line: _Line) -> Diagnostic:

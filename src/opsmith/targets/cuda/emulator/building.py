@@ -119,7 +119,7 @@ def _compile_program(source: str, plan: BoundPlan, limits: CompileLimits) -> Emu
 
 
 def _make_key(source: str, plan: BoundPlan, compiler: str) -> BuildKey:
-    texts = [source, write_main(source, plan), *(data.decode() for data in _read_headers().values())]
+    texts = [adapt_program(source), write_main(source, plan), *(data.decode() for data in _read_headers().values())]
     texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
     flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, find_isa().flag, *_LINK_FLAGS))
     return BuildKey("", "cuda emulator", "\0".join(texts), flags, compiler)

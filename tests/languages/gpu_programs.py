@@ -1,7 +1,7 @@
-"""Programs in WGSL: plain ones, those of strangers, wrong ones, and what is expected of each; as a script, a table of
-verdicts with times.
+"""Programs of GPU languages: plain ones, those of strangers, wrong ones, and what is expected of each; as a script, a
+table of verdicts with times.
 
-PYTHONPATH=tests python tests/languages/wgsl/wgsl_fixtures.py > table.md
+PYTHONPATH=tests python tests/languages/gpu_programs.py cuda > table.md
 """
 
 from __future__ import annotations
@@ -22,31 +22,33 @@ from opsmith.records import FOR_PEOPLE, Task, Verdict
 from opsmith.running import sandbox
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith.targets.lookup import LANGUAGES
-from opsmith.targets.protocols import Equipped
+from opsmith.targets.protocols import Equipped, Suffixed
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLAIN = Path(opsmith.__file__).parent / "suites" / "kernels" / "plain"
 STRANGERS = FIXTURES / "strangers"
-WRONG = FIXTURES / "wrong" / "wgsl"
 HEADER = re.compile(r"// problem: (?P<problem>\w+)\n// refused: (?P<stage>[A-Z]+) ?(?P<words>.*)\n")
 
 
-def find_lack() -> str:
-    """Why nothing in WGSL can be judged here; "": it can."""
-    if "wgsl" not in LANGUAGES:
-        return "the language is not built in"
-    target = get_target("wgsl")
+@cache
+def find_lack(language: str) -> str:
+    """Why nothing in a language can be judged here; "": it can."""
+    target = get_target(language)
     return sandbox.missing() or (target.explain_lack() if isinstance(target, Equipped) else "")
 
 
-needs_wgsl = pytest.mark.skipif(bool(find_lack()), reason=f"no WGSL here: {find_lack()}")
+def skip_without(language: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(bool(find_lack(language)), reason=f"nothing to judge {language}: {find_lack(language)}")
+
+
+needs_cuda, needs_wgsl = skip_without("cuda"), skip_without("wgsl")
 
 
 @dataclass(frozen=True)
-class WgslProgram:
+class GpuProgram:
     """A program, and where it is refused with which words; no stage: it passes."""
 
+    language: str
     path: Path
     place: str  # of its problem, as `load_tasks` takes it
     stage: str = ""
@@ -62,36 +64,42 @@ class WgslProgram:
 
     @property
     def task(self) -> Task:
-        return load_wgsl_task(self.place)
+        return load_gpu_task(self.language, self.place)
 
 
 @cache
-def load_wgsl_task(place: str) -> Task:
-    return load_tasks([place], "wgsl", {})[0]
+def load_gpu_task(language: str, place: str) -> Task:
+    return load_tasks([place], language, {})[0]
 
 
-def list_plain() -> list[WgslProgram]:
-    return [WgslProgram(path, f"kernels/{path.stem}") for path in sorted(PLAIN.glob("*.wgsl"))]
+def list_plain(language: str) -> list[GpuProgram]:
+    return [GpuProgram(language, path, f"kernels/{path.stem}") for path in _list_files(PLAIN, language)]
 
 
-def list_strangers() -> list[WgslProgram]:
-    """In the ways of others: vectors, structs of builtins, overrides, several kernels with workspaces between them."""
-    programs = sorted((STRANGERS / "plain").glob("*.wgsl"))
-    return [WgslProgram(path, str(STRANGERS / f"{path.stem}.yaml")) for path in programs]
+def list_strangers(language: str) -> list[GpuProgram]:
+    """In the ways of others: groups, templates, structs, vector types, several kernels with workspaces between them."""
+    files = _list_files(STRANGERS / "plain", language)
+    return [GpuProgram(language, path, str(STRANGERS / f"{path.stem}.yaml")) for path in files]
 
 
-def list_wrong() -> list[WgslProgram]:
-    return list(map(read_wrong, sorted(WRONG.glob("*.wgsl"))))
+def list_wrong(language: str) -> list[GpuProgram]:
+    return [read_wrong(language, path) for path in _list_files(FIXTURES / "wrong" / language, language)]
 
 
-def read_wrong(path: Path) -> WgslProgram:
+def read_wrong(language: str, path: Path) -> GpuProgram:
     header = HEADER.match(path.read_text("utf-8"))
     if header is None:
         raise ValueError(f"{path}: no problem and stage in its first lines")
-    return WgslProgram(path, f"kernels/{header['problem']}", header["stage"], header["words"])
+    return GpuProgram(language, path, f"kernels/{header['problem']}", header["stage"], header["words"])
 
 
-def write_row(program: WgslProgram, verdict: Verdict, seconds: float) -> str:
+def _list_files(folder: Path, language: str) -> list[Path]:
+    target = get_target(language)
+    assert isinstance(target, Suffixed)
+    return sorted(folder.glob(f"*{target.suffix}"))
+
+
+def write_row(program: GpuProgram, verdict: Verdict, seconds: float) -> str:
     """What a model is told is in the last column, a line for each finding."""
     findings = "<br>".join(str(error).replace("|", "\\|") for error in verdict.errors)
     hidden = any(warning.startswith(FOR_PEOPLE) for warning in verdict.warnings)
@@ -100,7 +108,7 @@ def write_row(program: WgslProgram, verdict: Verdict, seconds: float) -> str:
     return f"| {program.name} | {program.stage or 'right'} | {stage} | {sizes} | {seconds:.2f} | {findings} |"
 
 
-def judge_programs(programs: list[WgslProgram]) -> Iterator[str]:
+def judge_programs(programs: list[GpuProgram]) -> Iterator[str]:
     """One after another, so that times are those of one verdict."""
     with Pool(1, trial_deadline=20.0) as pool:
         for program in programs:
@@ -109,9 +117,9 @@ def judge_programs(programs: list[WgslProgram]) -> Iterator[str]:
             yield write_row(program, verdict, time.perf_counter() - start)
 
 
-def print_table(words: list[str]) -> None:
+def print_table(language: str, words: list[str]) -> None:
     """Of the programs whose names begin with a word; without words, of all."""
-    programs = [*list_plain(), *list_strangers(), *list_wrong()]
+    programs = [*list_plain(language), *list_strangers(language), *list_wrong(language)]
     chosen = [program for program in programs if not words or program.name.startswith(tuple(words))]
     print("| program | expected | verdict | sizes | s | what a model is told |\n|---|---|---|---|---|---|")
     for row in judge_programs(chosen):
@@ -119,4 +127,4 @@ def print_table(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(print_table(sys.argv[1:]))
+    sys.exit(print_table(sys.argv[1], sys.argv[2:]))
