@@ -14,7 +14,8 @@ import pytest
 from opsmith.devices.describe import describe_device
 from opsmith.devices.lease import lease_device
 from opsmith.devices.peaks import Bandwidth, Peaks, load_peaks, save_peaks
-from opsmith.devices.probing import _ask_process
+from opsmith.devices.probing import _ask_process, _probe_adapters
+from opsmith.targets.wgsl.webgpu import NO_PACKAGE
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +70,15 @@ def test_each_device_that_is_not_here_says_what_is_missing(opsmith: Callable[...
     names = {row["device"].partition(":")[0] for row in rows}
     assert names == {"cuda", "wgpu"}
     assert all(row["use"] or row["lacks"] for row in rows)
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_remedy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "wgpu.py").write_text("""raise ModuleNotFoundError("No module named 'wgpu'", name="wgpu")""")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (device,) = _probe_adapters(30.0)
+    assert device.lacks == (NO_PACKAGE,)
 
 
 def test_a_probe_that_hangs_or_crashes_hangs_nobody() -> None:

@@ -92,7 +92,8 @@ def test_the_same_run_gives_the_same_file(store, runs):
 def test_a_run_that_goes_on_and_its_unjudged_samples_are_said_so(hostile):
     text = read(write_document(hostile[0], [hostile[1]])).text
     assert "Not finished (unfinished)" in text
-    assert "1 of 5 samples have no verdict" in text
+    assert f"1 of 5 samples have no verdict and count nowhere: 1 × {HOSTILE[:5]}" in text
+    assert "(1 unjudged)" in text
     assert "Left unjudged 1 time" in text
     assert "it was copied, not found" in text
 

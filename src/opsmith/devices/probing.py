@@ -33,6 +33,7 @@ target = get_target(sys.argv[1])
 lack = target.explain_lack()
 print(json.dumps({"lack": lack, "toolchain": "" if lack else target.describe_toolchain()}))
 """
+_NO_WGPU = "the package wgpu is not installed; try: pip install 'opsmith[wgsl]'"
 _ASK_ADAPTERS = """
 import json
 import wgpu
@@ -110,8 +111,8 @@ def _probe_emulator(deadline: float) -> Iterator[ProbedDevice]:
 def _probe_adapters(deadline: float) -> Iterator[ProbedDevice]:
     answer = _ask_process(["-c", _ASK_ADAPTERS], deadline)
     if isinstance(answer, str):
-        remedy = "pip install 'opsmith[wgsl]'" if "No module named 'wgpu'" in answer else "opsmith devices once more"
-        yield ProbedDevice("wgpu", "", lacks=(f"{answer}; try: {remedy}",))
+        is_missing = "No module named 'wgpu'" in answer
+        yield ProbedDevice("wgpu", "", lacks=(_NO_WGPU if is_missing else f"{answer}; try: opsmith devices once more",))
     elif not answer:
         lack = "no adapter; try: install a Vulkan driver, such as Debian's mesa-vulkan-drivers and libvulkan1"
         yield ProbedDevice("wgpu", "", lacks=(lack,))

@@ -21,6 +21,7 @@ from opsmith.devices.describe import describe_device
 from opsmith.errors import TaskError, UsageError
 from opsmith.export import folder as folders
 from opsmith.export.exported import ExportedFiles
+from opsmith.export.forms import advise_forms
 from opsmith.export.manifest import content_digest
 from opsmith.export.solved import SolvedOperator, describe_facts, missing_of, not_passed, operators_of
 from opsmith.export.trace_definition import find_definition, list_freed, list_workloads
@@ -90,7 +91,7 @@ def export_traces(store: Store, run: str, folder: Path, pool: Pool) -> ExportedT
     target = get_target(store.target_name(info.id))
     if not isinstance(target, Bindable):
         what = f"run {info.id}: programs of the target {info.target} have no form as an extension of torch"
-        raise UsageError(f"{what}: it lacks opsmith.targets.protocols.Bindable; try: --library DIR")
+        raise UsageError(f"{what}; try: {advise_forms(target)}")
     solved = operators_of(store, info.id, pool)
     refused = not_passed(solved)
     writer = _EntryWriter(target, [row.report.measurement for row in store.read_speeds(info.id)])

@@ -21,6 +21,7 @@ from opsmith.errors import UsageError
 from opsmith.export import folder as folders
 from opsmith.export.choice import ProgramChoice
 from opsmith.export.exported import ExportedFiles
+from opsmith.export.forms import advise_forms
 from opsmith.export.front_files import FRONTS, NEAREST, describe_front, write_front_file
 from opsmith.export.manifest import FILE, FORMAT, build_manifest, with_files
 from opsmith.export.pages import render_page
@@ -66,10 +67,8 @@ def export_library(
     info = store.summarise_run(store.find_run(run)).info
     target = get_target(store.target_name(info.id))
     if not isinstance(target, Packaged):
-        raise UsageError(
-            f"run {info.id}: programs of the target {info.target} cannot be packaged: it lacks "
-            "opsmith.targets.protocols.Packaged; try: --dataset DIR"
-        )
+        what = f"run {info.id}: there is no library of this language's programs"
+        raise UsageError(f"{what}; try: {advise_forms(target)}")
     solved = operators_of(store, info.id, pool, choices)
     refused = not_passed(solved)
     operators = [operator for operator in solved if operator not in refused]

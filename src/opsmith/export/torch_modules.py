@@ -17,6 +17,7 @@ from typing import Any
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
 from opsmith.export.exported import ExportedFiles
+from opsmith.export.forms import advise_forms
 from opsmith.export.manifest import content_digest
 from opsmith.export.pages import render_page
 from opsmith.export.solved import SolvedOperator, missing_of, not_passed, operators_of
@@ -51,7 +52,7 @@ def export_torch_modules(store: Store, run: str, folder: Path, pool: Pool) -> Ex
     target = get_target(store.target_name(info.id))
     if not isinstance(target, Modular):
         what = f"run {info.id}: programs of the target {info.target} have no form as a module of torch"
-        raise UsageError(f"{what}: it lacks opsmith.targets.protocols.Modular; try: --library DIR")
+        raise UsageError(f"{what}; try: {advise_forms(target)}")
     solved = operators_of(store, info.id, pool)
     refused = not_passed(solved)
     written, without_form = _write_modules(target, [operator for operator in solved if operator not in refused])

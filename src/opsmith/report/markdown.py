@@ -207,7 +207,8 @@ def _name_model(view: RunView) -> str:
 
 
 def _pass_at_1(row: GroupRow) -> str:
-    return format_interval(row.pass_at_1) if row.pass_at_1 is not None else format_share(row.value_at_1)
+    value = format_interval(row.pass_at_1) if row.pass_at_1 is not None else format_share(row.value_at_1)
+    return f"{value}{row.unjudged_note}"
 
 
 def _group_cells(row: GroupRow) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ it stays usable on large stores; one task's attempts are read by `opsmith.report
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from opsmith.records import Outcome, Usage, printable
@@ -17,6 +17,7 @@ from opsmith.report.optimised import OptimisedView, view_optimisation
 from opsmith.report.plans import PlannedView, summarise_plans, view_plans
 from opsmith.report.run_fronts import FrontView, view_fronts
 from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
+from opsmith.report.unjudged import count_beside, count_reasons
 from opsmith.results.by_model import ModelFigures, read_by_model
 from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
@@ -25,7 +26,7 @@ from opsmith.results.optimisation import read_optimisation
 from opsmith.results.result import RunResult, TaskResult, result_of
 from opsmith.results.tool_use import ToolUse, read_tool_use
 from opsmith.store import Store
-from opsmith.store.attempts import RoundSpending, spent_by_round
+from opsmith.store.attempts import RoundSpending, list_unjudged, spent_by_round
 from opsmith.store.joins import list_joins
 from opsmith.store.queries import RunSummary, Tally
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
@@ -70,6 +71,12 @@ class GroupRow:
     pass_at_1: Estimate | None
     pass_at_n: Estimate | None
     n: int  # samples of each task that pass@n counts
+    unjudged: int = 0  # samples without a verdict at the temperatures that pass@1 counts
+
+    @property
+    def unjudged_note(self) -> str:
+        """What stands beside pass@1."""
+        return f" ({self.unjudged:,} unjudged)" if self.unjudged else ""
 
 
 @dataclass(frozen=True)
@@ -122,6 +129,7 @@ class RunView:
     input_tokens: float | None  # mean over the tasks, of one prompt
     samples: int  # answered
     judged: int
+    unjudged_reasons: tuple[tuple[str, int], ...]  # why samples have no verdict, and how many
     cut_short: int  # samples that ran out of tokens before a program; they are refused
     pass_at_k: tuple[PassAt, ...]
     solving: Mapping[str, tuple[int, int]]  # by task: (judged, right) of the samples that pass@1 counts
@@ -174,10 +182,10 @@ def run_view(store: Store, run: str) -> RunView:
     }
     joined = {join.task for join in list_joins(store, run) if join.outcome is Outcome.PASSED}
     counts, of_first = solving_counts(result, tallies, joined), _best_counts(result, tallies, last=0)
-    rows = _view_rounds(rounds, spent, tried)
-    speeds = store.read_speeds(run)
+    rows, speeds = _view_rounds(rounds, spent, tried), store.read_speeds(run)
     kept_speeds = choose_kept(speeds, store.read_experiences(run))
-    groups = {name: [task.task for task in result.per_task.values() if task.group == name] for name in result.groups}
+    unjudged = list_unjudged(store, run) if any(one.judged < one.samples for one in spent.values()) else []
+    beside = count_beside(unjudged, tallies)
     info, models = summary.info, read_by_model(store, run)
     return RunView(
         id=run,
@@ -192,8 +200,8 @@ def run_view(store: Store, run: str) -> RunView:
         seconds=summary.seconds,
         settings=tuple((name, json.dumps(value, ensure_ascii=False)) for name, value in info.settings.items()),
         versions=tuple((name, str(value)) for name, value in info.versions.items()),
-        overall=_view_group("all", list(result.per_task), result.overall, counts),
-        groups=tuple(_view_group(name, groups[name], score, counts) for name, score in result.groups.items()),
+        overall=_view_group("all", list(result.per_task), result.overall, counts, beside),
+        groups=tuple(_list_groups(result, counts, beside)),
         rounds=rows,
         tasks=tuple(_view_tasks(result, tallies, [row.number for row in rows])),
         solved_before=result.solved_before,
@@ -203,6 +211,7 @@ def run_view(store: Store, run: str) -> RunView:
         input_tokens=result.input_tokens,
         samples=sum(spending.samples for spending in spent.values()),
         judged=sum(spending.judged for spending in spent.values()),
+        unjudged_reasons=count_reasons(unjudged),
         cut_short=result.cut_short,
         pass_at_k=(
             *_estimate_curve("round 0", list(of_first.values())),
@@ -250,14 +259,28 @@ def _estimate_curve(series: str, counts: Counts) -> list[PassAt]:
     return [PassAt(series, k, value) for k, value in estimates if value is not None]
 
 
-def _view_group(name: str, tasks: Sequence[str], score: GroupScore, counts: Mapping[str, tuple[int, int]]) -> GroupRow:
+def _list_groups(
+    result: RunResult, counts: Mapping[str, tuple[int, int]], beside: Mapping[str, int]
+) -> Iterator[GroupRow]:
+    for name, score in result.groups.items():
+        tasks = [task.task for task in result.per_task.values() if task.group == name]
+        yield _view_group(name, tasks, score, counts, beside)
+
+
+def _view_group(
+    name: str,
+    tasks: Sequence[str],
+    score: GroupScore,
+    counts: Mapping[str, tuple[int, int]],
+    beside: Mapping[str, int],
+) -> GroupRow:
+    unjudged = sum(beside.get(task, 0) for task in tasks)
     own = [counts[task] for task in tasks if task in counts]
     if len(own) < len(tasks) or not own:
-        return GroupRow(name, score.tasks, score.solved, score.pass_at_1, None, None, 0)
+        return GroupRow(name, score.tasks, score.solved, score.pass_at_1, None, None, 0, unjudged)
     n = min(samples for samples, _ in own)
-    return GroupRow(
-        name, score.tasks, score.solved, score.pass_at_1, estimate_pass_at_k(own, 1), estimate_pass_at_k(own, n), n
-    )
+    estimates = (estimate_pass_at_k(own, 1), estimate_pass_at_k(own, n))
+    return GroupRow(name, score.tasks, score.solved, score.pass_at_1, *estimates, n, unjudged)
 
 
 def _view_rounds(

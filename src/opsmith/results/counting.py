@@ -31,8 +31,13 @@ def count_best(tallies: Iterable[Tally]) -> Count:
     >>> count_best([Tally(0, "a", 0.4, right=1, judged=4), Tally(0, "a", 1.0, right=2, judged=4)])
     (4, 2)
     """
-    counts = [(tally.judged, tally.right) for tally in tallies]
-    return max(counts, key=lambda count: count[1] / max(count[0], 1), default=(0, 0))
+    best = choose_best(tallies)
+    return (best.judged, best.right) if best is not None else (0, 0)
+
+
+def choose_best(tallies: Iterable[Tally]) -> Tally | None:
+    """Of one task's tallies, that with the largest share of right samples; the first of equals."""
+    return max(tallies, key=lambda tally: tally.right / max(tally.judged, 1), default=None)
 
 
 def count_all(tallies: Iterable[Tally]) -> Count:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import Select, case, exists, func, select
 
 from opsmith.records import Outcome, Stage, Usage
 from opsmith.store.queries import Reader, Tally
@@ -31,6 +31,16 @@ class Attempt:
     count: int
     sample: str  # the first of them
     round: int  # of the first
+
+
+@dataclass(frozen=True)
+class UnjudgedSample:
+    """A sample that was answered and has no verdict."""
+
+    round: int
+    task: str
+    temperature: float
+    message: str  # what left it so, last; "": it is being judged
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,16 @@ def count_failures(reader: Reader, run: str, task: str, limit: int = 5) -> list[
     query = select(failure.c.message, count).where(failure.c.run == run, failure.c.task == task)
     rows = reader.fetch_rows(query.group_by(failure.c.message).order_by(count.desc(), failure.c.message).limit(limit))
     return [(row.message, row.samples) for row in rows]
+
+
+def list_unjudged(reader: Reader, run: str) -> list[UnjudgedSample]:
+    """The samples of functional rounds that were answered and have no verdict."""
+    is_judged = exists().where(verdict.c.sample == request.c.id, verdict.c.final)
+    joined = request.outerjoin(failure, (failure.c.sample == request.c.id) & (failure.c.run == run))
+    columns = (request.c.id, request.c.round, request.c.task, request.c.temperature, failure.c.message)
+    query = select(*columns).select_from(joined).where(is_proposed(run), reader.is_functional(run), ~is_judged)
+    rows = {row.id: row for row in reader.fetch_rows(query.order_by(failure.c.id_number))}  # the last of each
+    return [UnjudgedSample(row.round, row.task, row.temperature, row.message or "") for row in rows.values()]
 
 
 def spent_by_round(reader: Reader, run: str, tallies: Iterable[Tally] | None = None) -> dict[int, RoundSpending]:

@@ -194,6 +194,6 @@ def test_a_problem_of_another_language_has_no_such_form(store: Store, tmp_path: 
     with (
         write_run(tmp_path / "step", said, tasks) as steps,
         Pool(1) as pool,
-        pytest.raises(UsageError, match="Bindable"),
+        pytest.raises(UsageError, match="no form as an extension of torch; try: --library DIR or --dataset DIR"),
     ):
         export_traces(steps, RUN, tmp_path / "out", pool)

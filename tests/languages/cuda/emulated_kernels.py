@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 import pickle
 import subprocess
 import sys
@@ -104,12 +106,24 @@ def build_kernel(source: str, call: Call) -> EmulatedBuild:
 
 @cache
 def _build_library(source: str, plan: str, folder: Path) -> Path | str:
-    artefact = build_emulated(source, read_bound_plan(plan))
-    if not isinstance(artefact, Artefact):
-        return f"not built: {artefact}"
     path = folder / f"{hashlib.sha256((source + plan).encode()).hexdigest()}.so"
-    path.write_bytes(artefact.data)
-    return path
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the other worker of the tests may be at it
+        if path.exists():
+            return path
+        artefact = build_emulated(source, read_bound_plan(plan))
+        if not isinstance(artefact, Artefact):
+            return f"not built: {artefact}"
+        path.write_bytes(artefact.data)
+        return path
+
+
+def share_folder(factory: pytest.TempPathFactory) -> Path:
+    """For libraries: one of all workers that run these tests together."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "libraries"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def run_kernels(
@@ -117,7 +131,11 @@ def run_kernels(
 ) -> list[list[list[torch.Tensor]] | str]:
     """For each program and call: its outputs pass by pass and draw by draw, or the finding's text."""
     plans = [call.bind(source).write_json() for source, call in pairs]
-    libraries = [_build_library(source, plan, folder) for (source, _), plan in zip(pairs, plans, strict=True)]
+    sources = [(source, plan) for (source, _), plan in zip(pairs, plans, strict=True)]
+    is_second = os.environ.get("PYTEST_XDIST_WORKER", "").endswith("1")
+    for source, plan in reversed(sources) if is_second else sources:  # two workers meet in the middle
+        _build_library(source, plan, folder)
+    libraries = [_build_library(source, plan, folder) for source, plan in sources]
     trials = [call.encode(draws) for _, call in pairs]
     rows = zip(libraries, plans, trials, strict=True)
     orders = [(str(library), plan, inputs) for library, plan, (_, inputs) in rows if isinstance(library, Path)]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from languages.cuda.emulated_kernels import needs_emulator, run_kernels
+from languages.cuda.emulated_kernels import needs_emulator, run_kernels, share_folder
 from languages.cuda.right_kernels import RIGHT, Right
 
 pytestmark = needs_emulator
 Answers = dict[str, list[list[torch.Tensor]] | str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    folder = tmp_path_factory.mktemp("kernels")
+    folder = share_folder(tmp_path_factory)
     outputs = run_kernels([(kernel.source, kernel.call) for kernel in RIGHT], folder, draws=2)
     return dict(zip([kernel.name for kernel in RIGHT], outputs, strict=True))
 

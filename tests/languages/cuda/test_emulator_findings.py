@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
-from languages.cuda.emulated_kernels import needs_emulator, run_kernels
+from languages.cuda.emulated_kernels import needs_emulator, run_kernels, share_folder
 from languages.cuda.planted_mistakes import MISTAKES, Planted
 
 pytestmark = needs_emulator
 Answers = dict[str, list[list[torch.Tensor]] | str]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """Of all kernels, the wrong ones twice: one process runs them all, each after others that went wrong."""
-    folder = tmp_path_factory.mktemp("kernels")
+    folder = share_folder(tmp_path_factory)
     rows = {mistake.name: (mistake.source, mistake.call) for mistake in MISTAKES}
     rows |= {f"{mistake.name} mended": (mistake.mended, mistake.call) for mistake in MISTAKES}
     rows |= {f"{mistake.name} again": (mistake.source, mistake.call) for mistake in MISTAKES}

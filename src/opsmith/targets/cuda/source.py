@@ -70,8 +70,11 @@ _refuse_words("a program that does not ask about this machine", "remove it", "__
 _refuse_words("a program that is the same whenever it is built", "remove it", "__DATE__ __TIME__ __TIMESTAMP__")
 _refuse_words("a program that is the same for every compiler", "remove it", "__CUDA_ARCH__ __CUDACC__ __CUDACC_RTC__")
 _refuse_words("a program that is the same for every compiler", "remove it", "__NVCC__ __GNUC__ __clang__ __cplusplus")
+_refuse_words("a program that is the same for every compiler", "remove it", "__FILE__ __BASE_FILE__ __INCLUDE_LEVEL__")
+_refuse_words("a program that is the same for every compiler", "take another name", "unix linux i386")
 
 _HOST_ONLY = re.compile(r"cuda(?!Texture|Surface)[A-Z]\w+|cu[A-Z][a-z]\w+|cublas\w*|cudnn\w*")
+_BUILTIN = re.compile(r"__builtin_(?!(expect|assume|assume_aligned|unreachable|trap)$)\w+")  # each compiler has others
 _TEXTURE = re.compile(r"tex[123]D\w*|texCubemap\w*|surf[123]D\w*")
 _CONDITIONALS = frozenset({"if", "ifdef", "ifndef", "elif"})
 _CONSTANT = frozenset({"const", "constexpr", "__constant__", "constinit"})
@@ -105,6 +108,9 @@ def _check_words(tokens: Sequence[Token]) -> Findings:
         if token.text == "<<" and after.text.startswith("<") and after.place == token.place + 2:
             remedy = "kernels are launched by the plan: write a line `// launch ...` for each"
             yield Diagnostic(KIND, "program", "`<<<`", "no launches in code", remedy, token.line)
+        if token.text == "long" and after.text == "double":
+            expected = "a type of one size everywhere"
+            yield Diagnostic(KIND, "program", "`long double`", expected, "use double", token.line)
         if token.text == "main" and after.text == "(":
             remedy = "leave out all host code: a plan in comment lines takes its place"
             yield Diagnostic(KIND, "program", "`main`", "kernels and their helpers only", remedy, token.line)
@@ -118,6 +124,8 @@ def _find_reason(name: str) -> tuple[str, str] | None:
         return "kernels and their helpers only", "leave out all host code: a plan in comment lines takes its place"
     if _TEXTURE.fullmatch(name):
         return _WORDS["texture"]
+    if _BUILTIN.fullmatch(name):
+        return "a program that is the same for every compiler", "use functions of CUDA"
     if RESERVED.match(name):
         return "a name of the program's own", "take another name"
     return None
@@ -176,7 +184,10 @@ def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
 
 
 def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
-    return check_definition(tokens, number, _is_reserved)
+    yield from check_definition(tokens, number, _is_reserved)
+    if any(token.text == "#" for token in tokens):
+        expected = "a program that is the same for every compiler"
+        yield Diagnostic(KIND, "macro", "`#`", expected, "use what a macro is given, not how it is written", number)
 
 
 def _is_reserved(word: str) -> bool:
