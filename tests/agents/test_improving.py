@@ -43,7 +43,7 @@ PROGRAMS = {
     "unicode": "größe = 'ÄÖ\U0001f600 \u2028 \x85 \x07'\r\n  indented\n",
     "indented": "  first\n    second\n",
     "percent": "%YAML 1.1\n\n\n@x `y` 'z'",
-    "large": "a b + \n" * 150_000,
+    "large": "a b + \n" * 30_000,
 }
 
 

@@ -192,7 +192,7 @@ def test_a_disk_without_room_for_the_artefact_is_ours() -> None:
 
 
 def test_no_compiler_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "find_toolchain", lambda: None)
+    monkeypatch.setattr(compiler, "find_toolchain", lambda name: None)
     assert compile_text(RIGHT) == CompileFailure(NO_COMPILER)
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert toolchain.find_toolchain.__wrapped__() is None
@@ -212,7 +212,7 @@ def test_a_toolchain_that_cannot_read_its_headers_is_ours(monkeypatch: pytest.Mo
     whole = find_toolchain()
     assert whole is not None
     readable = tuple(path for path in whole.readable if "include" not in str(path))
-    monkeypatch.setattr(compiler, "find_toolchain", lambda: replace(whole, readable=readable))
+    monkeypatch.setattr(compiler, "find_toolchain", lambda name: replace(whole, readable=readable))
     result = compile_text("#include <math.h>\nint f( {")
     assert isinstance(result, CompileFailure)
     assert "refuses a right program too" in result.reason
