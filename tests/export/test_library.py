@@ -230,7 +230,9 @@ def test_a_language_that_cannot_be_packaged_says_so(pool, tmp_path):
 
     register()
     task = tiny_task("sum_0", "x y +")
-    no_package = pytest.raises(UsageError, match="programs of the target tiny cannot be packaged")
+    no_package = pytest.raises(
+        UsageError, match="there is no library of programs of the target tiny; try: --dataset DIR"
+    )
     with write_run(tmp_path / "runs", oracles([task]), [task], info("tiny")) as store, no_package:
         export_library(store, RUN, tmp_path / "ops", None, pool)
 

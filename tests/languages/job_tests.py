@@ -150,7 +150,9 @@ class JobTests:
         with Commands(whole.folder) as commands:
             packaged = commands.start("export", "--library", "lib", whole.name, "--out", "runs")
             assert packaged.code() == 2
-            assert "there is no library of this language's programs; try: " in " ".join(packaged.said.split())
+            assert f"there is no library of programs of the target {self.language}; try: " in " ".join(
+                packaged.said.split()
+            )
             embedded = commands.start("run", "--target", self.language, "--tasks", "row_sum", "--out", "runs")
             assert embedded.code() == 2
             assert f"target '{self.language}' has no sampler; try another model" in embedded.said

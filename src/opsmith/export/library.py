@@ -67,7 +67,7 @@ def export_library(
     info = store.summarise_run(store.find_run(run)).info
     target = get_target(store.target_name(info.id))
     if not isinstance(target, Packaged):
-        what = f"run {info.id}: there is no library of this language's programs"
+        what = f"run {info.id}: there is no library of programs of the target {target.name}"
         raise UsageError(f"{what}; try: {advise_forms(target)}")
     solved = operators_of(store, info.id, pool, choices)
     refused = not_passed(solved)

@@ -54,7 +54,7 @@ def traces(store: Store, tmp_path_factory: pytest.TempPathFactory) -> ExportedTr
 
 
 def test_a_library_that_the_language_lacks_is_refused_with_the_forms_that_it_has(store: Store, tmp_path: Path) -> None:
-    forms = "no library of this language's programs; try: --kernelbench DIR or --flashinfer DIR or --dataset DIR"
+    forms = "no library of programs of the target cuda; try: --kernelbench DIR or --flashinfer DIR or --dataset DIR"
     with Pool(1) as pool, pytest.raises(UsageError, match=forms):
         export_library(store, RUN, tmp_path / "library", None, pool)
 
