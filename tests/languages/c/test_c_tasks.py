@@ -22,7 +22,7 @@ from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
-from opsmith.targets.c.prompt import EXAMPLE
+from opsmith.targets.native.prompt_texts import EXAMPLE
 from opsmith.targets.protocols import PROPOSER
 
 pytestmark = needs_compiler

@@ -17,8 +17,9 @@ from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.measuring.schedule import LEAST_PAIRS, SCREEN
 from opsmith.targets import get_target
 from opsmith.targets.c import C
-from opsmith.targets.c.improvement import PLAIN as IMPROVED_EXAMPLE
-from opsmith.targets.c.prompt import EXAMPLE, read_prompt_file
+from opsmith.targets.c.prompt import TEXTS
+from opsmith.targets.native.prompt_texts import EXAMPLE, read_prompt_file
+from opsmith.targets.native.prompt_texts import PLAIN as PLAIN_EXAMPLE
 
 pytestmark = needs_compiler
 
@@ -96,9 +97,9 @@ def test_a_wrong_program_has_no_figure(pool: Pool, room: TimingRoom) -> None:
 
 
 def test_the_generators_example_is_right_and_really_faster(pool: Pool, room: TimingRoom) -> None:
-    problem = get_target("problem").read_task(read_prompt_file(f"{EXAMPLE}.yaml"), EXAMPLE)
+    problem = get_target("problem").read_task(read_prompt_file(TEXTS, f"{EXAMPLE}.yaml"), EXAMPLE)
     task = C.adapt_task(problem)
-    program, partner = (TimedProgram(read_prompt_file(f"{name}.c"), name) for name in (EXAMPLE, IMPROVED_EXAMPLE))
+    program, partner = (TimedProgram(read_prompt_file(TEXTS, f"{name}.c"), name) for name in (EXAMPLE, PLAIN_EXAMPLE))
     sets = {"base": C.find_problem(task).base_sizes}
     request = SpeedRequest(task, program, partner, sets, MeasuringGrade.SCREEN, describe_device(), None)
     ratio = measure_once(pool, room, request).measurement.ratio

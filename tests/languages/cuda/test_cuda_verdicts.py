@@ -24,9 +24,9 @@ from opsmith.targets import get_target
 from opsmith.targets.cuda import CUDA
 from opsmith.targets.cuda.building import CUBIN, EMULATED, KERNELS
 from opsmith.targets.cuda.building import PLAN as PLAN_ARTEFACT
-from opsmith.targets.cuda.prompt import EXAMPLE, PLAIN, read_prompt_file
 from opsmith.targets.gpu.plan import read_bound_plan
 from opsmith.targets.hidden import NOT_SHOWN
+from opsmith.targets.native.prompt_texts import EXAMPLE, PLAIN, read_prompt_file
 from opsmith.targets.protocols import PROPOSER
 
 pytestmark = needs_cuda
@@ -50,7 +50,7 @@ def task() -> Task:
 @pytest.mark.parametrize("name", [EXAMPLE, PLAIN])
 def test_the_programs_of_the_prompts_are_right(name: str) -> None:
     example = load_task(PROMPTS / f"{EXAMPLE}.yaml", "cuda")
-    verdict = verify(example, read_prompt_file(f"{name}.cu"), trust_tasks=True)
+    verdict = verify(example, read_prompt_file(CUDA.prompt_texts, f"{name}.cu"), trust_tasks=True)
     assert verdict.passed, verdict.message
 
 
@@ -58,7 +58,7 @@ def test_the_example_is_shown_as_a_task_is() -> None:
     example = load_task(PROMPTS / f"{EXAMPLE}.yaml", "cuda")
     ((shown, program),) = read_prompt([Message("system", get_target("cuda").base_prompt(PROPOSER) or "")]).examples
     assert yaml.safe_load(shown) == yaml.safe_load(example.shown)
-    assert program == read_prompt_file(f"{EXAMPLE}.cu")
+    assert program == read_prompt_file(CUDA.prompt_texts, f"{EXAMPLE}.cu")
 
 
 def test_a_right_program_passes_and_says_that_it_was_emulated(pool: Pool, task: Task) -> None:

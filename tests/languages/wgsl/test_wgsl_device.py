@@ -18,8 +18,8 @@ from opsmith.problems.files.reading import read_problem
 from opsmith.records import Boundary, Outcome, Stage, Task, Verdict
 from opsmith.running.sandbox import Sandbox, confine_candidate
 from opsmith.suites import load_tasks
+from opsmith.targets.native.prompt_texts import read_prompt_file
 from opsmith.targets.wgsl import webgpu
-from opsmith.targets.wgsl.prompt import read_prompt_file
 from opsmith.targets.wgsl.target import WGSL
 
 pytestmark = needs_wgsl
@@ -83,9 +83,9 @@ def refuse(pool: Pool, task: Task, source: str, stage: str) -> Verdict:
 
 @pytest.mark.parametrize("name", ["log_sum_exp.wgsl", "log_sum_exp_plain.wgsl"])
 def test_the_programs_of_the_prompt_are_right(pool: Pool, name: str) -> None:
-    text = read_prompt_file("log_sum_exp.yaml")
+    text = read_prompt_file(WGSL.prompt_texts, "log_sum_exp.yaml")
     assert read_problem(text).name == "log_sum_exp"
-    verdict = pool.verify(WGSL.read_task(text, "log_sum_exp"), read_prompt_file(name))
+    verdict = pool.verify(WGSL.read_task(text, "log_sum_exp"), read_prompt_file(WGSL.prompt_texts, name))
     assert verdict.passed, verdict.message
     assert verdict.build.startswith("wgpu 0.32")
 

@@ -9,9 +9,10 @@ from opsmith.models import Message
 from opsmith.models.tokens import estimate_tokens
 from opsmith.suites import SUITES, task_files
 from opsmith.targets import get_target
-from opsmith.targets.c.prompt import EXAMPLE, describe_isa, write_prompt
+from opsmith.targets.c.prompt import describe_isa, write_prompt
 from opsmith.targets.c.source import ATTRIBUTES, HEADERS
 from opsmith.targets.native.flags import Isa
+from opsmith.targets.native.prompt_texts import EXAMPLE
 from opsmith.targets.protocols import GUARDIAN, PROPOSER
 
 NAMES = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64", "armv8-a+fp16")

@@ -9,21 +9,22 @@ from opsmith.models import Message
 from opsmith.models.tokens import estimate_tokens
 from opsmith.suites import SUITES, task_files
 from opsmith.targets import get_target
-from opsmith.targets.cuda.prompt import EXAMPLE, write_improvement, write_platform, write_prompt
+from opsmith.targets.cuda import CUDA
 from opsmith.targets.cuda.recognition import is_program
+from opsmith.targets.native.prompt_texts import EXAMPLE
 from opsmith.targets.protocols import GUARDIAN, PROPOSER
 
 MOST_TOKENS = 3000
 
 
 def test_the_prompts_are_short():
-    assert estimate_tokens(write_prompt()) <= MOST_TOKENS
-    assert estimate_tokens(write_improvement(True)) <= MOST_TOKENS
-    assert estimate_tokens(write_platform()) <= MOST_TOKENS // 3
+    assert estimate_tokens(CUDA.base_prompt(PROPOSER)) <= MOST_TOKENS
+    assert estimate_tokens(CUDA.improvement_prompt(True)) <= MOST_TOKENS
+    assert estimate_tokens(CUDA.describe_platform()) <= MOST_TOKENS // 3
 
 
 def test_it_is_one_mapping_whose_example_is_a_pair_of_no_suite():
-    ((shown, program),) = read_prompt([Message("system", write_prompt())]).examples
+    ((shown, program),) = read_prompt([Message("system", CUDA.base_prompt(PROPOSER))]).examples
     assert yaml.safe_load(shown).keys() == yaml.safe_load(load_task("softmax", "cuda").shown).keys()
     assert is_program(program)
     assert EXAMPLE not in {path.stem for suite in SUITES for path in task_files(suite)}
@@ -33,15 +34,15 @@ def test_it_is_one_mapping_whose_example_is_a_pair_of_no_suite():
     "words", ["workspace", "next_pow2", "cdiv", "int64_t", "strided", "__nv_bfloat16", "sm_90", "grid.y", "junk"]
 )
 def test_it_says_what_a_program_may_rely_on(words):
-    assert words in write_prompt()
+    assert words in CUDA.base_prompt(PROPOSER)
 
 
 def test_the_pair_of_improvement_is_a_mapping_with_both_programs():
-    example = yaml.safe_load(write_improvement(True))["example"]
+    example = yaml.safe_load(CUDA.improvement_prompt(True))["example"]
     assert is_program(example["before"])
     assert is_program(example["after"])
     assert example["suggestion"].keys() == {"what", "where", "why", "effect"}
-    assert "example" not in yaml.safe_load(write_improvement(False))
+    assert "example" not in yaml.safe_load(CUDA.improvement_prompt(False))
 
 
 def test_nobody_but_the_proposer_is_asked_about_cuda():

@@ -7,9 +7,10 @@ import pytest
 from opsmith.models.tokens import estimate_tokens
 from opsmith.records import Stage, Task
 from opsmith.suites import load_tasks
+from opsmith.targets.native.prompt_texts import read_prompt_file
 from opsmith.targets.wgsl.lexing import blank_comments, split_source
 from opsmith.targets.wgsl.own_arrays import find_own_array, list_own_arrays
-from opsmith.targets.wgsl.prompt import is_program, read_prompt_file
+from opsmith.targets.wgsl.recognition import is_program
 from opsmith.targets.wgsl.syntax import read_module
 from opsmith.targets.wgsl.target import WGSL
 from opsmith.targets.wgsl.uniformity import check_uniformity
@@ -176,8 +177,8 @@ def test_prompts_are_short_and_the_example_is_a_program(task: Task) -> None:
     assert WGSL.base_prompt("guardian") is None
     assert (WGSL.base_prompt("proposer") or "").startswith(WGSL.prompt_without_example())
     for name in ("log_sum_exp.wgsl", "log_sum_exp_plain.wgsl"):
-        assert is_program(read_prompt_file(name))
-        assert WGSL.check_source(read_prompt_file(name)) == ()
+        assert is_program(read_prompt_file(WGSL.prompt_texts, name))
+        assert WGSL.check_source(read_prompt_file(WGSL.prompt_texts, name)) == ()
 
 
 @pytest.mark.parametrize("text", ["", "Here is it:\n" + PROGRAM, "fn f() {", "x: 1", PROGRAM + "done"])

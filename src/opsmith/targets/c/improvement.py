@@ -6,15 +6,10 @@ from collections.abc import Iterable
 from functools import lru_cache
 from string import Template
 
-from opsmith.problems.files.reading import read_problem
-from opsmith.problems.files.writing import write_block
-from opsmith.targets.c.prompt import EXAMPLE, describe_isa, read_prompt_file, write_flags, write_rules
+from opsmith.targets.c.prompt import TEXTS, describe_isa, write_flags, write_rules
 from opsmith.targets.native.caches import CpuCache, list_caches
 from opsmith.targets.native.flags import Isa
-from opsmith.targets.native.statement import write_statement
-from opsmith.targets.native.task import NativeOptions
-
-PLAIN = f"{EXAMPLE}_plain"  # the example before the change
+from opsmith.targets.native.prompt_texts import read_prompt_file, write_improvement_prompt
 
 _REGISTERS = {"x86-64-v4": "32 vector registers", "x86-64": "16 vector registers", "arm": "32 vector registers"}
 
@@ -22,7 +17,7 @@ _REGISTERS = {"x86-64-v4": "32 vector registers", "x86-64": "16 vector registers
 @lru_cache(maxsize=4)
 def write_platform(isa: Isa) -> str:
     """What programs run on here, what usually helps, and what cannot be changed."""
-    text = Template(read_prompt_file("platform.txt"))
+    text = Template(read_prompt_file(TEXTS, "platform.txt"))
     return text.substitute(
         flags=write_flags(isa),
         isa=describe_isa(isa),
@@ -55,18 +50,6 @@ def _describe_registers(isa: Isa) -> str:
     return _REGISTERS.get(isa.name, _REGISTERS[family])
 
 
-@lru_cache(maxsize=8)
 def write_improvement(isa: Isa, has_example: bool) -> str:
     """The generator's prompt, one YAML mapping; the same for every task and whatever its options."""
-    text = write_rules(isa) + read_prompt_file("improvement.yaml")
-    return f"{text}example:\n{write_pair()}" if has_example else text
-
-
-def write_pair() -> str:
-    """A task as it is shown, a plain program, what was suggested, and what came of it, indented as one mapping."""
-    file = read_problem(read_prompt_file(f"{EXAMPLE}.yaml"))
-    rows = write_statement(file.problem, NativeOptions(), file.name).splitlines()
-    rows += write_block("before: ", read_prompt_file(f"{PLAIN}.c"))
-    rows += ["suggestion:", *(f"  {row}" for row in read_prompt_file("suggestion.yaml").splitlines())]
-    rows += write_block("after: ", read_prompt_file(f"{EXAMPLE}.c"))
-    return "".join(f"  {row}\n" if row else "\n" for row in rows)
+    return write_improvement_prompt(TEXTS, write_rules(isa), has_example)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from opsmith.problems.digest import hash_problem
@@ -14,7 +15,7 @@ from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.cuda.agreement import list_disagreements
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.execution import run_artefacts
-from opsmith.targets.cuda.options import CudaOptions
+from opsmith.targets.cuda.options import DEFAULT_ARCH, CudaOptions
 from opsmith.targets.cuda.packages import CudaPackages
 from opsmith.targets.cuda.recognition import is_program
 from opsmith.targets.cuda.source import check_source
@@ -22,11 +23,11 @@ from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, find_toolkit
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import GpuPrograms
+from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Build, CarriedBuild
-from opsmith.targets.protocols import PROPOSER
 
 if TYPE_CHECKING:
     from opsmith.targets.cuda.building import CudaRequest
@@ -34,13 +35,14 @@ if TYPE_CHECKING:
 VERIFIER = "cuda-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
-class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
+class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):
     """CUDA behind the `Target` protocol."""
 
     name = "cuda"
     verifier = VERIFIER
     suffix = ".cu"
     options = CudaOptions
+    prompt_values: Mapping[str, str] = MappingProxyType({"arch": DEFAULT_ARCH})
 
     def explain_lack(self) -> str:
         return _explain_lack()
@@ -49,26 +51,6 @@ class CudaTarget(GpuTasks, GpuPrograms, CudaPackages):
         from opsmith.targets.cuda.building import describe_tools  # noqa: PLC0415 - asks compilers
 
         return describe_tools()
-
-    def base_prompt(self, role: str) -> str | None:
-        from opsmith.targets.cuda.prompt import write_prompt  # noqa: PLC0415 - few need it
-
-        return write_prompt() if role == PROPOSER else None
-
-    def prompt_without_example(self) -> str:
-        from opsmith.targets.cuda.prompt import write_rules  # noqa: PLC0415 - few need it
-
-        return write_rules()
-
-    def describe_platform(self) -> str:
-        from opsmith.targets.cuda.prompt import write_platform  # noqa: PLC0415 - few need it
-
-        return write_platform()
-
-    def improvement_prompt(self, has_example: bool) -> str:
-        from opsmith.targets.cuda.prompt import write_improvement  # noqa: PLC0415 - few need it
-
-        return write_improvement(has_example)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None

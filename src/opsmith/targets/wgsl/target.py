@@ -10,16 +10,16 @@ from pathlib import Path
 from opsmith.records import Task
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import Findings, GpuPrograms
+from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.programs import Build
-from opsmith.targets.protocols import PROPOSER
 from opsmith.targets.wgsl import webgpu
 from opsmith.targets.wgsl.canonical import write_canonical
 from opsmith.targets.wgsl.conventions import check_conventions
 from opsmith.targets.wgsl.encoding import DTYPES
 from opsmith.targets.wgsl.lexing import blank_comments
 from opsmith.targets.wgsl.limits import LIMITS
-from opsmith.targets.wgsl.prompt import is_program, read_prompt_file, write_improvement, write_prompt, write_rules
+from opsmith.targets.wgsl.recognition import is_program
 from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
 from opsmith.targets.wgsl.uniformity import check_uniformity
@@ -28,9 +28,9 @@ VERIFIER = "wgsl-1"  # raise it whenever a verdict can change: trials, limits, p
 _THREADS = 4  # that the driver starts in a candidate's process: fewer than a build may ask for
 
 
-class WgslTarget(GpuTasks, GpuPrograms):
+class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
     """Fits `Built`, `Loaded`, `Driven`, `Executed`, `Equipped`, `Versioned`, `Canonical`, `Commented`, `Suffixed`,
-    `Improvable`, `Exemplified`, and what `GpuTasks` and `GpuPrograms` fit."""
+    and what `GpuTasks`, `GpuPrograms` and `GpuPrompts` fit."""
 
     name = "wgsl"
     verifier = VERIFIER
@@ -43,18 +43,6 @@ class WgslTarget(GpuTasks, GpuPrograms):
 
     def describe_toolchain(self) -> str:
         return describe_device()
-
-    def base_prompt(self, role: str) -> str | None:
-        return write_prompt() if role == PROPOSER else None
-
-    def prompt_without_example(self) -> str:
-        return write_rules()
-
-    def describe_platform(self) -> str:
-        return read_prompt_file("platform.txt")
-
-    def improvement_prompt(self, has_example: bool) -> str:
-        return write_improvement(has_example)
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
