@@ -12,14 +12,18 @@ import typer
 from click import ClickException
 from typer.core import TyperGroup
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
-from opsmith.cli.overview import COMMANDS, find_module
+from opsmith.cli.overview import MODULES, PURPOSE, find_module, write_overview
 from opsmith.errors import OpsmithError
 from opsmith.terminal import guard_output, interrupt_on_hangup
 
 
 class _Commands(TyperGroup):
     """All commands, with one place where their errors become messages."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(write_overview())
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -62,19 +66,12 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-def build_app(command: str = "") -> typer.Typer:
+def build_app(command: str = "") -> CommandApp:
     """The application with this command; with all of them where there is no such command."""
-    app = typer.Typer(
-        cls=_Commands,
-        help="Agents that write the operator library of a new accelerator, prove every operator right, and learn.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,  # plain help: rich takes longer to import than all else together
-        pretty_exceptions_enable=False,
-    )
+    app = CommandApp(cls=_Commands, help=" ".join(PURPOSE), add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_read_options)
     module = find_module(command)
-    for name in COMMANDS if module is None else (module,):
+    for name in MODULES if module is None else (module,):
         import_module(f"opsmith.cli.{name}").add_to(app)
     return app
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     CandidateSeconds,
     TargetName,
@@ -20,8 +21,8 @@ from opsmith.cli.options import (
 from opsmith.cli.progress import show_progress
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="check")(check_tasks)
+def add_to(app: CommandApp) -> None:
+    app.add("check", check_tasks)
 
 
 def check_tasks(

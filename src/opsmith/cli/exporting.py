@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="export")(export_run)
-    app.command(name="reverify")(reverify_programs)
+def add_to(app: CommandApp) -> None:
+    app.add("export", export_run, has_tables=False)
+    app.add("reverify", reverify_programs)
 
 
 def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

@@ -9,16 +9,17 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.deleting import delete_run
 from opsmith.cli.options import AsJson, Out, StoreUrl, TargetName, TargetOptions, open_store, read_target_options
 from opsmith.errors import UsageError
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="tasks")(show_tasks)
-    app.command(name="models")(show_models)
-    app.command(name="runs")(show_runs)
-    app.command(name="show")(show_run)
+def add_to(app: CommandApp) -> None:
+    app.add("tasks", show_tasks)
+    app.add("models", show_models)
+    app.add("runs", show_runs)
+    app.add("show", show_run)
 
 
 def show_tasks(

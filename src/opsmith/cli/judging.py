@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     CandidateSeconds,
     TargetName,
@@ -22,8 +23,8 @@ from opsmith.cli.options import (
 from opsmith.cli.text import read_text
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="verify")(verify_programs)
+def add_to(app: CommandApp) -> None:
+    app.add("verify", verify_programs)
 
 
 def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

@@ -79,7 +79,7 @@ def _scores_table(scores: Sequence[MutationScore]) -> Table:
     from opsmith.targets.step.mutation.populations import POPULATIONS
 
     columns = (*POPULATIONS, *STAGES, *ENDS)
-    grid = make_table("task", *columns, right=columns)
+    grid = make_table("task", *columns, right=columns, least=(*STAGES, *POPULATIONS))
     rows = [
         [*(sum(score.tallies[name].values()) for name in POPULATIONS), *map(score.count_programs, (*STAGES, *ENDS))]
         for score in scores

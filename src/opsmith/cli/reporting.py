@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.cli.text import STDIN
 from opsmith.errors import UsageError
@@ -26,9 +27,9 @@ RunsOrAll = Annotated[
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="report")(write_reports)
-    app.command(name="compare")(print_comparison)
+def add_to(app: CommandApp) -> None:
+    app.add("report", write_reports)
+    app.add("compare", print_comparison)
 
 
 def write_reports(

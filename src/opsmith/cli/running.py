@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.declared_options import (
     declare_environment,
     declare_planning,
@@ -65,8 +66,8 @@ InBatches = Annotated[
 NOT_SETTINGS = frozenset({"experiment", "out", "url", "track", "no_report", "as_json", "dry_run"})
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="run")(improve_on_tasks)
+def add_to(app: CommandApp) -> None:
+    app.add("run", improve_on_tasks)
 
 
 @with_options(declare_environment, declare_planning, declare_tools, declare_thinking, declare_showing)

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="spent")(print_bill)
+def add_to(app: CommandApp) -> None:
+    app.add("spent", print_bill)
 
 
 def print_bill(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.declared_options import declare_showing, with_options
 from opsmith.cli.options import (
     AsJson,
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="An id or a YAML file.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="prompt")(print_prompt)
-    app.command(name="codegen")(write_test_script)
-    app.command(name="cost")(print_cost)
+def add_to(app: CommandApp) -> None:
+    app.add("prompt", print_prompt, has_tables=False)
+    app.add("codegen", write_test_script, has_tables=False)
+    app.add("cost", print_cost)
 
 
 @with_options(declare_showing)

@@ -74,7 +74,7 @@ def rounds_table(result: RunResult) -> Table:
 
 def solutions_table(solutions: Iterable[KeptExperience]) -> Table:
     """The program kept for each task, and the sample to look up with `opsmith show RUN SAMPLE`."""
-    rows = make_table("task", "round", "rate", "sample", "program", right=("round", "rate"))
+    rows = make_table("task", "round", "rate", "sample", "program", right=("round", "rate"), code=("program",))
     for solution in solutions:
         experience = solution.experience
         where = solution.sample[:12] if solution.sample else experience.origin

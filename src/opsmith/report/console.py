@@ -19,9 +19,11 @@ from opsmith.terminal import PlainStream, own_stream
 class PlainConsole(Console):
     """A console on stdout or stderr that takes text as text: no markup, no emoji codes, no control characters."""
 
-    def __init__(self, stderr: bool = False, **options: Any) -> None:
+    def __init__(self, stderr: bool = False, is_whole: bool = False, **options: Any) -> None:
+        """`is_whole`: lines are as long as what is on them, and no table is cut."""
         file = own_stream(sys.stderr if stderr else sys.stdout)
-        super().__init__(file=file, highlight=False, markup=False, emoji=False, **options)
+        super().__init__(file=file, highlight=False, markup=False, emoji=False, soft_wrap=is_whole, **options)
+        self.is_whole = is_whole
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Before it is laid out, so that the widths are those of what is shown."""
