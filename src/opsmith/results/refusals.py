@@ -4,7 +4,7 @@ Two refusals are equal where stage, kind and message are, apart from what only n
 variables, types. A group shows the message itself where all of it agrees, and `…` for what differs. Samples that nobody
 could judge stand apart, by who is charged. Not covered: samples of optimisation rounds.
 
->>> finding = Diagnostic("TYPE", "Bufferize of E2 (made by Map on line 1)", "a = 2, dims [K] (rank 0)", "1 <= a <= rank")
+>>> finding = Diagnostic("TYPE", "Bufferize of E2 (made by Map on line 1)", "a = 2, dims [K]", "1 <= a <= rank")
 >>> mask_names(describe_finding(finding))
 'Bufferize: expected … <= a <= rank'
 """
@@ -24,7 +24,7 @@ from opsmith.records import Diagnostic, Stage, Verdict, printable, verdict_from_
 from opsmith.store.queries import Reader
 from opsmith.store.refused import (
     FailedSample,
-    RefusedProgram,
+    RefusalRow,
     list_failed_samples,
     list_functional_rounds,
     list_refused_programs,
@@ -118,7 +118,7 @@ class UnjudgedGroup:
 
 
 @dataclass(frozen=True)
-class Refusals:
+class RunRefusals:
     """Why samples of a run, or of one of its tasks, did not pass."""
 
     groups: tuple[RefusalGroup, ...]  # the most frequent first
@@ -138,7 +138,7 @@ class Refusals:
         return sorted(self.groups, key=lambda group: (group.nearest.nearness, group.samples), reverse=True)
 
 
-def read_refusals(reader: Reader, run: str, task: str | None = None) -> Refusals:
+def read_refusals(reader: Reader, run: str, task: str | None = None) -> RunRefusals:
     """Of a whole run, or of one of its tasks. Verdicts are read some hundreds at a time and not kept."""
     numbers = list_functional_rounds(reader, run)
     grouping = RefusalGrouping()
@@ -162,7 +162,7 @@ class RefusalGrouping:
             for program in programs:
                 self.add_program(program, verdict_from_json(json.loads(bodies[program.body])))
 
-    def add_program(self, program: RefusedProgram, verdict: Verdict) -> None:
+    def add_program(self, program: RefusalRow, verdict: Verdict) -> None:
         """Add the samples of one program."""
         finding = verdict.errors[0] if verdict.errors else None
         kind, text = (finding.kind, describe_finding(finding)) if finding else (program.stage.name, "no finding")
@@ -179,11 +179,11 @@ class RefusalGrouping:
         for task, miss in addition._nearest.items():
             self._nearest[task] = _choose_nearer(self._nearest.get(task, miss), miss)
 
-    def make_refusals(self, failed: Iterable[FailedSample] = ()) -> Refusals:
+    def make_refusals(self, failed: Iterable[FailedSample] = ()) -> RunRefusals:
         """What was added so far; `failed`: the samples without a verdict."""
         groups = [group.freeze_group(masked) for (_, _, masked), group in self._groups.items()]
         groups.sort(key=lambda group: (-group.samples, -group.stage.rank, group.reason))
-        return Refusals(tuple(groups), group_failed(failed), dict(sorted(self._nearest.items())))
+        return RunRefusals(tuple(groups), group_failed(failed), dict(sorted(self._nearest.items())))
 
 
 @dataclass
