@@ -103,6 +103,7 @@ def shown(place: Path) -> dict[str, str]:
         "show another run": ["show", two],
         "show a task": ["show", one, task],
         "show a sample": ["show", one, sample],
+        "show a prompt": ["show", one, sample, "--prompt"],
         "spent": ["spent", one],
         "compare": ["compare", one, two],
         "report": ["report", one, "-o", "-", "--format", "md"],
@@ -124,10 +125,10 @@ def shown(place: Path) -> dict[str, str]:
 def test_commands_that_read_a_store_of_others(shown: dict[str, str]) -> None:
     assert all(map(is_plain, shown.values()))
     assert "Traceback" not in str(shown)
-    for name in ("runs", "show a run", "show a sample", "spent", "compare", "no such run"):
+    for name in ("runs", "show a run", "show a prompt", "spent", "compare", "no such run"):
         assert "[red]x[/red]" in shown[name], "the words are there, and markup is text"
     assert ":bomb:" in shown["runs"]
-    assert "\r\nHere it is.\ufffd\r\n" in shown["show a sample"], "lines of a reply stay lines"
+    assert "\r\nHere it is.\ufffd\r\n" in shown["show a prompt"], "lines of a reply stay lines"
     assert "owned\r\ncost    $0\r\n" not in shown["show a run"], "a name makes no line of its own"
 
 

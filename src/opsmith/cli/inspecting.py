@@ -1,4 +1,4 @@
-"""`opsmith tasks`, `models`, `runs` and `show`: what there is."""
+"""`opsmith tasks`, `models` and `runs`: what there is."""
 
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
@@ -19,7 +19,6 @@ def add_to(app: CommandApp) -> None:
     app.add("tasks", show_tasks)
     app.add("models", show_models)
     app.add("runs", show_runs)
-    app.add("show", show_run)
 
 
 def show_tasks(
@@ -82,52 +81,3 @@ def show_runs(
             print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in summaries]))
         else:
             open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store)))
-
-
-def show_run(
-    run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
-    sample: Annotated[str | None, typer.Argument(help="A sample's id, or a task's to list its samples.")] = None,
-    out: Out = Path("runs"),
-    url: StoreUrl = None,
-) -> None:
-    """Show a run or a sample.
-
-    A run: rounds, solutions and the closing table. A sample: prompt, reply, candidates and verdicts. Of optimisation
-    rounds: gains and timelines; a sample's suggestion, profiles and changes.
-    """
-    from opsmith.report import closing
-    from opsmith.report.attempts import find_task
-    from opsmith.report.by_model import print_models
-    from opsmith.report.conversations import print_tool_use
-    from opsmith.report.optimised_tables import list_improvement, print_optimisation
-    from opsmith.report.plan_tables import print_plans
-    from opsmith.report.speed_rows import choose_kept, choose_own
-    from opsmith.report.speeds import print_speeds
-    from opsmith.report.tables import open_console
-    from opsmith.results.result import result_of
-
-    console = open_console()
-    with open_store(out, url) as store:
-        run = store.find_run(run)
-        if sample is None:
-            result, solutions = result_of(store, run), store.read_experiences(run)
-            console.print(closing.rounds_table(result), closing.solutions_table(solutions))
-            print_speeds(console, choose_kept(store.read_speeds(run), solutions))
-            print_plans(console, store, run)
-            print_models(console, store, run)
-            print_tool_use(console, store, run)
-            print_optimisation(console, store, run)
-            console.print(closing.closing_table(result), *closing.closing_lines(result), sep="\n")
-        elif sample in {task.id for task in (*store.read_tasks(run), *store.read_children(run))}:
-            print_plans(console, store, run, sample)
-            console.print(closing.samples_table(store.list_samples(run, sample)))
-            print_speeds(console, store.read_speeds(run, sample))
-            print_optimisation(console, store, run, sample)
-        else:
-            detail = store.find_sample(run, sample)
-            used = store.read_tool_calls([detail.row.id]).get(detail.row.id, ())
-            texts = closing.sample_text(detail, find_task(store, run, detail.row.task), used)
-            console.print(*texts, sep="\n", soft_wrap=True)
-            for text in list_improvement(store, run, detail):
-                console.print(text, soft_wrap=True)
-            print_speeds(console, choose_own(store.read_speeds(run, detail.row.task), detail))

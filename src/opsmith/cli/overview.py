@@ -25,7 +25,7 @@ GROUPS = {  # group -> command -> module of this package, what it does
     },
     "Look": {
         "runs": ("inspecting", "List the runs of a store, or delete one."),
-        "show": ("inspecting", "Show a run, a task of it, or a sample."),
+        "show": ("showing", "Show a run, a task of it, or a sample."),
         "spent": ("spending", "Show what a run spent, and on what."),
         "compare": ("reporting", "Compare two runs of a store, task by task."),
         "report": ("reporting", "Write what came of runs."),

@@ -48,7 +48,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """Which columns are shown, how wide, and how far apart."""
 
     places: tuple[int, ...]
@@ -88,7 +88,7 @@ class FittedTable(Table):
         if self.caption:
             yield from _fold_lines(console, _make_text(console, str(self.caption), "table.caption"), options.max_width)
 
-    def _lay_out(self, console: Console, rows: Sequence[Sequence[Text] | None], layout: Layout) -> Iterator[Text]:
+    def _lay_out(self, console: Console, rows: Sequence[Sequence[Text] | None], layout: TableLayout) -> Iterator[Text]:
         heads = [_make_text(console, self._fitted[place].name, "table.header") for place in layout.places]
         folded = [
             list(head.wrap(console, width)) if width else [head]
@@ -108,9 +108,9 @@ class FittedTable(Table):
             is_cut = is_cut or any(has_lost for _, has_lost in cut)
             yield from self._join_cells([lines for lines, _ in cut], layout)
         yield Text("")
-        shown = set(layout.places)
+        visible = set(layout.places)
         yield from self._say_lost(
-            console, [c.name for place, c in enumerate(self._fitted) if place not in shown], is_cut
+            console, [c.name for place, c in enumerate(self._fitted) if place not in visible], is_cut
         )
 
     def _fit_cell(self, console: Console, cell: Text, column: Column, width: int) -> tuple[list[Text], bool]:
@@ -129,13 +129,15 @@ class FittedTable(Table):
             line.truncate(width, overflow="ellipsis")
         return lines, has_lost
 
-    def _join_cells(self, cells: Sequence[Sequence[Text]], layout: Layout, at_bottom: bool = False) -> Iterator[Text]:
+    def _join_cells(
+        self, cells: Sequence[Sequence[Text]], layout: TableLayout, at_bottom: bool = False
+    ) -> Iterator[Text]:
         height = max(map(len, cells))
         for number in range(height):
             row = Text(" " * INDENT)
             for place, width, lines in zip(layout.places, layout.widths, cells, strict=True):
-                at = number - (height - len(lines) if at_bottom else 0)
-                line = lines[at].copy() if 0 <= at < len(lines) else Text("")
+                row_number = number - (height - len(lines) if at_bottom else 0)
+                line = lines[row_number].copy() if 0 <= row_number < len(lines) else Text("")
                 line.rstrip()
                 room = " " * max(width - line.cell_len, 0)
                 row.append_text(
@@ -160,7 +162,7 @@ class FittedTable(Table):
                     lines, has_lost = self._fit_cell(console, named, column, room)
                     is_cut = is_cut or has_lost
                     pairs += lines
-            yield from (Text(" " * (INDENT + _MARGIN)) + line for line in _pack_lines(pairs, room))
+            yield from _indent_lines(_pack_lines(pairs, room), INDENT + _MARGIN)
         yield Text("")
         yield from self._say_lost(console, [], is_cut)
 
@@ -172,25 +174,27 @@ class FittedTable(Table):
             yield from _fold_lines(console, Text(words, "dim"), console.width, INDENT)
 
 
-def choose_layout(columns: Sequence[Column], rows: Sequence[Sequence[Text] | None], width: int | None) -> Layout | None:
+def choose_layout(
+    columns: Sequence[Column], rows: Sequence[Sequence[Text] | None], width: int | None
+) -> TableLayout | None:
     """How the rows are shown on lines of that width, None for any; no layout: not beside each other."""
     cells = [[row[place] for row in rows if row is not None] for place in range(len(columns))]
     natural = [column.measure_natural(texts) for column, texts in zip(columns, cells, strict=True)]
     least = [column.measure_least(texts) for column, texts in zip(columns, cells, strict=True)]
-    shown = list(range(len(columns)))
+    visible = list(range(len(columns)))
     if width is None or _span(natural, GAPS[0]) <= width:
-        return Layout(tuple(shown), tuple(natural), GAPS[0])
+        return TableLayout(tuple(visible), tuple(natural), GAPS[0])
     to_drop = sorted(
-        (place for place in shown if columns[place].drop is not None), key=lambda at: columns[at].drop or 0
+        (place for place in visible if columns[place].drop is not None), key=lambda place: columns[place].drop or 0
     )
-    while _span([least[place] for place in shown], GAPS[1]) > width:
+    while _span([least[place] for place in visible], GAPS[1]) > width:
         if not to_drop:
             return None
-        shown.remove(to_drop.pop())
-    room = width - _span([least[place] for place in shown], GAPS[1])
-    widths = share_room([least[place] for place in shown], [natural[place] for place in shown], room)
+        visible.remove(to_drop.pop())
+    room = width - _span([least[place] for place in visible], GAPS[1])
+    widths = share_room([least[place] for place in visible], [natural[place] for place in visible], room)
     gap = next(gap for gap in GAPS if _span(widths, gap) <= width)
-    return Layout(tuple(shown), tuple(widths), gap)
+    return TableLayout(tuple(visible), tuple(widths), gap)
 
 
 def share_room(least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
@@ -251,7 +255,11 @@ def _make_text(console: Console, cell: str | Text, style: str = "") -> Text:
 
 
 def _fold_lines(console: Console, text: Text, width: int, indent: int = 0) -> Iterator[Text]:
-    for line in text.wrap(console, max(width - indent, 1)):
+    yield from _indent_lines(text.wrap(console, max(width - indent, 1)), indent)
+
+
+def _indent_lines(lines: Iterable[Text], indent: int) -> Iterator[Text]:
+    for line in lines:
         folded = Text(" " * indent) + line
         folded.rstrip()
         yield folded

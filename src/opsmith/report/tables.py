@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from opsmith.models.table import ModelInfo
 from opsmith.records import Task, Usage, printable
@@ -211,6 +214,17 @@ def _format_cell(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, (int, float)) else str(value)
+
+
+def print_fact(console: Console, line: str) -> None:
+    """A line that begins with its label, such as `cost    $0`; what does not fit stands below its beginning."""
+    label = re.match(r"\S+ {2,}", line)
+    if getattr(console, "is_whole", False) or label is None:
+        console.print(line, markup=False)
+        return
+    for number, folded in enumerate(Text(line[label.end() :]).wrap(console, max(console.width - label.end(), 1))):
+        folded.rstrip()
+        console.print(Text(label[0] if number == 0 else " " * label.end()) + folded)
 
 
 def format_cost(usage: Usage) -> str:
