@@ -33,10 +33,10 @@ def test_commands_that_list_load_neither_torch_nor_what_they_do_not_show(tmp_pat
     Store.open(tmp_path).close()
     code = (
         "import contextlib, sys\n"
-        "from opsmith.cli.app import run_command\n"
+        "from opsmith.cli.app import build_app\n"
         "for command in (['tasks'], ['models'], ['codegen', 'bmm_0'], ['runs', '--out', sys.argv[1]]):\n"
         "    with contextlib.suppress(SystemExit):\n"
-        "        run_command(command)\n"
+        "        build_app(command[0])(command, prog_name='opsmith')\n"
         "    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
