@@ -48,8 +48,8 @@ def draw_task(
     with open_store(out, url) as store:
         name = store.find_run(run)
         story = tell_story(store, name, task)
-        if story.kept is not None:
-            costs = _estimate_costs(find_task(store, name, task), story.kept.source, candidate_seconds, trust_tasks)
+        if story.solution is not None:
+            costs = _estimate_costs(find_task(store, name, task), story.solution.source, candidate_seconds, trust_tasks)
             story = replace(story, costs=(*costs, *story.costs))
         picture = draw_story(story, width)
         if output == STDIN:

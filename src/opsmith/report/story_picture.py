@@ -48,29 +48,28 @@ class _Panel:
 
 
 def draw_story(story: TaskStory, width: int = WIDTH) -> str:
-    """The whole file. Two columns from 700 pixels on."""
-    columns = 2 if width >= _TWO_COLUMNS else 1
-    inner = (width - (columns + 1) * _GAP) / columns
+    """The whole file. From 700 pixels on the miss stands beside the rest."""
+    split = 3 if width >= _TWO_COLUMNS else 4
+    inner = (width - 3 * _GAP) / 2 if split == 3 else width - 2 * _GAP
     panels = _make_panels(story, int((inner - 2 * _PAD) / _CHAR))
     title = [_Line(line, "title") for line in _wrap_text(_word_title(story), int((width - 2 * _GAP) / 9.2), "")]
     origin = [_Line(line, "dim") for line in _wrap_text(story.origin, int((width - 2 * _GAP) / _CHAR), "")]
-    body, y = _write_lines(title, _GAP, 2 * _GAP + 4), 2 * _GAP + 6 + _LINE * (len(title) - 1) + 8
-    for first in range(0, len(panels), columns):
-        row = panels[first : first + columns]
-        height = max(panel.height for panel in row)
-        for place, panel in enumerate(row):
-            body += _write_panel(panel, _GAP + place * (inner + _GAP), y, inner, height)
-        y += height + _GAP
-    body += _write_lines(origin, _GAP, y + 6)
-    return _write_file(_word_title(story), width, y + _LINE * len(origin) + 6, body)
+    top = 2 * _GAP + 14 + _LINE * (len(title) - 1)
+    columns = [panels[:split], panels[split:]]
+    bottom = top + max(sum(panel.height + _GAP for panel in column) for column in columns)
+    body = _write_lines(title, _GAP, 2 * _GAP + 4)
+    for place, column in enumerate(columns):
+        body += _write_column(column, _GAP + place * (inner + _GAP), top, inner, bottom)
+    body += _write_lines(origin, _GAP, bottom + 6)
+    return _write_file(_word_title(story), width, bottom + _LINE * len(origin) + 6, body)
 
 
 def _make_panels(story: TaskStory, chars: int) -> list[_Panel]:
     return [
         _Panel("1  What is asked for, in PyTorch", "head", tuple(_describe_task(story, chars))),
         _Panel(f"2  {story.judged:,} programs were judged", "head", *_count_ends(story, chars)),
+        _describe_solution(story.solution, story.costs, chars),
         _describe_nearest(story.nearest, chars),
-        _describe_kept(story.kept, story.costs, chars),
     ]
 
 
@@ -107,19 +106,19 @@ def _style_end(label: str) -> str:
 
 def _describe_nearest(program: ShownProgram | None, chars: int) -> _Panel:
     if program is None:
-        return _Panel("3  No program was refused", "head", ())
+        return _Panel("4  No program was refused", "head", ())
     lines = [*_write_code(program.source, chars), _Line("")]
     lines += [_Line(line, "refused") for text in program.message.splitlines() for line in _wrap_text(text, chars)]
-    return _Panel(f"3  The nearest miss: refused at {program.label}", "head refused", tuple(lines))
+    return _Panel(f"4  The nearest miss, refused at {program.label}", "head refused", tuple(lines))
 
 
-def _describe_kept(program: ShownProgram | None, costs: Sequence[str], chars: int) -> _Panel:
+def _describe_solution(program: ShownProgram | None, costs: Sequence[str], chars: int) -> _Panel:
     if program is None:
-        return _Panel("4  No program is right yet", "head", ())
+        return _Panel("3  No program is right yet", "head", ())
     lines = [*_write_code(program.source, chars), _Line("")]
     texts = (program.message.splitlines()[0], *costs)
     lines += [_Line(line, "passed") for text in texts for line in _wrap_text(text, chars, indent="")]
-    return _Panel("4  The program that was kept", "head passed", tuple(lines))
+    return _Panel("3  The program that was kept", "head passed", tuple(lines))
 
 
 def _write_code(text: str, chars: int) -> Iterator[_Line]:
@@ -138,25 +137,35 @@ def _wrap_text(text: str, chars: int, indent: str = "    ") -> list[str]:
     return wrapped or [""]
 
 
+def _write_column(panels: Sequence[_Panel], x: float, top: float, width: float, bottom: float) -> str:
+    """Panels below each other, the last one as high as what is left."""
+    body, y = "", top
+    for panel in panels:
+        height = panel.height if panel is not panels[-1] else bottom - y - _GAP
+        body += _write_panel(panel, x, y, width, height)
+        y += height + _GAP
+    return body
+
+
 def _write_panel(panel: _Panel, x: float, y: float, width: float, height: float) -> str:
     frame = f'<rect class="panel" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
-    left, top = x + _PAD, y + _PAD + 12
-    bar = _write_bar(panel.shares, left, top + 10, width - 2 * _PAD) if panel.shares else ""
+    text_x, top = x + _PAD, y + _PAD + 12
+    bar = _write_bar(panel.shares, text_x, top + 10, width - 2 * _PAD) if panel.shares else ""
     lines_top = top + _HEAD + (_BAR if panel.shares else 0.0)
-    heading = _write_lines([_Line(panel.heading, panel.style)], left, top)
-    return frame + heading + bar + _write_lines(panel.lines, left, lines_top)
+    heading = _write_lines([_Line(panel.heading, panel.style)], text_x, top)
+    return frame + heading + bar + _write_lines(panel.lines, text_x, lines_top)
 
 
 def _write_bar(shares: Sequence[tuple[str, int]], x: float, y: float, width: float) -> str:
     """Counts as parts of one bar, each at least two pixels wide, with a gap between them."""
     total = sum(count for _, count in shares)
     room = width - 4.0 * len(shares)
-    parts, left = [], x
+    rects, start = [], x
     for style, count in shares:
-        part = 2.0 + room * count / total
-        parts.append(f'<rect class="{style}" x="{left:.1f}" y="{y:.1f}" width="{part:.1f}" height="12" rx="2"/>')
-        left += part + 2.0
-    return "".join(parts)
+        share = 2.0 + room * count / total
+        rects.append(f'<rect class="{style}" x="{start:.1f}" y="{y:.1f}" width="{share:.1f}" height="12" rx="2"/>')
+        start += share + 2.0
+    return "".join(rects)
 
 
 def _write_lines(lines: Sequence[_Line], x: float, y: float) -> str:

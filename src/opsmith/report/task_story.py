@@ -54,7 +54,7 @@ class TaskStory:
     functions: tuple[str, ...]  # that a program may call, where the task file lists them
     ends: tuple[tuple[str, int], ...]  # samples by where they ended: passed first, then the furthest
     nearest: ShownProgram | None  # of those refused; None: there is none
-    kept: ShownProgram | None  # None: no program is right yet
+    solution: ShownProgram | None  # None: no program is right yet
     costs: tuple[str, ...]  # of the kept program, a sentence each
     origin: str  # model, seed, and what the model is not
 
@@ -66,10 +66,10 @@ class TaskStory:
 def tell_story(store: Store, run: str, name: str) -> TaskStory:
     """Of the task of that name; `run` is a whole id. Raises UsageError for a task that the run has not."""
     task = find_task(store, run, name)
-    whole = run_view(store, run)
-    row = next((row for row in whole.tasks if row.id == name), None) or _make_row(task)
+    viewed = run_view(store, run)
+    row = next((row for row in viewed.tasks if row.id == name), None) or _make_row(task)
     view = task_view(store, run, row, PROGRAMS)
-    kept = next((group for group in view.groups if group.is_kept), None)
+    solution = next((group for group in view.groups if group.is_kept), None)
     speeds = [f"{speed.time} at {speed.sizes}" for speed in view.speeds]
     return TaskStory(
         task=task.id,
@@ -78,9 +78,9 @@ def tell_story(store: Store, run: str, name: str) -> TaskStory:
         functions=_list_functions(task),
         ends=view.stages,
         nearest=_show_program(choose_nearest(view.groups)),
-        kept=_show_program(kept),
+        solution=_show_program(solution),
         costs=tuple(speeds),
-        origin=_name_origin(whole),
+        origin=_name_origin(viewed),
     )
 
 
