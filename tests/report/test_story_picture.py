@@ -77,6 +77,6 @@ def test_texts_of_others_are_no_markup(hostile):
 def test_the_nearest_miss_came_furthest(store, runs):
     story = tell_story(store, runs[0], "mul_1")
     assert story.nearest is not None
-    assert story.nearest.label == next(label for label, _ in story.ends if label != "passed")
+    assert story.nearest.stage == next(label for label, _ in story.ends if label != "passed")
     assert story.nearest.message
     assert_all_is_inside(draw_story(story))

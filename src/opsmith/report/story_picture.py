@@ -109,7 +109,7 @@ def _describe_nearest(program: ShownProgram | None, chars: int) -> _Panel:
         return _Panel("4  No program was refused", "head", ())
     lines = [*_write_code(program.source, chars), _Line("")]
     lines += [_Line(line, "refused") for text in program.message.splitlines() for line in _wrap_text(text, chars)]
-    return _Panel(f"4  The nearest miss, refused at {program.label}", "head refused", tuple(lines))
+    return _Panel(f"4  The nearest miss, refused at {program.stage}", "head refused", tuple(lines))
 
 
 def _describe_solution(program: ShownProgram | None, costs: Sequence[str], chars: int) -> _Panel:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from opsmith.records import Outcome, Stage, Task
-from opsmith.report.attempts import PROGRAMS, AttemptGroup, CandidateView, find_task, task_view
-from opsmith.report.closing import NOT_A_MODEL
-from opsmith.report.views import RunView, TaskRow, run_view
+from opsmith.report.attempts import find_task, read_task_speeds
+from opsmith.report.closing import not_a_model
+from opsmith.report.verdicts import label_of
+from opsmith.results.refusals import read_refusals
 from opsmith.store import Store
+from opsmith.store.attempts import count_stages
+from opsmith.store.rows import RunInfo
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Costed
 
@@ -35,13 +37,11 @@ _FIGURES = {  # of a cost model, in words
 
 @dataclass(frozen=True)
 class ShownProgram:
-    """A program of the task with its verdict."""
+    """A program of the task with what its verdict says."""
 
-    label: str  # passed, or the stage that refused it
-    samples: int  # that hold it, by isomorphic group
+    stage: str  # the last that it came to
     source: str
     message: str
-    trials: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class TaskStory:
     ends: tuple[tuple[str, int], ...]  # samples by where they ended: passed first, then the furthest
     nearest: ShownProgram | None  # of those refused; None: there is none
     solution: ShownProgram | None  # None: no program is right yet
-    costs: tuple[str, ...]  # of the kept program, a sentence each
+    costs: tuple[str, ...]  # of the solution, a sentence each
     origin: str  # model, seed, and what the model is not
 
     @property
@@ -66,28 +66,52 @@ class TaskStory:
 def tell_story(store: Store, run: str, name: str) -> TaskStory:
     """Of the task of that name; `run` is a whole id. Raises UsageError for a task that the run has not."""
     task = find_task(store, run, name)
-    viewed = run_view(store, run)
-    row = next((row for row in viewed.tasks if row.id == name), None) or _make_row(task)
-    view = task_view(store, run, row, PROGRAMS)
-    solution = next((group for group in view.groups if group.is_kept), None)
-    speeds = [f"{speed.time} at {speed.sizes}" for speed in view.speeds]
+    ends = sorted(count_stages(store, run, name).items(), key=_order_end)
+    speeds, _ = read_task_speeds(store, run, name)
     return TaskStory(
         task=task.id,
         language=task.target,
         reference=_read_reference(task),
         functions=_list_functions(task),
-        ends=view.stages,
-        nearest=_show_program(choose_nearest(view.groups)),
-        solution=_show_program(solution),
-        costs=tuple(speeds),
-        origin=_name_origin(viewed),
+        ends=tuple((label_of(*end), count) for end, count in ends),
+        nearest=_read_nearest(store, run, name),
+        solution=_read_solution(store, run, task),
+        costs=tuple(f"{speed.time} at {speed.sizes}" for speed in speeds),
+        origin=_name_origin(store.read_info(run)),
     )
 
 
-def choose_nearest(groups: Sequence[AttemptGroup]) -> AttemptGroup | None:
-    """The refused program that came furthest, of those the one with the smallest largest error, then the commonest."""
-    refused = [group for group in groups if group.label not in {Outcome.PASSED.value, Outcome.UNJUDGED.value}]
-    return min(refused, key=_measure_distance, default=None)
+def _order_end(end: tuple[tuple[Stage, Outcome], int]) -> tuple[bool, float, str]:
+    (stage, outcome), _ = end
+    return outcome is not Outcome.PASSED, -stage.rank, outcome
+
+
+def _name_origin(info: RunInfo | None) -> str:
+    if info is None:
+        return ""
+    note = "" if info.is_language_model else f" ({not_a_model(info.model)})"
+    return f"model {info.model}{note}, seed {info.seed}"
+
+
+def _read_nearest(store: Store, run: str, task: str) -> ShownProgram | None:
+    miss = read_refusals(store, run, task).nearest.get(task)
+    return _read_program(store, miss.sample) if miss is not None else None
+
+
+def _read_solution(store: Store, run: str, task: Task) -> ShownProgram | None:
+    """The program that was kept, with the verdict of its sample; one that the run was given has none."""
+    for solution in store.read_experiences(run, with_children=True):
+        if solution.experience.task.digest == task.digest:
+            if solution.sample is not None:
+                return _read_program(store, solution.sample)
+            return ShownProgram(Stage.MATCH.name, solution.experience.source, "passed before this run")
+    return None
+
+
+def _read_program(store: Store, sample: str) -> ShownProgram:
+    """What a sample counts by."""
+    final = next(candidate for candidate in store.read_details([sample])[sample].candidates if candidate.final)
+    return ShownProgram(final.verdict.stage.name, final.source or "", final.verdict.message)
 
 
 def describe_costs(figures: Mapping[str, Any]) -> str:
@@ -131,30 +155,3 @@ def _read_statement(task: Task) -> Mapping[str, Any]:
     except yaml.YAMLError:
         return {}
     return stated if isinstance(stated, dict) else {}
-
-
-def _measure_distance(group: AttemptGroup) -> tuple[float, float, int]:
-    error = _final_candidate(group).max_abs_error
-    is_measured = error is not None and not math.isnan(error)
-    return -Stage(group.label).rank, error if error is not None and is_measured else math.inf, -group.samples
-
-
-def _final_candidate(group: AttemptGroup) -> CandidateView:
-    return next(candidate for candidate in group.sample.candidates if candidate.final)
-
-
-def _show_program(group: AttemptGroup | None) -> ShownProgram | None:
-    if group is None:
-        return None
-    final = _final_candidate(group)
-    return ShownProgram(group.label, group.samples, final.source or "", final.message, final.trials)
-
-
-def _name_origin(view: RunView) -> str:
-    note = f" ({NOT_A_MODEL})" if not view.is_language_model else ""
-    return f"model {view.model}{note}, seed {view.seed}"
-
-
-def _make_row(task: Task) -> TaskRow:
-    """Of a node that a plan split off, which a run's view does not list."""
-    return TaskRow(task.id, task.group, "untried", None, 0.0, 0, 0, None, False, ())
