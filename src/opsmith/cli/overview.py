@@ -29,6 +29,7 @@ GROUPS = {  # group -> command -> module of this package, what it does
         "spent": ("spending", "Show what a run spent, and on what."),
         "compare": ("reporting", "Compare two runs of a store, task by task."),
         "report": ("reporting", "Write what came of runs."),
+        "draw": ("drawing", "Draw what came of one task of a run."),
         "ui": ("serving", "Look at runs in a browser, live, until Ctrl-C."),
         "pause": ("serving", "Let a run wait: what is in flight is finished, nothing starts."),
         "resume": ("serving", "Let a paused run go on."),

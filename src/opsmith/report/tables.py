@@ -6,18 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opsmith.models.table import ModelInfo
 from opsmith.records import Task, Usage, printable
 from opsmith.report.console import PlainConsole
 from opsmith.report.fitting import LINES, Column, FittedTable
-from opsmith.store.queries import RunSummary
 from opsmith.terminal import has_wide_tables
+
+if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
+    from opsmith.models.table import ModelInfo
+    from opsmith.store.queries import RunSummary
 
 DESCRIPTION = 6  # lines of a cell that describes something
 _IS_SET = {True: "set", False: "not set"}
