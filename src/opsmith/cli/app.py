@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,8 +14,9 @@ from click import ClickException
 from typer.core import TyperGroup
 
 from opsmith.cli.commands import CommandApp
+from opsmith.cli.completion import ASKED, find_command
 from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
-from opsmith.cli.overview import MODULES, PURPOSE, find_module, write_overview
+from opsmith.cli.overview import COMMANDS, MODULES, PURPOSE, find_module, write_overview
 from opsmith.errors import OpsmithError
 from opsmith.terminal import guard_output, interrupt_on_hangup
 
@@ -76,6 +78,21 @@ def build_app(command: str = "") -> CommandApp:
     return app
 
 
+def _build_for_shell() -> CommandApp:
+    """The application as far as a shell that asks for completions needs it: no module but that of the command."""
+    if command := find_command():
+        return build_app(command)
+    app = CommandApp(cls=_Commands, help=" ".join(PURPOSE), add_completion=True)
+    app.callback()(_read_options)
+    for name, (_, line) in COMMANDS.items():
+        app.command(name=name, help=line)(_do_nothing)
+    return app
+
+
+def _do_nothing() -> None:
+    """In the place of each command, of which only the name is asked."""
+
+
 def _read_options(
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_print_version, is_eager=True),
 ) -> None:
@@ -88,6 +105,7 @@ def run_command(arguments: Sequence[str]) -> None:
     interrupt_on_hangup()
     guard_logs()
     try:
-        build_app(*arguments[:1])(arguments, prog_name="opsmith")
+        app = _build_for_shell() if ASKED in os.environ else build_app(*arguments[:1])
+        app(arguments, prog_name="opsmith")
     except Exception:
         end_by_mistake()

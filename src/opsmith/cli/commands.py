@@ -11,10 +11,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from opsmith.cli.completion import choose_completion
+from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, REQUESTS, RESULTS, SPENDING
 from opsmith.terminal import has_wide_tables
 
 MANY = 16  # options, from which on they are shown in groups
 OTHERS = "Other options"  # those of no group
+GROUPS = (ASKED, MODELS, LEARNING, SPENDING, REQUESTS, PLACES, RESULTS)  # in this order
 
 WideTables = Annotated[bool, typer.Option("--wide", help="Cut no table to the terminal's width.")]
 
@@ -36,9 +39,8 @@ class GroupedCommand(TyperCommand):
 
 
 def _group_options(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
-    """Those of no group last."""
     names = list(dict.fromkeys(_name_group(param) for param in options))
-    names.sort(key=OTHERS.__eq__)
+    names.sort(key=lambda name: GROUPS.index(name) if name in GROUPS else len(GROUPS))
     ordered = sorted(options, key=lambda param: names.index(_name_group(param)))
     yield from ((heading, list(params)) for heading, params in groupby(ordered, _name_group))
 
@@ -55,24 +57,28 @@ class CommandApp(typer.Typer):
         super().__init__(no_args_is_help=True, **plain, **options)
 
     def add(self, name: str, command: Callable[..., None], has_tables: bool = True) -> None:
-        """A command of that name."""
-        self.command(name=name, cls=GroupedCommand)(_offer_wide_tables(command) if has_tables else command)
+        """A command of that name; the shell completes tasks, runs, models and languages on its line."""
+        parameters = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        ]
+        for info in (info for each in parameters for info in getattr(each.annotation, "__metadata__", ())):
+            info.autocompletion = choose_completion(info.metavar or "")
+        if has_tables:
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter("wide", kind, default=False, annotation=WideTables))
+        self.command(name=name, cls=GroupedCommand)(_state_parameters(command, parameters))
 
 
-def _offer_wide_tables(command: Callable[..., None]) -> Callable[..., None]:
-    signature = inspect.signature(command, eval_str=True)
-    option = inspect.Parameter("wide", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=WideTables)
+def _state_parameters(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
+    """The command with a signature of its own, for typer to read; `wide` is not the command's."""
 
     @wraps(command)
-    def run_command(*, wide: bool, **values: Any) -> None:
+    def run_command(wide: bool = False, **values: Any) -> None:
         has_wide_tables.set(wide)
         command(**values)
 
     del run_command.__wrapped__  # whose signature typer would read instead
-    parameters = [
-        *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()),
-        option,
-    ]
-    run_command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_command.__annotations__ = {each.name: each.annotation for each in parameters}
     return run_command

@@ -8,13 +8,14 @@ shell may wait. Of a store on a server nothing is offered.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from opsmith.cli.overview import COMMANDS
-from opsmith.errors import OpsmithError
 
 ASKED = "_OPSMITH_COMPLETE"  # typer's variable: a shell asks
 _FILE = "opsmith.sqlite"  # of a store
@@ -27,8 +28,19 @@ def find_command() -> str:
     return line[1] if len(line) > 1 and line[1] in COMMANDS else ""
 
 
-def complete_tasks(incomplete: str) -> list[str]:
-    """Ids and suites; of a list with commas the last one."""
+def choose_completion(metavar: str) -> Callable[..., list[str]] | None:
+    """What completes an option or argument that stands so in the help."""
+    words = frozenset(re.findall(r"[A-Z]+", metavar))
+    if words & {"TASK", "IDS"}:
+        return complete_runs_and_tasks if "RUN" in words else complete_tasks
+    return next((complete for word, complete in _BY_WORD.items() if word in words), None)
+
+
+def complete_tasks(ctx: Any, incomplete: str) -> list[str]:
+    """Tasks of the run that the line names; without one ids and suites, of a list with commas the last one."""
+    if run := str(ctx.params.get("run") or ""):
+        query = "SELECT DISTINCT id FROM task WHERE substr(run, 1, ?) = ? AND substr(id, 1, ?) = ?"
+        return _ask_store(ctx, query, (len(run), run, len(incomplete), incomplete))
     from opsmith.suites import SUITES, task_files
 
     before, comma, last = incomplete.rpartition(",")
@@ -41,28 +53,28 @@ def complete_runs(ctx: Any, incomplete: str) -> list[str]:
     return _ask_store(ctx, "SELECT id FROM run WHERE substr(id, 1, ?) = ?", (len(incomplete), incomplete))
 
 
-def complete_tasks_of_run(ctx: Any, incomplete: str) -> list[str]:
-    """Tasks of the run that the line names."""
-    run = str(ctx.params.get("run") or "")
-    query = "SELECT DISTINCT id FROM task WHERE substr(run, 1, ?) = ? AND substr(id, 1, ?) = ?"
-    return _ask_store(ctx, query, (len(run), run, len(incomplete), incomplete))
-
-
 def complete_runs_and_tasks(ctx: Any, incomplete: str) -> list[str]:
-    return [*complete_runs(ctx, incomplete), *complete_tasks(incomplete)]
+    return [*complete_runs(ctx, incomplete), *complete_tasks(ctx, incomplete)]
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """Models as `opsmith models` names them, up to what a user has to write."""
+    """The names that `opsmith models` lists, up to what a user has to write."""
     from opsmith.models.table import FAMILIES
 
     return [name for name in FAMILIES if name.startswith(incomplete)]
 
 
-def complete_targets(incomplete: str) -> list[str]:
+def complete_languages(incomplete: str) -> list[str]:
     from opsmith.targets.lookup import BUILT_IN
 
     return sorted(name for name in BUILT_IN if name.startswith(incomplete))
+
+
+_BY_WORD: dict[str, Callable[..., list[str]]] = {
+    "RUN": complete_runs,
+    "M": complete_models,
+    "LANGUAGE": complete_languages,
+}
 
 
 def _ask_store(ctx: Any, query: str, values: tuple[object, ...]) -> list[str]:
@@ -72,5 +84,5 @@ def _ask_store(ctx: Any, query: str, values: tuple[object, ...]) -> list[str]:
         file = out if out.is_file() else out / _FILE
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as store:
             return sorted(str(name) for (name,) in store.execute(query, values))
-    except (sqlite3.Error, OSError, OpsmithError):
+    except (sqlite3.Error, OSError):
         return []

@@ -27,7 +27,7 @@ def show_tasks(
     option: TargetOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the bundled tasks.
+    """List the bundled tasks, or show one.
 
     A problem file asks for its problem in no language until --target says one.
     """

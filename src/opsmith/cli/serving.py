@@ -18,7 +18,7 @@ from opsmith.errors import UsageError
 if TYPE_CHECKING:
     from opsmith.store.rows import Wish
 
-Run = Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
 def add_to(app: CommandApp) -> None:

@@ -23,7 +23,7 @@ def add_to(app: CommandApp) -> None:
 
 
 def show_run(
-    run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it.")],
     sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
