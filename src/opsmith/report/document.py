@@ -21,7 +21,6 @@ from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
 
 
-
 @dataclass(frozen=True)
 class RunReport:
     view: RunView
