@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.command_bench import bench_commands
 from opsmith.cli.commands import CommandApp
 from opsmith.cli.language_bench import bench_languages
 from opsmith.cli.mutating import bench_mutation
@@ -298,3 +299,4 @@ bench.add("store", bench_store)
 bench.add("languages", bench_languages)
 bench.add("mutation", bench_mutation)
 bench.add("optimise", bench_optimise)
+bench.add("commands", bench_commands)
