@@ -33,19 +33,18 @@ def test_two_samples_that_are_ticked_stand_side_by_side(client: TestClient, stor
     run = only_run(store)
     rows = list(store.list_samples(run))
     refused = next(row for row in rows if row.stage and row.stage.name == "MATCH" and row.outcome is Outcome.REFUSED)
-    passed = next(row for row in rows if row.round > 0 and row.outcome is Outcome.PASSED)
+    later = next(row for row in rows if row.round > 0)
     ticks = re.findall(r'name="sample" value="([^"]+)"', client.get(make_url(run, "samples", task=refused.task)).text)
     assert f"{run}/{refused.id}" in ticks
-    html = client.get("/compare", params={"sample": [f"{run}/{refused.id}", passed.id[:12]]}).text
-    for row in (passed, refused):
+    html = client.get("/compare", params={"sample": [f"{run}/{refused.id}", later.id[:12]]}).text
+    for row in (later, refused):
         assert make_url(run, "samples", row.id) in html
     assert store.find_sample(run, refused.id).candidates[-1].verdict.message.splitlines()[0][:20] in html
     rounds = {info.number: info for info, _ in store.read_rounds(run)}
-    shown = {task for task, _ in rounds[passed.round].demonstrations} - {
+    shown = {task for task, _ in rounds[later.round].demonstrations} - {
         task for task, _ in rounds[refused.round].demonstrations
     }
     assert f"of B only ({len(shown)})" in html
-    assert "samples of different tasks" in html
 
 
 def test_two_runs_show_the_numbers_of_the_command(client: TestClient, store: Store) -> None:
