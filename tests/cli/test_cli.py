@@ -141,3 +141,16 @@ def test_models_says_which_keys_are_set_and_shows_none(opsmith, monkeypatch):
     assert "OPENAI_API_KEY: set" in out
     assert "ANTHROPIC_API_KEY: not set" in out
     assert "very-secret" not in out
+
+
+def test_a_task_is_described_by_its_file_and_shown_with_all_that_it_asks(opsmith):
+    listed = {row["task"]: row["what"] for row in json.loads(opsmith("tasks", "--json").out)}
+    assert all(listed.values())
+    assert listed["softmax"] == "Softmax along every row."
+    assert listed["norm_1"] == "in PyTorch: layer_norm"
+    shown = opsmith("tasks", "norm_1").out
+    assert [word for word in ("inputs:", "fns:", "outputs:", "impl:") if f"\n{word}" in shown] == [
+        "inputs:", "fns:", "outputs:",
+    ]  # fmt: skip
+    assert "layer_norm(input_data['E0'], [D_value], eps=1e-5)" in shown
+    assert "return torch.softmax(x, -1)" in opsmith("tasks", "softmax").out

@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from opsmith.cli.commands import CommandApp
 from opsmith.cli.deleting import delete_run
 from opsmith.cli.options import AsJson, Out, StoreUrl, TargetName, TargetOptions, open_store, read_target_options
+from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.records import Task
+
+_SECTIONS = ("dims", "global", "inputs", "fns", "outputs", "reference")  # of a task file, that say what is asked
+_NAMES = frozenset({"test_name", "problem", "group", "target"})
 
 
 def add_to(app: CommandApp) -> None:
@@ -29,21 +36,42 @@ def show_tasks(
 ) -> None:
     """List the bundled tasks, or show one.
 
+    Of one task: what it is, inputs, functions, outputs and reference, as its file has them.
     A problem file asks for its problem in no language until --target says one.
     """
     from opsmith.report.tables import open_console, tasks_table
     from opsmith.suites import SUITES, find_files, read_task_files
+    from opsmith.suites.description import describe_text
 
     options = read_target_options(option)
     chosen = names or SUITES
     files = read_task_files(chosen, find_files(chosen), target, options)
-    rows = [(path.parent.name, task) for path, task in files]
+    rows = [(path.parent.name, task, describe_text(read_text(path))) for path, task in files]
     if as_json:
-        columns = ("task", "group", "suite", "target", "path")
-        listed = [(task.id, task.group, suite, task.target, task.path) for suite, task in rows]
+        columns = ("task", "group", "suite", "target", "path", "what")
+        listed = [(task.id, task.group, suite, task.target, task.path, what) for suite, task, what in rows]
         print(json.dumps([dict(zip(columns, row, strict=True)) for row in listed], indent=1))
+    elif names is not None and len(names) == len(files) == 1 and names[0] not in SUITES:
+        _print_task(*rows[0], read_text(files[0][0]))
     else:
         open_console().print(tasks_table(rows))
+
+
+def _print_task(suite: str, task: Task, what: str, text: str) -> None:
+    from opsmith.records import printable
+    from opsmith.suites.description import split_sections
+
+    sections = split_sections(text)
+    own = "yes" if task.impl else "no"
+    print(printable(f"{task.id}: {what}"))
+    print(printable(f"suite {suite}, group {task.group}, target {task.target}, a program of its own: {own}"))
+    print(printable(f"file    {task.path}"))
+    for name in (name for name in _SECTIONS if name in sections):
+        print(f"\n{printable(sections[name], keep=chr(10))}")
+    others = [name for name in sections if name not in _SECTIONS and name not in _NAMES]
+    if others:
+        print(f"\nalso in the file: {', '.join(others)}")
+    print(printable(f"what a model is sent: opsmith prompt {task.id}"))
 
 
 def show_models() -> None:

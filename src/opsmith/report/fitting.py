@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -19,7 +19,7 @@ from rich.text import Text
 INDENT = 1  # before every line
 GAPS = (3, 2)  # between columns: where there is room, and where there is not
 LINES = 3  # of a cell that is folded
-LEAST = 16  # columns that a text keeps before a column is left out for it
+LEAST = 16  # columns that a text keeps, unless a table says more
 _MARGIN = 2  # before the values of a row that is a block
 _BETWEEN = "  "  # two of them on a line
 _WORD = re.compile(r"[^\W\d_]{4}")
@@ -33,6 +33,7 @@ class Column:
     name: str
     is_number: bool  # on the right, never narrower
     is_code: bool  # texts whose lines are cut at their end, not folded
+    least: int  # columns that a text keeps before another column is left out for it
     drop: int | None  # columns are left out by this number, the largest first; None: never
 
     def measure_least(self, cells: Sequence[Text]) -> int:
@@ -41,7 +42,7 @@ class Column:
         if self.is_number:
             return max([*map(_measure_figure, cells), _longest_word(Text(self.name))])
         words = 0 if self.is_code else max([*map(_longest_word, cells), 0])
-        return max(min(natural, LEAST), words, _longest_word(Text(self.name)))
+        return max(min(natural, self.least), words, _longest_word(Text(self.name)))
 
     def measure_natural(self, cells: Sequence[Text]) -> int:
         return max([Text(self.name).cell_len, *map(measure_lines, cells)])
@@ -159,7 +160,7 @@ class FittedTable(Table):
             for column, cell in zip(self._fitted[1:], cells[1:], strict=True):
                 if cell.plain.strip():
                     named = Text.assemble((f"{column.name}: ", "dim"), cell) if column.name else cell
-                    lines, has_lost = self._fit_cell(console, named, column, room)
+                    lines, has_lost = self._fit_cell(console, named, replace(column, is_code="\n" in cell.plain), room)
                     is_cut = is_cut or has_lost
                     pairs += lines
             yield from _indent_lines(_pack_lines(pairs, room), INDENT + _MARGIN)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from opsmith.records import Task, Usage, printable
 from opsmith.report.console import PlainConsole
-from opsmith.report.fitting import LINES, Column, FittedTable
+from opsmith.report.fitting import LEAST, LINES, Column, FittedTable
 from opsmith.terminal import has_wide_tables
 
 if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
@@ -38,20 +38,25 @@ def make_table(
     code: Sequence[str] = (),
     least: Sequence[str] = (),
     lines: int = LINES,
+    room: int = LEAST,
 ) -> FittedTable:
     """An empty table in the one style of all. Columns named in `right` hold numbers, those in `code` lines of programs
-    or messages, which are cut and not folded; those in `least` are left out first where lines are short, in that order.
+    or messages, which are cut and not folded; those in `least` are left out first where lines are short, in that order,
+    so that each text keeps `room`.
     """
     drops = {name: len(least) - place for place, name in enumerate(least)}
-    described = [Column(name, name in right, name in code, drops.get(name)) for name in columns]
+    described = [Column(name, name in right, name in code, room, drops.get(name)) for name in columns]
     return FittedTable(described, title, lines)
 
 
-def tasks_table(tasks: Iterable[tuple[str, Task]]) -> Table:
-    """A row for each (suite, task)."""
-    rows = make_table("task", "group", "suite", "target", "own impl", least=("own impl", "group"))
-    for suite, task in tasks:
-        rows.add_row(task.id, task.group, suite, task.target, "yes" if task.impl else "no")
+def tasks_table(tasks: Iterable[tuple[str, Task, str]]) -> Table:
+    """A row for each (suite, task, description)."""
+    least = ("own impl", "target", "group")
+    rows = make_table(
+        "task", "what it is", "suite", "group", "target", "own impl", code=("what it is",), least=least, room=40
+    )
+    for suite, task, description in tasks:
+        rows.add_row(task.id, description, suite, task.group, task.target, "yes" if task.impl else "no")
     return rows
 
 
