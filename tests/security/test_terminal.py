@@ -179,7 +179,8 @@ def test_a_run_with_a_server_and_tasks_of_others(place: Path, tmp_path: Path) ->
 
 def test_what_anybody_prints_while_a_display_is_shown(tmp_path: Path) -> None:
     code = """
-import json, logging, sys
+import json, logging, sys, time
+from opsmith.cli import progress
 from opsmith.terminal import guard_output
 guard_output()
 from opsmith.learn.events import Warned
@@ -191,9 +192,12 @@ with watch_run(open_console(stderr=True)) as tell:
     print(evil, file=sys.stderr)
     logging.warning(evil)
     tell(Warned(evil))
-with open_console(stderr=True).status(evil) as status:
-    status.update(evil + "again")
-    sys.stdout.writelines([evil + "last"])
+progress.DELAY_S, before = 0.01, sys.stdout
+with progress.show_progress(evil) as tell:
+    time.sleep(0.2)
+    tell(evil + "again")
+    assert sys.stdout is before, "what is printed goes where it would"
+    time.sleep(0.6)
 print("end")
 """
     shown = shown_by(tmp_path, "-c", code, json.dumps(EVIL))

@@ -26,6 +26,7 @@ from opsmith.cli.options import (
     open_store,
     read_target_options,
 )
+from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
 from opsmith.terminal import write_document
@@ -118,7 +119,7 @@ def print_cost(
     as_json: AsJson = False,
 ) -> None:
     """Print a program's cost figures."""
-    with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+    with make_pool(1, trust_tasks, candidate_seconds, None) as pool, show_progress("figures are counted"):
         pool.start_early()
         from opsmith.report.tables import figures_tables, open_console
 
