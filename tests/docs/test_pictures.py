@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-
 from docs.blocks import DOCS
 from docs.shell import Shell
 
