@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +37,10 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
+    show_commands: Annotated[
+        bool,
+        typer.Option("--show-commands", help="Show each compiler and simulator that is run, and what it said."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
     """Judge programs or replies.
@@ -57,6 +62,8 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
         target,
         read_target_options(option),
     )
+    if show_commands:
+        _log_commands()
     verdicts = []
     with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:
         for judgement in judge_files(find_files(tasks), judged_texts, pool):
@@ -67,3 +74,11 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
             text = verdict_text(name, verdict, judgement.message)
             print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
     raise typer.Exit(exit_code(verdicts))
+
+
+def _log_commands() -> None:
+    """From now on what runs in a confined process is told on stderr."""
+    log = logging.getLogger("opsmith.commands")
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.INFO)
+    log.propagate = False
