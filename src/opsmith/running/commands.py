@@ -143,8 +143,8 @@ def describe_commands(order: CommandOrder, result: CommandResult | CommandFailur
     if isinstance(result, CommandFailure):
         return "\n".join([*lines, f"not run: {result.reason}"])
     ends = f"more than {result.limit}" if result.limit else f"status {', '.join(map(str, result.codes))}"
-    made = ", ".join(f"{name} ({len(result.files[name])} bytes)" for name in order.outputs if name in result.files)
-    lines.append(f"ended: {ends}, after {result.seconds:.2f} s; made: {made or 'nothing that was asked for'}")
+    produced = ", ".join(f"{name} ({len(result.files[name])} bytes)" for name in order.outputs if name in result.files)
+    lines.append(f"ended: {ends}, after {result.seconds:.2f} s; made: {produced or 'nothing that was asked for'}")
     for name, text in (("stdout", result.printed.decode(errors="replace")), ("stderr", result.messages)):
         lines += [f"{name}: {line}" for line in text.splitlines()[-_SHOWN_LINES:]]
     return "\n".join(lines)

@@ -205,8 +205,8 @@ def _list_errors(path: Path, text: str, error: ValidationError) -> Iterator[str]
         if finding["type"] == "missing":
             yield f"{place}: {'.'.join(keys)}: given nothing; expected this key, which every language has"
         elif finding["type"] == "extra_forbidden":
-            known = ", ".join(_list_keys(keys))
-            yield f"{place}: {'.'.join(keys)}: given an unknown key; expected one of {known}"
+            known_keys = ", ".join(_list_keys(keys))
+            yield f"{place}: {'.'.join(keys)}: given an unknown key; expected one of {known_keys}"
         else:
             yield f"{place}: {'.'.join(keys)}: given {_shorten_value(finding['input'])}; expected {problem}"
 

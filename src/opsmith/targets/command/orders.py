@@ -367,4 +367,4 @@ def _compare_heads(head: object, expected: Mapping[str, object]) -> str:
     if not isinstance(head, dict) or head.keys() != expected.keys():
         return f"a head {head!r:.200} in place of {expected!r}"
     rows = [(key, head[key], wanted) for key, wanted in expected.items() if head[key] != wanted]
-    return ", ".join(f"{key} {given!r:.100} in place of {wanted!r}" for key, given, wanted in rows)
+    return ", ".join(f"{key} {actual!r:.100} in place of {wanted!r}" for key, actual, wanted in rows)
