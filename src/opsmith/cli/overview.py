@@ -16,12 +16,12 @@ GROUPS = {  # group -> command -> module of this package, what it does
         "init": ("starting", "Make a project of your own that works."),
         "new-task": ("starting", "Draft a task file from a PyTorch function."),
         "import": ("importing", "Turn problems of others into problem files."),
-        "mcp": ("hosting", "Serve tasks, checks and verdicts to an agent of yours (MCP)."),
     },
     "Judge": {
         "verify": ("judging", "Judge programs or replies."),
         "check": ("checking", "Judge task files themselves."),
         "reverify": ("exporting", "Judge a run's programs again, by the verifier of today."),
+        "mcp": ("hosting", "Serve tasks, checks and verdicts to an agent of yours (MCP)."),
     },
     "Look": {
         "runs": ("inspecting", "List the runs of a store, or delete one."),
