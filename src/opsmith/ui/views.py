@@ -21,7 +21,9 @@ from opsmith.report.views import TaskRow
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
 from opsmith.store.pages import SampleKind, page_of
+from opsmith.ui.curve import chart_run
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
+from opsmith.ui.reasons import read_reasons
 from opsmith.ui.render import make_url
 from opsmith.ui.site import Site, name_event
 from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
@@ -33,7 +35,8 @@ COMPARED = 100  # of a task, that are compared for isomorphism
 def fill_run(site: Site, run: str) -> dict[str, Any]:
     snapshot = site.read_snapshot(run)
     live = snapshot.state is not RunState.FINISHED
-    return {"snapshot": snapshot, "access": site.access, "live": make_url(run) if live else None}
+    values = {"snapshot": snapshot, "charts": chart_run(snapshot), "access": site.access}
+    return {**values, "live": make_url(run) if live else None}
 
 
 def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -51,11 +54,13 @@ def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, An
         "run": run,
         "info": snapshot.summary.info,
         "page": page,
+        "reasons": read_reasons(site.store, page.lines),
         "asked": query_values,
         "choices": _list_choices(snapshot.counts, query_values),
         "total": None
-        if sample_filter.begins
+        if sample_filter.begins or sample_filter.words
         else sum(n for kind, n in snapshot.counts.items() if sample_filter.lets_pass(kind)),
+        "back": before is not None,
         "earlier": link_neighbour(before=page.before),
         "later": link_neighbour(after=page.after),
         "first": make_url(run, "samples", **query_values) if page.before else None,
