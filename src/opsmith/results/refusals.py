@@ -4,7 +4,7 @@ Two refusals are equal where stage, kind and message are, apart from what only n
 variables, types. A group shows the message itself where all of it agrees, and `…` for what differs. Samples that nobody
 could judge stand apart, by who is charged. Not covered: samples of optimisation rounds.
 
->>> finding = Diagnostic("TYPE", "Bufferize of E2 (made by Map on line 1)", "a = 2, dims [K] (rank 0)", "1 <= a <= rank")
+>>> finding = Diagnostic("TYPE", "Bufferize of E2 (made by Map on line 1)", "a = 2, dims [K]", "1 <= a <= rank")
 >>> mask_names(describe_finding(finding))
 'Bufferize: expected … <= a <= rank'
 """
@@ -24,7 +24,7 @@ from opsmith.records import Diagnostic, Stage, Verdict, printable, verdict_from_
 from opsmith.store.queries import Reader
 from opsmith.store.refused import (
     FailedSample,
-    RefusedProgram,
+    RefusalRow,
     list_failed_samples,
     list_functional_rounds,
     list_refused_programs,
@@ -56,7 +56,7 @@ class Nearness(NamedTuple):
     """How near a refused program came to passing: the larger, the nearer. The first value that differs decides."""
 
     stage: float  # the place of the stage that refused it
-    trials: int  # that it passed before
+    draws: int  # that were run, those of the trial that failed included
     is_mostly_right: bool  # at least half of the entries of the first wrong output are right
     closeness: float  # minus the largest absolute error; minus infinity: none, or not finite
     line: int  # of the first finding, 0: none; a checker that stops there has taken all lines before it
@@ -118,7 +118,7 @@ class UnjudgedGroup:
 
 
 @dataclass(frozen=True)
-class Refusals:
+class RunRefusals:
     """Why samples of a run, or of one of its tasks, did not pass."""
 
     groups: tuple[RefusalGroup, ...]  # the most frequent first
@@ -138,7 +138,7 @@ class Refusals:
         return sorted(self.groups, key=lambda group: (group.nearest.nearness, group.samples), reverse=True)
 
 
-def read_refusals(reader: Reader, run: str, task: str | None = None) -> Refusals:
+def read_refusals(reader: Reader, run: str, task: str | None = None) -> RunRefusals:
     """Of a whole run, or of one of its tasks. Verdicts are read some hundreds at a time and not kept."""
     numbers = list_functional_rounds(reader, run)
     grouping = RefusalGrouping()
@@ -162,7 +162,7 @@ class RefusalGrouping:
             for program in programs:
                 self.add_program(program, verdict_from_json(json.loads(bodies[program.body])))
 
-    def add_program(self, program: RefusedProgram, verdict: Verdict) -> None:
+    def add_program(self, program: RefusalRow, verdict: Verdict) -> None:
         """Add the samples of one program."""
         finding = verdict.errors[0] if verdict.errors else None
         kind, text = (finding.kind, describe_finding(finding)) if finding else (program.stage.name, "no finding")
@@ -179,11 +179,11 @@ class RefusalGrouping:
         for task, miss in addition._nearest.items():
             self._nearest[task] = _choose_nearer(self._nearest.get(task, miss), miss)
 
-    def make_refusals(self, failed: Iterable[FailedSample] = ()) -> Refusals:
+    def make_refusals(self, failed: Iterable[FailedSample] = ()) -> RunRefusals:
         """What was added so far; `failed`: the samples without a verdict."""
         groups = [group.freeze_group(masked) for (_, _, masked), group in self._groups.items()]
         groups.sort(key=lambda group: (-group.samples, -group.stage.rank, group.reason))
-        return Refusals(tuple(groups), group_failed(failed), dict(sorted(self._nearest.items())))
+        return RunRefusals(tuple(groups), group_failed(failed), dict(sorted(self._nearest.items())))
 
 
 @dataclass
@@ -289,7 +289,26 @@ def measure_nearness(verdict: Verdict) -> Nearness:
     share = 1 - int(differing[1]) / int(differing[2]) if differing and int(differing[2]) else 0.0
     closeness = -error if error is not None and is_finite else -math.inf
     line = (finding.line or 0) if finding is not None else 0
-    return Nearness(verdict.stage.rank, max(0, verdict.trials - 1), share >= 0.5, closeness, line)
+    return Nearness(verdict.stage.rank, verdict.trials, share >= 0.5, closeness, line)
+
+
+def describe_nearness(nearness: Nearness) -> str:
+    """How far a refused program came, in words.
+
+    >>> describe_nearness(Nearness(Stage.MATCH.rank, 5, True, -0.25, 0))
+    'failed within 5 draws; at least half of the entries are right; largest error on any draw 0.25'
+    >>> describe_nearness(Nearness(Stage("TYPE").rank, 0, False, -math.inf, 7))
+    'refused at line 7, before it ran'
+    """
+    if nearness.stage == Stage.FORMAT.rank:
+        return "no program"
+    if nearness.stage < Stage.RUN.rank:
+        return f"refused{f' at line {nearness.line}' if nearness.line else ''}, before it ran"
+    failed = f"failed within {nearness.draws:,} draw{'s' * (nearness.draws != 1)}"
+    entries = "at least half of the entries are right" if nearness.is_mostly_right else ""
+    has_error = nearness.stage == Stage.MATCH.rank and math.isfinite(nearness.closeness)
+    error = f"largest error on any draw {-nearness.closeness:.3g}" if has_error else ""
+    return "; ".join(filter(None, (failed, entries, error)))
 
 
 def _choose_nearer(first: Miss, second: Miss) -> Miss:

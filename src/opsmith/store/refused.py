@@ -17,7 +17,7 @@ from opsmith.store.schema import failure, request, verdict
 
 
 @dataclass(frozen=True)
-class RefusedProgram:
+class RefusalRow:
     """A program of one task in one round with the verdict that refused it, and how many samples held it."""
 
     task: str
@@ -44,7 +44,7 @@ def list_functional_rounds(reader: Reader, run: str) -> list[int]:
     return [info.number for info, _ in reader.read_rounds(run, with_children=True) if info.phase == FUNCTIONAL]
 
 
-def list_refused_programs(reader: Reader, run: str, number: int, task: str | None = None) -> list[RefusedProgram]:
+def list_refused_programs(reader: Reader, run: str, number: int, task: str | None = None) -> list[RefusalRow]:
     """Of one round, of all its tasks or of one, in no order that means anything."""
     columns = (request.c.task, verdict.c.stage, verdict.c.candidate, verdict.c.body)
     counts = (func.count().label("samples"), func.min(request.c.id).label("sample"))
@@ -53,7 +53,7 @@ def list_refused_programs(reader: Reader, run: str, number: int, task: str | Non
     if task is not None:
         query = query.where(request.c.task == task)
     return [
-        RefusedProgram(row.task, number, Stage(row.stage), row.candidate, row.body, row.samples, row.sample)
+        RefusalRow(row.task, number, Stage(row.stage), row.candidate, row.body, row.samples, row.sample)
         for row in reader.fetch_rows(query.group_by(*columns))
     ]
 
