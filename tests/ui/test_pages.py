@@ -102,7 +102,7 @@ def test_each_filter_lets_through_what_it_says(client: TestClient, store: Store,
         "outcome": chosen.outcome.value,
         "agent": "guardian",
         "id": chosen.id[:2],
-        "words": store.find_sample(run, chosen.id).candidates[0].source,
+        "words": next(one.source for one in store.find_sample(run, chosen.id).candidates if one.final),
     }[name]
     wanted = {
         "task": lambda row: row.task == value,
