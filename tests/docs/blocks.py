@@ -6,8 +6,11 @@
     ```python                       is run
     ```yaml title="x_0.yaml"        any block with a title: is written to that file
 
-Other blocks (formats, programs) are only shown. A block of the first two kinds is exempt only when the paragraph
-before it begins with "Not run by the tests:" and a reason, which the reader sees.
+Other blocks (formats, programs) are only shown. A block of the first two kinds is not run only where a comment stands
+right before it and says why; readers do not see it:
+
+    <!-- not run: it needs a key -->
+    ```console
 """
 
 import re
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DOCS = Path(__file__).parents[2] / "docs"
-EXEMPT = re.compile(r"\*?Not run by the tests: (?P<reason>[^*]+?)\*?$", re.DOTALL)
+EXEMPT = re.compile(r"<!-- not run: (?P<reason>[^>]+?) -->$")
 
 _BLOCK = re.compile(
     r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -65,8 +68,7 @@ def read_blocks(page: Path) -> list[Block]:
 
 
 def _block(text: str, found: re.Match[str]) -> Block:
-    before = text[: found.start()].rstrip().rpartition("\n\n")[2].strip()
-    reason = EXEMPT.match(before)
+    reason = EXEMPT.search(text[: found.start()].rstrip())
     line = text.count("\n", 0, found.start()) + 2
     return Block(found["language"], found["title"] or "", found["body"], line, reason["reason"] if reason else "")
 

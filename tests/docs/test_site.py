@@ -49,7 +49,7 @@ def test_every_page_is_there_and_names_no_other_host_to_load_from(site: Path) ->
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no `chromium` on PATH; try: apt-get install chromium")
-def test_a_browser_asks_this_host_only_and_finds_a_page_by_a_word(served: str) -> None:
+def test_a_browser_asks_this_host_only_and_finds_a_page_by_a_word_also_from_a_folder(served: str, site: Path) -> None:
     asked: list[str] = []
     problems: list[str] = []
     with sync_playwright() as playwright:
@@ -62,7 +62,10 @@ def test_a_browser_asks_this_host_only_and_finds_a_page_by_a_word(served: str) -
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.goto(f"{served}/index.html?q=replay")
         page.wait_for_selector(".md-search-result__item >> text=Paid models")
+        page.goto(f"{(site / 'design/words.html').as_uri()}?q=replay")
+        page.click(".md-search-result__item >> text=Paid models")
+        page.wait_for_url("**/paid-models.html*")
         browser.close()
     assert asked
-    assert [url for url in asked if not url.startswith((served, "data:", "blob:"))] == []
+    assert [url for url in asked if not url.startswith((served, site.as_uri(), "data:", "blob:"))] == []
     assert problems == []
