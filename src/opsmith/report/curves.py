@@ -52,8 +52,8 @@ def describe_size(runs: Sequence[RunView]) -> str:
     tasks = max((run.overall.tasks for run in runs), default=0)
     seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
     several = f"{len(runs)} runs, " if len(runs) > 1 else ""
-    judged = sum(run.judged for run in runs)
-    return f"n = {tasks} tasks, {several}{judged:,} judged samples; {'seeds' if ',' in seeds else 'seed'} {seeds}"
+    samples = sum(run.judged for run in runs)
+    return f"n = {tasks} tasks, {several}{samples:,} judged samples; {'seeds' if ',' in seeds else 'seed'} {seeds}"
 
 
 def _annotate_figure(figure: Figure, mark: str, size: str) -> Figure:

@@ -128,7 +128,7 @@ def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per t
     )
     top = y_domain or (0.0, largest * 1.08 or 1.0)
     band = (width - _AXIS) / max(1, len(_list_names([*points, *missing], "x")))
-    points, missing, paper = (_wrap_names(part, band) for part in (points, missing, paper))
+    points, missing, paper = (_wrap_names(own, band) for own in (points, missing, paper))
     bars = _Bars([*points, *missing], top, (width, height), has_slots=series is not None)
     vertical = {"type": "quantitative", "title": y_title or y, "axis": {"tickCount": 5, "format": _choose_format(top)}}
     vertical |= {"scale": {"domain": list(top), "nice": y_domain is None}}
@@ -319,9 +319,9 @@ class _Field:
         self._across, self._upward, self._log = across, upward, log_x
 
     def find_pixel(self, x: float, y: float) -> tuple[float, float]:
-        left, right, at = map(math.log, (*self._across, x)) if self._log else (*self._across, x)
+        start, end, place = map(math.log, (*self._across, x)) if self._log else (*self._across, x)
         low, high = self._upward
-        return (at - left) / (right - left) * self.size[0], (high - y) / (high - low) * self.size[1]
+        return (place - start) / (end - start) * self.size[0], (high - y) / (high - low) * self.size[1]
 
 
 def _draw_labels(rows: Records, place: Spec, field: _Field, is_joined: bool) -> list[Spec]:
@@ -354,9 +354,9 @@ def _trace_lines(rows: Records, field: _Field, is_joined: bool) -> list[tuple[fl
     for row, point in zip(rows, points, strict=True):
         lines.setdefault(str(row.get("series", "")), []).append(point)
     for line in lines.values() if is_joined else ():
-        for (left, top), (right, bottom) in pairwise(sorted(line)):
-            steps = int(max(right - left, abs(bottom - top)) / 6)
-            points += [(left + (right - left) * i / steps, top + (bottom - top) * i / steps) for i in range(1, steps)]
+        for (start, top), (end, bottom) in pairwise(sorted(line)):
+            steps = int(max(end - start, abs(bottom - top)) / 6)
+            points += [(start + (end - start) * i / steps, top + (bottom - top) * i / steps) for i in range(1, steps)]
     return points
 
 
@@ -479,7 +479,7 @@ def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log:
         return {}
     field = _Field(domain, (0.0, 1.0), (width, 1.0), is_log)
     pixels = [field.find_pixel(value, 0.0)[0] for value in distinct]
-    is_roomy = all(right - left >= _TICK for left, right in pairwise(pixels))
+    is_roomy = all(end - start >= _TICK for start, end in pairwise(pixels))
     return {"values": distinct, **_WRITTEN} if is_roomy else {}
 
 

@@ -14,13 +14,13 @@ _POINT = 4.0  # half of a point's size
 class Box:
     """A rectangle in pixels; y grows downward."""
 
-    left: float
+    west: float
     top: float
-    right: float
+    east: float
     bottom: float
 
     def overlaps(self, box: Box) -> bool:
-        return self.left < box.right and box.left < self.right and self.top < box.bottom and box.top < self.bottom
+        return self.west < box.east and box.west < self.east and self.top < box.bottom and box.top < self.bottom
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class LabelPlace:
 
     def box_text(self, text: str, x: float, y: float) -> Box:
         width, half = measure_text(text, SMALL_SIZE), SMALL_SIZE * 0.6
-        left = x + self.dx - {"left": 0.0, "center": width / 2, "right": width}[self.align]
-        return Box(left, y + self.dy - half, left + width, y + self.dy + half)
+        west = x + self.dx - {"left": 0.0, "center": width / 2, "right": width}[self.align]
+        return Box(west, y + self.dy - half, west + width, y + self.dy + half)
 
 
 PLACES = (
@@ -58,16 +58,16 @@ def place_labels(
     labels: Sequence[Label], points: Sequence[tuple[float, float]], size: tuple[float, float]
 ) -> list[LabelPlace | None]:
     """A place for each text, the first that is free; None where none is. `size`: of the field that holds them all."""
-    taken = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
+    obstacles = [Box(x - _POINT, y - _POINT, x + _POINT, y + _POINT) for x, y in points]
     places: list[LabelPlace | None] = []
     for text, x, y in labels:
-        free = next((place for place in PLACES if _is_free(place.box_text(text, x, y), taken, size)), None)
+        free = next((place for place in PLACES if _is_free(place.box_text(text, x, y), obstacles, size)), None)
         places.append(free)
         if free is not None:
-            taken.append(free.box_text(text, x, y))
+            obstacles.append(free.box_text(text, x, y))
     return places
 
 
-def _is_free(box: Box, taken: Sequence[Box], size: tuple[float, float]) -> bool:
-    inside = box.left >= 0 and box.right <= size[0] and box.top >= 0 and box.bottom <= size[1]
-    return inside and not any(map(box.overlaps, taken))
+def _is_free(box: Box, obstacles: Sequence[Box], size: tuple[float, float]) -> bool:
+    inside = box.west >= 0 and box.east <= size[0] and box.top >= 0 and box.bottom <= size[1]
+    return inside and not any(map(box.overlaps, obstacles))

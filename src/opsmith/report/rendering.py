@@ -66,8 +66,8 @@ def render_pdf(spec: Spec) -> bytes:
 def write_vega_lite(spec: Spec, theme: Theme) -> str:
     """Vega-Lite's text: with the theme's ink, and the title in lines that fit."""
     background = None if theme == "page" else "#ffffff"
-    whole = {**spec, "title": _wrap_title(spec), "background": background, "config": write_config(theme)}
-    return json.dumps(whole).replace(json.dumps(INK), json.dumps(choose_ink(theme)))
+    themed = {**spec, "title": _wrap_title(spec), "background": background, "config": write_config(theme)}
+    return json.dumps(themed).replace(json.dumps(INK), json.dumps(choose_ink(theme)))
 
 
 def _wrap_title(spec: Spec) -> Any:
@@ -75,7 +75,7 @@ def _wrap_title(spec: Spec) -> Any:
     width = spec["usermeta"]["width"]
     if not heading and not lines:
         return None
-    small = [part for line in lines for part in wrap_text(line, width, SMALL_SIZE)]
+    small = [row for line in lines for row in wrap_text(line, width, SMALL_SIZE)]
     title = wrap_text(heading, width, TITLE_SIZE * 1.08)  # it is bold
     return {"text": title, "subtitle": small}
 
