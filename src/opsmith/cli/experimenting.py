@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Executor, Out, RayAddress, StoreUrl, TrustTasks, Workers, make_store
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from opsmith.store import Store
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="experiment")(run_experiment)
+def add_to(app: CommandApp) -> None:
+    app.add("experiment", run_experiment)
 
 
 def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, open_store
 from opsmith.cli.progress import show_progress
 from opsmith.cli.timing_runs import fill_orders, load_own_tasks
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from opsmith.store import Store
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="pareto")(print_fronts)
+def add_to(app: CommandApp) -> None:
+    app.add("pareto", print_fronts)
 
 
 def print_fronts(

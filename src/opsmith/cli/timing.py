@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
     Out,
@@ -51,8 +52,8 @@ Partner = Annotated[
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="measure")(measure_speed)
+def add_to(app: CommandApp) -> None:
+    app.add("measure", measure_speed)
 
 
 def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
