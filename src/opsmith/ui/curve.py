@@ -117,7 +117,7 @@ def _scale_axis(largest: float, low: float, high: float) -> tuple[Callable[[floa
         return round(low + (high - low) * value / end, 1)
 
     return place_value, tuple(
-        CurveTick(place_value(tick), f"{tick:g}" if tick < 10_000 else f"{tick:,.0f}") for tick in ticks
+        CurveTick(place_value(tick), f"{tick:g}" if tick < 1000 else f"{tick:,.0f}") for tick in ticks
     )
 
 
