@@ -117,7 +117,7 @@ def _draw_fronts(fronts: Sequence[TaskFront], path: Path) -> None:
     from opsmith.report.front_figures import draw_fronts
 
     if path.suffix[1:] not in PICTURES:
-        raise UsageError(f"--figure {path}: expected a file that ends in .svg or .png")
+        raise UsageError(f"--figure {path}: expected a file that ends in .svg, .png or .pdf")
     drawn = draw_fronts(fronts)
     if drawn is None:
         raise UsageError("--figure: expected two figures or more, and a task with its own program and a right one")

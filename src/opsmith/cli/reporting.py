@@ -40,7 +40,7 @@ def write_reports(
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--format", metavar="html|md|csv|parquet|svg|png", help="May be given several times."),
+        typer.Option("--format", metavar="html|md|csv|parquet|svg|png|pdf", help="May be given several times."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
     groups: Annotated[int, typer.Option(metavar="N", min=1, help="Groups of attempts shown of each task.")] = 12,
@@ -49,7 +49,7 @@ def write_reports(
 ) -> None:
     """Write what came of runs.
 
-    html: one file that needs no host; md; csv and parquet: a row per sample; svg and png: the figures, in a folder.
+    html: one file that needs no host; md; csv and parquet: a row per sample; svg, png, pdf: the figures, in a folder.
     Several runs stand side by side in one file; runs of several languages with a column for each language.
     """
     from opsmith.report.files import default_path, text_of, write_report
