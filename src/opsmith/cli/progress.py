@@ -71,7 +71,7 @@ class ProgressLine:
 def show_progress(first: str) -> Iterator[Callable[[str], None]]:
     """A function that is told what the command is at; the line lives as long as the context."""
     stream = sys.stderr
-    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+    if not takes_lines(stream):
         yield _say_nothing
         return
     line = ProgressLine(own_stream(stream), first)
@@ -79,6 +79,11 @@ def show_progress(first: str) -> Iterator[Callable[[str], None]]:
         yield line.update_text
     finally:
         line.close()
+
+
+def takes_lines(stream: TextIO | None) -> bool:
+    """Whether a line can be drawn there and taken away again."""
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _say_nothing(text: str) -> None:

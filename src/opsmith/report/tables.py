@@ -176,7 +176,7 @@ def runs_table(
     columns = {name: cells for name, cells in (("speed", speeds), ("gain", gains), ("language", languages)) if cells}
     rows = make_table(
         "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
-        least=("language", "tokens", "rounds", "samples", "model", "time", "gain", "speed"),
+        least=("language", "tokens", "rounds", "samples", "model", "time", "gain", "speed"), room=24,
     )  # fmt: skip
     for run in runs:
         rows.add_row(
