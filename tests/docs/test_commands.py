@@ -25,14 +25,14 @@ DATABASE = "postgresql://team:a-password@db.example:5432/opsmith"  # and an empt
 # Pages that go on where the one before them ended share a folder.
 CHAINS = {
     "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
-    "work of one's own": ["own-task.md", "own-language.md"],
+    "work of one's own": ["own-task.md", "own-language.md", "python-languages.md"],
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
     "tools": ["tools.md"],
     "a shared store": ["shared-store.md"],
     "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],
-    "the start": ["index.md", "installing.md"],
+    "the start": ["index.md", "installing.md", "choose-your-path.md"],
     "kernels in C": ["c.md"],
     "other machines": ["other-machines.md"],
     "kernels for GPUs": ["gpu-languages.md"],
@@ -46,12 +46,14 @@ CHAINS = {
 }
 NOT_RUN = {
     "index.md": 1,
+    "choose-your-path.md": 3,
     "installing.md": 1,
     "paid-models.md": 1,
     "experiments.md": 3,
     "bridges.md": 3,
     "export.md": 4,
     "many-machines.md": 1,
+    "own-language.md": 1,
     "flashinfer.md": 1,
     "c.md": 1,
     "gpu-languages.md": 2,
