@@ -9,16 +9,17 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="spent")(print_bill)
+def add_to(app: CommandApp) -> None:
+    app.add("spent", print_bill)
 
 
 def print_bill(
-    run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")],
     by: Annotated[str | None, typer.Option(metavar="round|agent|task|model", help="One table; default: all.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
@@ -31,7 +32,7 @@ def print_bill(
     """
     from opsmith.records import to_json
     from opsmith.report.spent import BY, spent_lines, spent_of, spent_table
-    from opsmith.report.tables import open_console
+    from opsmith.report.tables import open_console, print_fact
 
     if by is not None and by not in BY:
         raise UsageError(f"--by: given {by!r}; expected one of {', '.join(BY)}")
@@ -40,4 +41,7 @@ def print_bill(
         if as_json:
             print(json.dumps(to_json(bill), indent=1))
         else:
-            open_console().print(*[spent_table(bill, name) for name in bill.by], *spent_lines(bill), sep="\n")
+            console = open_console()
+            console.print(*[spent_table(bill, name) for name in bill.by])
+            for line in spent_lines(bill):
+                print_fact(console, line)
