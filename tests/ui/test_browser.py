@@ -124,7 +124,15 @@ def kinds(site: str, run: str, finished: Path) -> list[str]:
     with Store.open(finished) as store:
         sample = next(row.id for row in store.list_samples(run) if row.stage and row.stage.name == "MATCH")
     own = f"{site}/runs/{run}"
-    inside = ["", "/samples", f"/samples/{sample}", "/tasks/sum_0", "/attempts/sum_0", "/results?now=1"]
+    inside = [
+        "",
+        "/samples",
+        f"/samples/{sample}",
+        "/tasks/sum_0",
+        "/attempts/sum_0",
+        "/failures?now=1",
+        "/results?now=1",
+    ]
     return [f"{site}/", *(own + path for path in inside)]
 
 

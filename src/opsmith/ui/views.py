@@ -81,6 +81,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "stages": _count_by_stage(snapshot.functional, task),
         "attempts": list_attempts(site.store, run, task, PROGRAMS),
         "program": _find_program(site, run, cell),
+        "why": site.read_failures(run).view_failures(task),
         "speeds": speeds,
         "picture": picture,
         "steps": list_steps(improved) if improved is not None else (),
@@ -118,6 +119,12 @@ def fill_attempts(site: Site, run: str, task: str) -> dict[str, Any]:
 def fill_results(site: Site, run: str, now: bool) -> dict[str, Any]:
     """`now`: wait for the numbers, which takes seconds for a large run; otherwise the page asks for them."""
     return {"id": run, "info": site.read_snapshot(run).summary.info, "results": site.read_results(run) if now else None}
+
+
+def fill_failures(site: Site, run: str, now: bool) -> dict[str, Any]:
+    """`now`: wait for the groups, which takes a second or two for a large run; otherwise the page asks for them."""
+    why = site.read_failures(run).view_failures() if now else None
+    return {"id": run, "info": site.read_snapshot(run).summary.info, "why": why}
 
 
 def _find_cell(site: Site, run: str, task: str) -> TaskCell:
