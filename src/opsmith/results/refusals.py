@@ -47,6 +47,7 @@ _QUOTED = re.compile(r"(['`‘])[A-Za-z_]\w*(['`’])")
 _NAMED = re.compile(r"\b(?:[A-Za-z]+\d\w*|[A-Za-z]\w*_\w+|__\w+)\b")  # fn_mul, E1, fp32
 _NUMBER = re.compile(r"(?<!HTTP )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]|(?<=\w)\([^()]*\)")
+_CHOICE = re.compile(r"\bone of .*")  # what a task allows
 _WORD = re.compile(r"\b[a-z]{3,}\b")
 _DIFFERING = re.compile(r"; (\d+) of (\d+) entries differ")
 _GIVEN = re.compile(r"^ +given: +(.*)$", re.MULTILINE)  # of a finding's block
@@ -251,8 +252,8 @@ def name_failure(message: str) -> str:
 
 def describe_finding(finding: Diagnostic) -> str:
     """The cause in a line: where, and the rule or what broke it; of values that differ, what their pattern says."""
-    if finding.kind == "DATA" and finding.remedy:
-        head = finding.remedy.partition(":")[0]
+    if finding.kind == "DATA":
+        head = finding.remedy.partition(":")[0] or "the values differ"
         return printable(_HEADS.get(head, head))
     return printable(": ".join(part for part in (_name_where(finding), _name_fault(finding)) if part))
 
@@ -279,7 +280,7 @@ def mask_names(text: str) -> str:
     >>> mask_names("'undeclared_6' undeclared (first use in this function)"), mask_names("expected ';' before 'x'")
     ('… undeclared (first use in this function)', "expected ';' before …")
     """
-    masked = _BRACKETS.sub(lambda match: f"{match[0][0]}…{match[0][-1]}", text)
+    masked = _BRACKETS.sub(lambda match: f"{match[0][0]}…{match[0][-1]}", _CHOICE.sub("one of …", text))
     for pattern in (_QUOTED, _NAMED, _NUMBER):
         masked = pattern.sub("…", masked)
     return re.sub(r"…(?:, …)+", "…", masked)
