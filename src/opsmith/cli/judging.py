@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     CandidateSeconds,
     TargetName,
@@ -19,11 +21,16 @@ from opsmith.cli.options import (
     make_pool,
     read_target_options,
 )
+from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
 
+if TYPE_CHECKING:
+    from opsmith.judging.files import FileVerdict
+    from opsmith.records import Verdict
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="verify")(verify_programs)
+
+def add_to(app: CommandApp) -> None:
+    app.add("verify", verify_programs)
 
 
 def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
@@ -36,6 +43,10 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
+    show_commands: Annotated[
+        bool,
+        typer.Option("--show-commands", help="Show each compiler and simulator that is run, and what it said."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
     """Judge programs or replies.
@@ -43,27 +54,43 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     For each TASK: the program given, or else the one in the task's file.
     Exit code 0: all passed; 1: some were refused; 2: some could not be checked.
     """
-    from opsmith.judging.files import ProgramSource, exit_code, judge_files
-    from opsmith.records import printable
-    from opsmith.report.verdicts import verdict_json, verdict_text
-    from opsmith.suites import find_files
-
     if impl and reply:
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
-    judged_texts = ProgramSource(
-        read_text(impl) if impl else None,
-        read_text(reply) if reply else None,
-        insert_copies,
-        target,
-        read_target_options(option),
-    )
-    verdicts = []
-    with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:
-        for judgement in judge_files(find_files(tasks), judged_texts, pool):
-            name, verdict = judgement.name, judgement.verdict
-            verdicts.append(verdict)
-            for warning in verdict.warnings:
-                print(printable(f"{name}: warning: {warning}"), file=sys.stderr)
-            text = verdict_text(name, verdict, judgement.message)
-            print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
+    if show_commands:
+        _log_commands()
+    texts = (read_text(impl) if impl else None, read_text(reply) if reply else None)
+    with (
+        make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool,
+        show_progress("programs are judged") as tell,
+    ):
+        pool.start_early()
+        from opsmith.judging.files import ProgramSource, exit_code, judge_files
+        from opsmith.suites import find_files
+
+        judged_texts = ProgramSource(*texts, insert_copies, target, read_target_options(option))
+        verdicts, files = [], find_files(tasks)
+        for judged in judge_files(files, judged_texts, pool):
+            tell("")
+            verdicts.append(_print_verdict(judged, as_json))
+            tell(f"{len(verdicts)} of {len(files)} are judged")
     raise typer.Exit(exit_code(verdicts))
+
+
+def _log_commands() -> None:
+    """From now on what runs in a confined process is told on stderr."""
+    log = logging.getLogger("opsmith.commands")
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+def _print_verdict(judged: FileVerdict, as_json: bool) -> Verdict:
+    from opsmith.records import printable
+    from opsmith.report.verdicts import verdict_json, verdict_text
+
+    name, verdict = judged.name, judged.verdict
+    for warning in verdict.warnings:
+        print(printable(f"{name}: warning: {warning}"), file=sys.stderr)
+    text = verdict_text(name, verdict, judged.message)
+    print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
+    return verdict

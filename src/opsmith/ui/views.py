@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsmith.errors import UsageError
@@ -17,23 +18,57 @@ from opsmith.report.attempts import (
 )
 from opsmith.report.optimised import list_steps
 from opsmith.report.plans import PlannedView
+from opsmith.report.run_deletion import describe_run_contents, refuse_needed_run
 from opsmith.report.views import TaskRow
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
+from opsmith.store.notes import has_tags
 from opsmith.store.pages import SampleKind, page_of
+from opsmith.ui.curve import chart_run
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
+from opsmith.ui.reasons import read_reasons
 from opsmith.ui.render import make_url
-from opsmith.ui.site import Site, name_event
+from opsmith.ui.site import ALL, Site, name_event
 from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
 
 PROGRAMS = 12  # of a task, that its page lists
+EARLIER = 20  # notes of a run, that were replaced
 COMPARED = 100  # of a task, that are compared for isomorphism
+AT_ONCE = 5_000  # samples of a run up to which a page says why things fail without asking for it afterwards
+
+
+def fill_runs(site: Site, tags: Sequence[str]) -> dict[str, Any]:
+    """The list of runs; `tags`: those that each must have. A list that is narrowed is not live."""
+    lines, tags = site.list_lines(), sorted({tag.strip() for tag in tags if tag.strip()})
+    return {
+        "lines": [line for line in lines if has_tags(line.remarks, tags)],
+        "asked": tags,
+        "tags": sorted(Counter(tag for line in lines for tag in line.remarks.all_tags).items()),
+        "live": None if tags else ALL,
+        "path": site.store.path,
+    }
+
+
+def fill_deletion(site: Site, run: str) -> dict[str, Any]:
+    """What goes with a run. Raises UsageError or StoreError when it cannot be deleted."""
+    refuse_needed_run(site.store, run)
+    info = site.read_snapshot(run).summary.info
+    return {"run": run, "info": info, "contents": describe_run_contents(site.store, run), "access": site.access}
 
 
 def fill_run(site: Site, run: str) -> dict[str, Any]:
     snapshot = site.read_snapshot(run)
     live = snapshot.state is not RunState.FINISHED
-    return {"snapshot": snapshot, "access": site.access, "live": make_url(run) if live else None}
+    notes = site.store.list_notes(run)
+    return {
+        "snapshot": snapshot,
+        "charts": chart_run(snapshot),
+        "access": site.access,
+        "remarks": site.store.read_remarks(run),
+        "earlier_notes": [note for note in notes[1 : EARLIER + 1] if note.text],
+        "live": make_url(run) if live else None,
+        "why": site.read_failures(run).view_failures() if _is_small(snapshot) else None,
+    }
 
 
 def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -51,11 +86,13 @@ def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, An
         "run": run,
         "info": snapshot.summary.info,
         "page": page,
+        "reasons": read_reasons(site.store, page.lines),
         "asked": query_values,
         "choices": _list_choices(snapshot.counts, query_values),
         "total": None
-        if sample_filter.begins
+        if sample_filter.begins or sample_filter.words
         else sum(n for kind, n in snapshot.counts.items() if sample_filter.lets_pass(kind)),
+        "back": before is not None,
         "earlier": link_neighbour(before=page.before),
         "later": link_neighbour(after=page.after),
         "first": make_url(run, "samples", **query_values) if page.before else None,
@@ -81,7 +118,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "stages": _count_by_stage(snapshot.functional, task),
         "attempts": list_attempts(site.store, run, task, PROGRAMS),
         "program": _find_program(site, run, cell),
-        "why": site.read_failures(run).view_failures(task),
+        "why": site.read_failures(run).view_failures(task) if _is_small(snapshot) else None,
         "speeds": speeds,
         "picture": picture,
         "steps": list_steps(improved) if improved is not None else (),
@@ -121,10 +158,15 @@ def fill_results(site: Site, run: str, now: bool) -> dict[str, Any]:
     return {"id": run, "info": site.read_snapshot(run).summary.info, "results": site.read_results(run) if now else None}
 
 
-def fill_failures(site: Site, run: str, now: bool) -> dict[str, Any]:
-    """`now`: wait for the groups, which takes a second or two for a large run; otherwise the page asks for them."""
-    why = site.read_failures(run).view_failures() if now else None
-    return {"id": run, "info": site.read_snapshot(run).summary.info, "why": why}
+def fill_failures(site: Site, run: str, now: bool, task: str | None = None) -> dict[str, Any]:
+    """Of a run, or of a task of it. `now`: wait for the groups, which takes some seconds for a large run; otherwise the
+    page asks for them."""
+    why = site.read_failures(run).view_failures(task) if now else None
+    return {"id": run, "task_id": task, "info": site.read_snapshot(run).summary.info, "why": why}
+
+
+def _is_small(snapshot: RunSnapshot) -> bool:
+    return snapshot.counts.total() <= AT_ONCE
 
 
 def _find_cell(site: Site, run: str, task: str) -> TaskCell:
