@@ -59,8 +59,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """What the numbers say, and what stands in the way of comparing them."""
     counts = f"both {comparison.both}, only the first {comparison.only_one}, only the second {comparison.only_other}"
     yield f"solved  {counts}, of {len(comparison.pairs)} tasks; exact McNemar test: p = {comparison.p_value:.3g}"
-    yield f"pass@1  first less second, in the first round: {_format_signed(comparison.first_round)}"
-    yield f"pass@1  first less second, in the round of each solution: {_format_signed(comparison.solving_round)}"
+    yield f"pass@1  first minus second, in the first round: {_format_signed(comparison.first_round)}"
+    yield f"pass@1  first minus second, in the round of each solution: {_format_signed(comparison.solving_round)}"
     for name, first, second in comparison.settings:
         yield printable(f"differs {name}: {first} | {second}")
     if comparison.unpaired:
