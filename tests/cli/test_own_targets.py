@@ -46,7 +46,9 @@ def test_what_a_run_left_is_found_by_what_its_tasks_say(opsmith, tasks, monkeypa
     assert opsmith("reverify", run).code == 0
     assert "sft" in opsmith("export", run, "--dataset", "data").out
     refused = opsmith("export", run, "--library", "library").err
-    assert "there is no library of programs of the target " in " ".join(refused.split())
+    words = " ".join(refused.split())
+    assert "there is no library of programs of the target " in words
+    assert "try: --dataset DIR" in words
     assert opsmith("bench", "verify", tasks, "--batch", "4").code == 0
 
 

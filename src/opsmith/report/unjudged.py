@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from opsmith.records import printable
 from opsmith.results.counting import choose_best, deciding_tallies
+from opsmith.results.refusals import name_failure
 from opsmith.store.attempts import UnjudgedSample
 from opsmith.store.queries import Tally
 
 REASONS = 5  # that are shown, the most frequent ones
 BEING_JUDGED = "being judged"
-_GIVEN = re.compile(r"^ +given: +(.*)$", re.MULTILINE)  # of a finding's block
-_LINE = re.compile(r"\bline \d+: ")
 
 
 def count_reasons(samples: Iterable[UnjudgedSample]) -> tuple[tuple[str, int], ...]:
@@ -23,18 +20,10 @@ def count_reasons(samples: Iterable[UnjudgedSample]) -> tuple[tuple[str, int], .
     >>> count_reasons([UnjudgedSample(0, "a", 1.0, "not emulated: line 2: <mma.h>"), UnjudgedSample(0, "a", 1.0, "")])
     (('being judged', 1), ('not emulated: <mma.h>', 1))
     """
-    counts = Counter(_name_reason(sample.message) for sample in samples)
+    counts = Counter(name_failure(sample.message) if sample.message else BEING_JUDGED for sample in samples)
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     rest = sum(count for _, count in ordered[REASONS:])
     return (*ordered[:REASONS], *((("other reasons", rest),) if rest else ()))
-
-
-def _name_reason(message: str) -> str:
-    if not message:
-        return BEING_JUDGED
-    given = _GIVEN.search(message)
-    reason = given.group(1) if given else message.partition("\n")[0]
-    return printable(_LINE.sub("", reason))[:300]
 
 
 def count_beside(samples: Sequence[UnjudgedSample], tallies: Iterable[Tally]) -> Mapping[str, int]:

@@ -7,6 +7,7 @@ some reports ask lies beside them (`attempts`, `spending`, `pages`, `verdicts`).
 from __future__ import annotations
 
 from opsmith.store.measurements import SpeedQueries, StoredSpeed
+from opsmith.store.notes import NoteQueries
 from opsmith.store.plans import PlanQueries, StoredPlan
 from opsmith.store.rounds import Answer, RoundQueries, Tally
 from opsmith.store.runs import KeptExperience, RunQueries, RunSummary
@@ -30,7 +31,9 @@ __all__ = [
 ]
 
 
-class Reader(RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries, PlanQueries, ToolCallQueries):
+class Reader(
+    RunQueries, RoundQueries, SampleQueries, SpeedQueries, StepQueries, PlanQueries, ToolCallQueries, NoteQueries
+):
     """All of them, answered from what is committed.
 
     Raises UsageError for a run or sample that does not exist, StoreError when the store cannot be read.

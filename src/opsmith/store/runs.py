@@ -131,7 +131,7 @@ class RunQueries(RequestQueries):
     def read_contents(self, run: str) -> frozenset[tuple[str, str]]:
         """Every record of a run as (table, JSON), clock times left out: equal runs have equal contents.
 
-        Sessions, measurements and profiles are no part of it; texts are there by their hash.
+        Sessions, notes, tags, measurements and profiles are no part of it; texts are there by their hash.
         """
         contents: set[tuple[str, str]] = set()
         for table in schema.metadata.tables.values():
@@ -145,6 +145,7 @@ class RunQueries(RequestQueries):
 
 _NO_RECORDS = {
     *("meta", "alembic_version", "session", "session_end", "control", "batched", "batch_failure", "text"),
+    *("note", "tag"),  # what people say of a run
     *("measurement", "profile"),  # a clock's readings, and what was read beside them
 }
 

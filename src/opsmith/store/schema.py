@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from opsmith.store.texts import TEXT
 
-VERSION = 6  # what each brought: `migrations/versions`
+VERSION = 7  # what each brought: `migrations/versions`
 CLOCK = frozenset({"at", "seconds", "id_number"})  # columns that differ between two equal runs
 
 metadata = MetaData()
@@ -201,6 +201,22 @@ control = _make_table(
     _seconds_column("at"),
     clustered=False,
 )
+note = _make_table(
+    "note",  # what somebody says of a run; the last one counts
+    _key_column("run"),
+    _integer_column("number", key=True),  # from 1: each follows the one that its writer has read
+    _text_column("body"),
+    _seconds_column("at"),
+)
+tag = _make_table(
+    "tag",  # a word by which people find a run; of each the last change counts
+    _number_column(),
+    _text_column("run"),
+    _text_column("name"),
+    _text_column("change"),  # add or remove
+    _seconds_column("at"),
+    clustered=False,
+)
 reverdict = _make_table(
     "reverdict",  # a later verifier's verdict on a candidate that was judged before
     _key_column("sample"),
@@ -317,6 +333,7 @@ reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  #
 Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)
 Index("control_by_run", control.c.run, control.c.id_number)
+Index("tag_by_run", tag.c.run, tag.c.id_number)
 Index("suggestion_by_run", suggestion.c.run)
 Index("tool_call_by_run", tool_call.c.run)
 Index("failure_by_run", failure.c.run, failure.c.round)

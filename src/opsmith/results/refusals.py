@@ -1,0 +1,310 @@
+"""Why programs are refused: equal refusals as one group, the nearest miss of each, and how near it was.
+
+Two refusals are equal where stage, kind and message are, apart from what only names a place: numbers, names of
+variables, types. A group shows the message itself where all of it agrees, and `…` for what differs. Samples that nobody
+could judge stand apart, by who is charged. Not covered: samples of optimisation rounds.
+
+>>> finding = Diagnostic("TYPE", "Bufferize of E2 (made by Map on line 1)", "a = 2, dims [K]", "1 <= a <= rank")
+>>> mask_names(describe_finding(finding))
+'Bufferize: expected … <= a <= rank'
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from opsmith.records import Diagnostic, Stage, Verdict, printable, verdict_from_json
+from opsmith.store.queries import Reader
+from opsmith.store.refused import (
+    FailedSample,
+    RefusalRow,
+    list_failed_samples,
+    list_functional_rounds,
+    list_refused_programs,
+)
+from opsmith.targets.hidden import NOT_SHOWN
+
+Place = tuple[str, int]  # task, round
+
+LONGEST = 160  # characters of a reason
+SHORT = 20  # characters of what is expected that stands behind what was given
+TEXTS = 500  # verdicts that are read at once
+_RULES = frozenset({"TYPE", "FN", "OUT"})  # kinds whose `expected` states the rule that was broken
+_TRIALS = frozenset({"RUN", "DATA", "STATE", "MEMORY"})  # kinds whose `where` names a trial or an output
+_TOLD_APART = frozenset({"STATE", "MEMORY"})  # kinds that may have the same words
+_HEADS = {"the base shape was right": "the base sizes are right, others are not"}  # of hints, as causes
+_ASIDE = re.compile(r" \((?:[^()]*line \d+|input|rank \d+)\)| (?:of|at) [A-Za-z_]\w*\b|, [A-Z]\d+\b|^[A-Z]\d+\b")
+_LINES = re.compile(r": line \d+ .*", re.DOTALL)  # of each use of a stream
+_QUOTED = re.compile(r"(['`‘])[A-Za-z_]\w*(['`’])")
+_NAMED = re.compile(r"\b(?:[A-Za-z]+\d\w*|[A-Za-z]\w*_\w+|__\w+)\b")  # fn_mul, E1, fp32
+_NUMBER = re.compile(r"(?<!HTTP )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
+_BRACKETS = re.compile(r"\[[^\[\]]*\]|(?<=\w)\([^()]*\)")
+_WORD = re.compile(r"\b[a-z]{3,}\b")
+_DIFFERING = re.compile(r"; (\d+) of (\d+) entries differ")
+_GIVEN = re.compile(r"^ +given: +(.*)$", re.MULTILINE)  # of a finding's block
+_LINE = re.compile(r"\bline \d+: ")
+
+
+class Nearness(NamedTuple):
+    """How near a refused program came to passing: the larger, the nearer. The first value that differs decides."""
+
+    stage: float  # the place of the stage that refused it
+    trials: int  # that it passed before
+    is_mostly_right: bool  # at least half of the entries of the first wrong output are right
+    closeness: float  # minus the largest absolute error; minus infinity: none, or not finite
+    line: int  # of the first finding, 0: none; a checker that stops there has taken all lines before it
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A refused program, by one sample that held it."""
+
+    task: str
+    round: int
+    sample: str
+    program: str  # hash of its text; "": the reply held no program
+    nearness: Nearness
+    reason: str  # in its own words
+
+
+@dataclass(frozen=True)
+class RefusalGroup:
+    """Samples that were refused for the same reason."""
+
+    stage: Stage
+    kind: str  # of the first finding: TYPE, COMPILE, DATA ...
+    reason: str
+    samples: int
+    programs: int  # different texts
+    places: Mapping[Place, int]  # samples by task and round
+    nearest: Miss  # the nearest of them, the first of equals by the sample's id
+
+    @property
+    def title(self) -> str:
+        return f"{self.stage.name}{f' ({self.kind})' if self.kind in _TOLD_APART else ''}: {self.reason}"
+
+    @property
+    def tasks(self) -> Counter[str]:
+        return _sum_places(self.places, 0)
+
+    @property
+    def rounds(self) -> Counter[int]:
+        return _sum_places(self.places, 1)
+
+
+@dataclass(frozen=True)
+class UnjudgedGroup:
+    """Samples without a verdict for the same reason."""
+
+    charged_to: str  # provider, task, target, sandbox, ours, nobody
+    reason: str
+    samples: int
+    places: Mapping[Place, int]
+
+    @property
+    def tasks(self) -> Counter[str]:
+        return _sum_places(self.places, 0)
+
+    @property
+    def rounds(self) -> Counter[int]:
+        return _sum_places(self.places, 1)
+
+
+@dataclass(frozen=True)
+class RunRefusals:
+    """Why samples of a run, or of one of its tasks, did not pass."""
+
+    groups: tuple[RefusalGroup, ...]  # the most frequent first
+    unjudged: tuple[UnjudgedGroup, ...]  # likewise
+    nearest: Mapping[str, Miss]  # by task, over all groups
+
+    @cached_property
+    def refused(self) -> int:
+        return sum(group.samples for group in self.groups)
+
+    @cached_property
+    def unjudged_count(self) -> int:
+        return sum(group.samples for group in self.unjudged)
+
+    def sort_by_nearness(self) -> list[RefusalGroup]:
+        """The groups with the nearest miss first."""
+        return sorted(self.groups, key=lambda group: (group.nearest.nearness, group.samples), reverse=True)
+
+
+def read_refusals(reader: Reader, run: str, task: str | None = None) -> RunRefusals:
+    """Of a whole run, or of one of its tasks. Verdicts are read some hundreds at a time and not kept."""
+    numbers = list_functional_rounds(reader, run)
+    grouping = RefusalGrouping()
+    for number in numbers:
+        grouping.add_round(reader, run, number, task)
+    return grouping.make_refusals(list_failed_samples(reader, run, numbers, task))
+
+
+class RefusalGrouping:
+    """Groups that grow as refusals are added; what a round that has ended adds never changes."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, str, str], _GrowingGroup] = {}
+        self._nearest: dict[str, Miss] = {}
+
+    def add_round(self, reader: Reader, run: str, number: int, task: str | None = None) -> None:
+        """Add the refusals of a round of a run."""
+        refused = list_refused_programs(reader, run, number, task)
+        for programs in (refused[start : start + TEXTS] for start in range(0, len(refused), TEXTS)):
+            bodies = reader.read_texts(program.body for program in programs)
+            for program in programs:
+                self.add_program(program, verdict_from_json(json.loads(bodies[program.body])))
+
+    def add_program(self, program: RefusalRow, verdict: Verdict) -> None:
+        """Add the samples of one program."""
+        finding = verdict.errors[0] if verdict.errors else None
+        kind, text = (finding.kind, describe_finding(finding)) if finding else (program.stage.name, "no finding")
+        miss = Miss(program.task, program.round, program.sample, program.program, measure_nearness(verdict), text)
+        key = (program.stage.name, kind, mask_names(text))
+        group = self._groups.setdefault(key, _GrowingGroup(program.stage, kind, miss))
+        group.add_miss(miss, program.samples)
+        self._nearest[program.task] = _choose_nearer(self._nearest.get(program.task, miss), miss)
+
+    def merge_grouping(self, addition: RefusalGrouping) -> None:
+        """Add all that another one holds, which stays as it is."""
+        for key, group in addition._groups.items():
+            self._groups.setdefault(key, _GrowingGroup(group.stage, group.kind, group.nearest)).merge_group(group)
+        for task, miss in addition._nearest.items():
+            self._nearest[task] = _choose_nearer(self._nearest.get(task, miss), miss)
+
+    def make_refusals(self, failed: Iterable[FailedSample] = ()) -> RunRefusals:
+        """What was added so far; `failed`: the samples without a verdict."""
+        groups = [group.freeze_group(masked) for (_, _, masked), group in self._groups.items()]
+        groups.sort(key=lambda group: (-group.samples, -group.stage.rank, group.reason))
+        return RunRefusals(tuple(groups), group_failed(failed), dict(sorted(self._nearest.items())))
+
+
+@dataclass
+class _GrowingGroup:
+    stage: Stage
+    kind: str
+    nearest: Miss
+    texts: set[str] = field(default_factory=set)  # of the reason; two at most
+    programs: set[int] = field(default_factory=set)  # beginnings of hashes
+    places: Counter[Place] = field(default_factory=Counter)
+
+    def add_miss(self, miss: Miss, samples: int) -> None:
+        if len(self.texts) < 2:
+            self.texts.add(miss.reason)
+        if miss.program:
+            self.programs.add(int(miss.program[:15], 16))
+        self.places[miss.task, miss.round] += samples
+        self.nearest = _choose_nearer(self.nearest, miss)
+
+    def merge_group(self, addition: _GrowingGroup) -> None:
+        self.texts |= addition.texts
+        self.programs |= addition.programs
+        self.places.update(addition.places)
+        self.nearest = _choose_nearer(self.nearest, addition.nearest)
+
+    def freeze_group(self, masked: str) -> RefusalGroup:
+        reason = next(iter(self.texts)) if len(self.texts) == 1 else masked
+        places = dict(sorted(self.places.items()))
+        samples = self.places.total()
+        return RefusalGroup(
+            self.stage, self.kind, _shorten_reason(reason), samples, len(self.programs), places, self.nearest
+        )
+
+
+def group_failed(failed: Iterable[FailedSample]) -> tuple[UnjudgedGroup, ...]:
+    """Samples without a verdict by who is charged and by their reason, the most frequent first."""
+    groups: dict[tuple[str, str], tuple[set[str], Counter[Place]]] = {}
+    for sample in failed:
+        text = name_failure(sample.message)
+        texts, places = groups.setdefault((sample.charged_to, mask_names(text)), (set(), Counter()))
+        texts.add(text)
+        places[sample.task, sample.round] += 1
+    unjudged = [
+        UnjudgedGroup(charged_to, next(iter(texts)) if len(texts) == 1 else masked, places.total(), dict(places))
+        for (charged_to, masked), (texts, places) in groups.items()
+    ]
+    return tuple(sorted(unjudged, key=lambda group: (-group.samples, group.charged_to, group.reason)))
+
+
+def name_failure(message: str) -> str:
+    """What left a sample unjudged, in a line; lines of programs are left out.
+
+    >>> name_failure("SANDBOX: \\n  where:    the build\\n  given:    not emulated: line 3: <mma.h>")
+    'not emulated: <mma.h>'
+    """
+    block = _GIVEN.search(message)
+    reason = block.group(1) if block else message.partition("\n")[0]
+    return printable(_LINE.sub("", reason))[:300]
+
+
+def describe_finding(finding: Diagnostic) -> str:
+    """The cause in a line: where, and the rule or what broke it; of values that differ, what their pattern says."""
+    if finding.kind == "DATA" and finding.remedy:
+        head = finding.remedy.partition(":")[0]
+        return printable(_HEADS.get(head, head))
+    return printable(": ".join(part for part in (_name_where(finding), _name_fault(finding)) if part))
+
+
+def _name_where(finding: Diagnostic) -> str:
+    """Where, without what differs from program to program."""
+    if finding.where == NOT_SHOWN:
+        return NOT_SHOWN
+    is_trial = finding.kind in _TRIALS and finding.line is None
+    return "" if is_trial or finding.where.startswith("at ") else _ASIDE.sub("", finding.where)
+
+
+def _name_fault(finding: Diagnostic) -> str:
+    actual, expected = _LINES.sub("", finding.given), f"expected {finding.expected}"
+    if finding.kind in _RULES or not _WORD.search(mask_names(actual)):
+        return expected
+    is_short = finding.kind == "LANG" and len(finding.expected) <= SHORT
+    return f"{actual}, {expected}" if is_short else actual
+
+
+def mask_names(text: str) -> str:
+    """A reason without what only names a place: numbers, quoted names, names with digits, what stands in brackets.
+
+    >>> mask_names("'undeclared_6' undeclared (first use in this function)"), mask_names("expected ';' before 'x'")
+    ('… undeclared (first use in this function)', "expected ';' before …")
+    """
+    masked = _BRACKETS.sub(lambda match: f"{match[0][0]}…{match[0][-1]}", text)
+    for pattern in (_QUOTED, _NAMED, _NUMBER):
+        masked = pattern.sub("…", masked)
+    return re.sub(r"…(?:, …)+", "…", masked)
+
+
+def measure_nearness(verdict: Verdict) -> Nearness:
+    """How near a refused program came, by what its verdict holds."""
+    finding = verdict.errors[0] if verdict.errors else None
+    error = verdict.max_abs_error
+    is_finite = error is not None and math.isfinite(error)
+    differing = _DIFFERING.search(finding.given) if finding is not None else None
+    share = 1 - int(differing[1]) / int(differing[2]) if differing and int(differing[2]) else 0.0
+    closeness = -error if error is not None and is_finite else -math.inf
+    line = (finding.line or 0) if finding is not None else 0
+    return Nearness(verdict.stage.rank, max(0, verdict.trials - 1), share >= 0.5, closeness, line)
+
+
+def _choose_nearer(first: Miss, second: Miss) -> Miss:
+    """The nearer of two; of equals the one whose sample's id is the smaller."""
+    if first.nearness == second.nearness:
+        return min(first, second, key=lambda miss: (miss.round, miss.sample))
+    return max(first, second, key=lambda miss: miss.nearness)
+
+
+def _sum_places(places: Mapping[Place, int], axis: int) -> Counter:  # type: ignore[type-arg]
+    counts: Counter[str | int] = Counter()
+    for place, samples in places.items():
+        counts[place[axis]] += samples
+    return counts
+
+
+def _shorten_reason(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
