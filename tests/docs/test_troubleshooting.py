@@ -44,5 +44,5 @@ def test_every_kind_of_finding_has_an_entry() -> None:
 
 def test_every_stage_and_exit_code_is_explained() -> None:
     assert [stage for stage in Stage.ORDER if not re.search(rf"^\| [A-Z, ]*\b{stage}\b", PAGE, re.MULTILINE)] == []
-    for error in OpsmithError.__subclasses__():
+    for error in filter(lambda error: error.__module__ == OpsmithError.__module__, OpsmithError.__subclasses__()):
         assert re.search(rf"^\| {error.exit_code} \|.*`{error.__name__}`", PAGE, re.MULTILINE), error
