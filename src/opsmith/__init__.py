@@ -13,14 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opsmith.api import improve, load_task, verify, verify_many, verify_reply
+    from opsmith.api import improve, verify, verify_many, verify_reply
     from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
     from opsmith.settings import Settings
+    from opsmith.suites import load_task
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    **dict.fromkeys(["improve", "load_task", "verify", "verify_many", "verify_reply"], "opsmith.api"),
+    **dict.fromkeys(["improve", "verify", "verify_many", "verify_reply"], "opsmith.api"),
+    "load_task": "opsmith.suites",
     **dict.fromkeys(["Boundary", "Diagnostic", "Outcome", "Stage", "Task", "Verdict"], "opsmith.records"),
     "Settings": "opsmith.settings",
 }

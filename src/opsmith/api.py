@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from opsmith.errors import UsageError
 from opsmith.judging import verifier
 from opsmith.judging.pool import Pool
 from opsmith.records import Experience, Task, Verdict
-from opsmith.suites import adapt_task, load_tasks
+from opsmith.suites import adapt_task, load_task, load_tasks
 
 if TYPE_CHECKING:
     from opsmith.learn.events import OnEvent
@@ -28,19 +25,7 @@ if TYPE_CHECKING:
     from opsmith.settings import Settings
     from opsmith.store import Store
 
-
-def load_task(
-    path_or_id: str | Path, target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
-) -> Task:
-    """The one task of that id or file. Raises UsageError when there is none, TaskError when its file is wrong.
-
-    `target`: the language that its problem is asked for in, where it is not that of the file; `options`: those of the
-    language, such as `{"threads": 2}`.
-    """
-    tasks = load_tasks([str(path_or_id)], target, options)
-    if len(tasks) != 1:
-        raise UsageError(f"{path_or_id}: expected one task, given a folder of {len(tasks)}; try load_tasks")
-    return tasks[0]
+__all__ = ["default_pool", "improve", "load_task", "verify", "verify_many", "verify_reply"]
 
 
 def verify(task: Task, source: str, *, trust_tasks: bool = False) -> Verdict:

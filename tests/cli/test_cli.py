@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from opsmith.cli.app import build_app
 from opsmith.cli.overview import write_overview
+from opsmith.store import Store
 
 HEAVY = {"typer", "torch", "numpy", "pydantic", "sqlalchemy", "openai", "anthropic", "yaml", "rich", "mcp"}
 COMMANDS = ["tasks", "models", "runs", "show", "verify", "run", "prompt", "codegen", "cost", "mcp"]
@@ -25,6 +26,24 @@ def test_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     assert all(f"\n  {command} " in done.stdout for command in COMMANDS)
     assert not set(done.stderr.split()) & HEAVY
+
+
+def test_commands_that_list_load_neither_torch_nor_what_they_do_not_show(tmp_path):
+    """One process for all of them: what none of them loads, each of them does without."""
+    Store.open(tmp_path).close()
+    code = (
+        "import contextlib, sys\n"
+        "from opsmith.cli.app import build_app\n"
+        "for command in (['tasks'], ['models'], ['codegen', 'bmm_0'], ['runs', '--out', sys.argv[1]]):\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        build_app(command[0])(command, prog_name='opsmith')\n"
+        "    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    *_, without_store, with_store = [set(line.split()) for line in done.stderr.splitlines()]
+    assert all(words in done.stdout for words in ("bmm_0", "anthropic/NAME", "def prepare", "started"))
+    assert not without_store & {"torch", "numpy", "sqlalchemy"}
+    assert not with_store & {"torch", "numpy", "openai", "anthropic", "alembic", "jinja2"}
 
 
 def test_the_overview_says_what_typer_would(monkeypatch):

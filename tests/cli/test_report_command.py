@@ -58,11 +58,15 @@ def test_a_report_is_written_where_it_is_wanted(opsmith, runs):
     assert several[0] == f"all/{runs[0]}.md"
     assert all(Path(name).stat().st_size for name in several)
     assert Path(several[1]).parent == Path(f"all/{runs[0]}-figures")
+    drawn = f"runs/reports/{runs[0]}-sum_0.svg"
+    assert opsmith("draw", runs[0], "sum_0").out == f"{drawn}\n"
+    assert opsmith("draw", runs[0], "sum_0", "-o", "-").out == Path(drawn).read_text()
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("draw", "tiny-sampler-s1", "sum_9"), "has no such task"),
         (("report", "nothing"), "no such run"),
         (("report", "tiny", "--format", "pdf"), "given 'pdf'; expected one of html, md"),
         (("report", "tiny-sampler-s1", "--format", "parquet", "-o", "-"), "given stdout; expected a file"),

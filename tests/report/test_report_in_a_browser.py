@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from opsmith.report.files import write_report
 
@@ -39,7 +39,31 @@ def test_it_asks_for_nothing_and_is_accessible(browser: Browser, report: Path, w
     violations = Axe().run(page).response["violations"]
     assert [(found["id"], found["nodes"][0]["html"]) for found in violations] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width  # nothing but tables scrolls sideways
+    _sort_and_search(page)
     assert (said, asked) == ([], [report.as_uri()])
+
+
+def _sort_and_search(page: Page) -> None:
+    table = page.locator("table.grid").first
+    heading = table.locator("thead th").first
+    first = table.locator("tbody tr th").all_inner_texts()
+    heading.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert (heading.get_attribute("aria-sort"), table.locator("tbody tr th").all_inner_texts()) == (
+        "ascending",
+        sorted(first),
+    )
+    page.keyboard.press("Enter")
+    assert table.locator("tbody tr th").all_inner_texts() == sorted(first, reverse=True)
+    page.keyboard.press("Enter")
+    assert (heading.get_attribute("aria-sort"), table.locator("tbody tr th").all_inner_texts()) == (None, first)
+    page.get_by_label("Search programs, messages and replies").first.fill("no such program")
+    section = page.locator("[data-search]").first
+    assert section.locator("details.task:visible").count() == 0
+    assert section.locator("output").inner_text().startswith("0 attempts at 0 of")
+    page.keyboard.press("Control+a")
+    page.keyboard.type(first[0])
+    assert section.locator("details.task:visible").count() >= 1
 
 
 def test_a_link_to_a_task_opens_it(browser: Browser, report: Path):

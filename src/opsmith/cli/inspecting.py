@@ -65,7 +65,7 @@ def show_runs(
 ) -> None:
     """List the runs of a store, or delete one."""
     from opsmith.records import printable, to_json
-    from opsmith.report.optimised_tables import summarise_gains
+    from opsmith.report.run_gains import summarise_gains
     from opsmith.report.speed_rows import summarise_runs
     from opsmith.report.tables import open_console, runs_table
 

@@ -20,6 +20,7 @@ COMMANDS = {  # module of this package -> its commands
         "report": "Write what came of runs.",
         "compare": "Compare two runs of a store, task by task.",
     },
+    "drawing": {"draw": "Draw what came of one task of a run."},
     "serving": {
         "ui": "Look at runs in a browser, live, until Ctrl-C.",
         "pause": "Let a run wait: what is in flight is finished, nothing starts.",

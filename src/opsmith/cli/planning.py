@@ -45,7 +45,7 @@ def show_plan(
     The static planner's splits, the best first: each node with its contracts, its code and the functions offered.
     Exit code 1: there is none.
     """
-    from opsmith.api import load_task
+    from opsmith.suites import load_task
     from opsmith.terminal import write_document
 
     task_read = load_task(task, target, read_target_options(option))

@@ -56,9 +56,9 @@ def print_prompt(
 ) -> None:
     """Print what a model would be sent."""
     from opsmith.agents.prompt import PromptStyle, compose_prompt
-    from opsmith.api import load_task
     from opsmith.learn.references import is_run, require_references
     from opsmith.learn.stratify import stratify_experiences
+    from opsmith.suites import load_task
     from opsmith.targets import get_target
 
     translate, example = shared["translate"], shared["example"] is not False
@@ -130,7 +130,7 @@ def print_cost(
 
 
 def _task_and_program(name: str, target: str | None, option: list[str] | None, impl: Path | None) -> tuple[Task, str]:
-    from opsmith.api import load_task
+    from opsmith.suites import load_task
 
     task = load_task(name, target, read_target_options(option))
     source = task.impl if impl is None else read_text(impl)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from opsmith.errors import UsageError
 from opsmith.models import ChatModel
-from opsmith.models.batch import BatchModel
 from opsmith.models.keys import read_key, redact_secrets
-from opsmith.models.limits import RateLimits
-from opsmith.models.retry import Retry
 from opsmith.models.roles import ANALYST, GUARDIAN, NO_MODEL, PLANNER, RoleModels
-from opsmith.models.sdk import Endpoint
 from opsmith.models.swarm import PREFIX, list_members
 from opsmith.settings import Provider, Settings
-from opsmith.targets import Target
+
+if TYPE_CHECKING:  # who only lists models sends nothing
+    from opsmith.models.limits import RateLimits
+    from opsmith.models.retry import Retry
+    from opsmith.models.sdk import Endpoint
+    from opsmith.targets import Target
 
 NO_KEY = "none"  # what a server of the user's own is sent when there is no key: the SDKs insist on one
 
@@ -287,7 +289,8 @@ def _has_key(variable: str) -> bool:
 
 
 def _make_openai(order: Order) -> ChatModel:
-    from opsmith.models.batch_apis import OpenAIBatchApi  # noqa: PLC0415 - as above
+    from opsmith.models.batch import BatchModel  # noqa: PLC0415 - as below
+    from opsmith.models.batch_apis import OpenAIBatchApi  # noqa: PLC0415 - as below
     from opsmith.models.openai import OpenAIModel  # noqa: PLC0415 - an extra, and slow to import
 
     model = OpenAIModel(_make_endpoint(order), _make_retry(order))
@@ -296,6 +299,7 @@ def _make_openai(order: Order) -> ChatModel:
 
 def _make_anthropic(order: Order) -> ChatModel:
     from opsmith.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra, and slow to import
+    from opsmith.models.batch import BatchModel  # noqa: PLC0415 - as above
     from opsmith.models.batch_apis import AnthropicBatchApi  # noqa: PLC0415 - as above
 
     model = AnthropicModel(_make_endpoint(order), _make_retry(order))
@@ -356,8 +360,8 @@ def _make_command(order: Order) -> ChatModel:
 
     provider = order.settings.provider
     _refuse_base_url(provider)
-    limits = RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
-    return CommandModel(provider.model, limits, _make_retry(order), order.settings.teamwork.team.pass_env)
+    pass_env = order.settings.teamwork.team.pass_env
+    return CommandModel(provider.model, _make_limits(provider), _make_retry(order), pass_env)
 
 
 def _refuse_base_url(provider: Provider) -> None:
@@ -370,6 +374,8 @@ def _refuse_base_url(provider: Provider) -> None:
 
 def _make_endpoint(order: Order) -> Endpoint:
     """Where the model is: at its provider, or at --base-url, where a key is sent if there is one."""
+    from opsmith.models.sdk import Endpoint  # noqa: PLC0415 - who only lists models sends nothing
+
     assert order.server is not None
     provider, server = order.settings.provider, order.server
     url = server.url if provider.base_url is None else _check_url(provider.base_url)
@@ -380,11 +386,19 @@ def _make_endpoint(order: Order) -> Endpoint:
             f"model {provider.model!r}: given no key; expected {server.variable} in the environment or in .env; "
             f"try: export {server.variable}=..., or --base-url for a server of your own, or --model embedded"
         )
-    limits = RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
-    return Endpoint(provider.model, order.model, url, key or NO_KEY, None if own else server.prices, limits)
+    prices = None if own else server.prices
+    return Endpoint(provider.model, order.model, url, key or NO_KEY, prices, _make_limits(provider))
+
+
+def _make_limits(provider: Provider) -> RateLimits:
+    from opsmith.models.limits import RateLimits  # noqa: PLC0415 - who only lists models sends nothing
+
+    return RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
 
 
 def _make_retry(order: Order) -> Retry:
+    from opsmith.models.retry import Retry  # noqa: PLC0415 - as above
+
     provider = order.settings.provider
     return order.retry or Retry(timeout_s=provider.request_timeout, deadline_s=provider.request_deadline)
 

@@ -18,12 +18,11 @@ from opsmith.problems.faults import make_fault
 from opsmith.problems.generators import make_tensor
 from opsmith.problems.namespace import run_global
 from opsmith.problems.precision import default_dtype, default_of, own_randomness, widen_floats
-from opsmith.problems.problem import InputTensor, Problem
+from opsmith.problems.problem import ATTEMPTS, InputTensor, Problem
 from opsmith.problems.reference import clone_names, run_reference
 from opsmith.records import content_hash
 
 MARGIN = 1e-3  # the least distance of a discrete decision from its boundary
-ATTEMPTS = 200  # draws before a margin is given up
 JITTERED = frozenset({"torch.rand", "torch.randn"})  # generators of continuous data ...
 _CONTINUOUS = "uniform("  # ... and what an expression of such data begins with
 

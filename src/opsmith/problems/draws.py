@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from opsmith.problems.bindings import Bindings
-from opsmith.problems.drawing import ATTEMPTS, draw_case, draw_with_margins, jitter_data, make_seed
+from opsmith.problems.drawing import draw_case, draw_with_margins, jitter_data, make_seed
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.narrowing import differs_from, run_raised
-from opsmith.problems.problem import Problem
+from opsmith.problems.problem import ATTEMPTS, Problem
 from opsmith.problems.reference import Values, compute_expected, run_unchecked
 from opsmith.problems.tolerance import Limit, make_declared_limit, make_narrowed_limit, make_wide_limit, stack_limits
 

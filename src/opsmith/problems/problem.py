@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opsmith.problems.origin import Derivation
     from opsmith.problems.provenance import Provenance
 
+ATTEMPTS = 200  # draws before a margin is given up
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
 
 

@@ -1,4 +1,7 @@
-"""One or several runs as one HTML file. Everything in it, nothing asked of any host, no script."""
+"""One or several runs as one HTML file. Everything in it, nothing asked of any host.
+
+Its one script sorts and searches tables; the page can be read without it, and its policy lets no other script run.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,9 @@ from opsmith.report.by_target import align_problems, have_several_targets, name_
 from opsmith.report.curves import DrawnFigure, draw_picture
 from opsmith.report.languages import describe_unjudged, read_languages
 from opsmith.report.optimised_figures import list_figures
-from opsmith.report.pages import Anchors, name_agent, render_page
+from opsmith.report.pages import Anchors, hash_script, name_agent, render_page
 from opsmith.report.views import RunView, run_view
 from opsmith.store import Store
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,18 @@ def _list_shown(report: RunReport) -> Iterator[SampleView]:
         yield from task.shown_steps
 
 
+def make_policy() -> str:
+    """What a report may do that shows no picture of a profile."""
+    own = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_script()}"
+    return f"{own}; base-uri 'none'; form-action 'none'"
+
+
 def _choose_policy(reports: Sequence[RunReport]) -> str:
     """Pictures of profiles stand in the file itself; a report without any allows none."""
     samples = (sample for report in reports for sample in _list_shown(report))
     profiles = (profile for sample in samples if sample.improvement for profile in sample.improvement.profiles)
-    return f"{POLICY}; img-src data:" if any(profile.picture for profile in profiles) else POLICY
+    policy = make_policy()
+    return f"{policy}; img-src data:" if any(profile.picture for profile in profiles) else policy
 
 
 def _shown_prompts(reports: Sequence[RunReport]) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:

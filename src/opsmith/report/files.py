@@ -60,6 +60,14 @@ def default_path(store: Store, runs: Sequence[str], kind: str) -> Path:
     return store.folder / "reports" / name
 
 
+def write_picture(store: Store, run: str, task: str, picture: str, where: Path | None = None) -> Path:
+    """The SVG of a run's task; by default beside the reports, under the names of both."""
+    path = where or store.folder / "reports" / f"{file_name(run)}-{file_name(task)}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(picture, encoding="utf-8", errors="backslashreplace")
+    return path
+
+
 def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -> Iterator[Path]:
     """For papers: black on white."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,6 @@ from opsmith.report.optimised import (
     OptimisedView,
     describe_suggestion,
     list_steps,
-    summarise_gain,
     view_optimisation,
 )
 from opsmith.report.speed_rows import NOTHING
@@ -90,16 +89,6 @@ def list_improvement(store: Store, run: str, detail: SampleDetail) -> Iterator[s
     for profile in store.read_profiles(run, detail.row.task, [parent]):
         yield f"--- {printable(f'profile: {profile.kind}')} ---\n{_write_profile(profile)}"
     yield from _list_differences(detail, store.read_text(parent))
-
-
-def summarise_gains(store: Store) -> dict[str, str]:
-    """By run, in a few words, what its optimisation rounds gained; runs without such rounds are left out."""
-    gains = {}
-    for run in store.list_optimised_runs():
-        result = read_optimisation(store, run)
-        if result is not None:
-            gains[run] = summarise_gain(result)
-    return gains
 
 
 def _list_differences(detail: SampleDetail, parent: str) -> Iterator[str]:

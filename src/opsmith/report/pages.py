@@ -6,6 +6,8 @@ Templates need, beside their views, `links`: where a run, a task, a sample or a 
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.resources import files
@@ -94,7 +96,7 @@ def make_environment(*packages: str) -> Environment:
         "reasons": list_reasons,
         "agent": name_agent,
     }
-    templates.globals |= {"anchor": anchor_name, "style": read_style}
+    templates.globals |= {"anchor": anchor_name, "style": read_style, "script": read_script}
     return templates
 
 
@@ -102,6 +104,18 @@ def make_environment(*packages: str) -> Environment:
 def read_style() -> Markup:
     """The stylesheet, to stand in a page's `<style>`."""
     return Markup(files("opsmith.report").joinpath("static", "style.css").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)
+def read_script() -> Markup:
+    """The script that sorts and searches tables, to stand in a page's `<script>`."""
+    return Markup(files("opsmith.report").joinpath("static", "pages.js").read_text(encoding="utf-8"))
+
+
+def hash_script() -> str:
+    """What a content security policy calls that script: a page with it runs this text and no other."""
+    digest = hashlib.sha256(read_script().encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
 def format_share(value: float | None) -> str:

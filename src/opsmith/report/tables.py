@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 
-from opsmith.models.table import ModelInfo
 from opsmith.records import Task, Usage, printable
 from opsmith.report.console import PlainConsole
-from opsmith.store.queries import RunSummary
+
+if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
+    from opsmith.models.table import ModelInfo
+    from opsmith.store.queries import RunSummary
 
 _IS_SET = {True: "set", False: "not set"}
 

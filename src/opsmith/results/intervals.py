@@ -8,15 +8,16 @@ Samples drawn again may lose a task's only right one and never gain a first one,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 RESAMPLES = 2000
 Counts = Sequence[tuple[int, int]]  # (n, c) of each task: judged samples, right ones
-Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]  # n [T], c [R, T] -> [R]
 
 
 @dataclass(frozen=True)
@@ -66,23 +67,31 @@ def estimate_difference(
 
 def percentile_interval(value: float, redrawn: NDArray[np.float64]) -> tuple[float, float]:
     """The middle 95 % of what was redrawn, extended to the value where redrawing falls short of it (pass@n does)."""
+    import numpy as np  # noqa: PLC0415 - most commands compute nothing
+
     low, high = (float(edge) for edge in np.quantile(redrawn, (0.025, 0.975)))
     return min(low, value), max(high, value)
 
 
 def resample_counts(counts: Counts, seed: int = 0, resamples: int = RESAMPLES) -> NDArray[np.int64]:
     """Right answers in as many samples drawn anew: [resamples, tasks]."""
+    import numpy as np  # noqa: PLC0415 - most commands compute nothing
+
     n, right = _split_counts(counts)
     rates = right / np.maximum(n, 1)
     return np.random.default_rng(seed).binomial(n, rates, size=(resamples, len(counts)))
 
 
 def _split_counts(counts: Counts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    import numpy as np  # noqa: PLC0415 - most commands compute nothing
+
     return np.array([n for n, _ in counts], dtype=np.int64), np.array([c for _, c in counts], dtype=np.int64)
 
 
 def pass_at_k_of_all(n: NDArray[np.int64], right: NDArray[np.int64], k: int) -> NDArray[np.float64]:
     """Mean over tasks of 1 - C(n - c, k) / C(n, k); `metrics.pass_at_k` for all resamples at once."""
+    import numpy as np  # noqa: PLC0415 - most commands compute nothing
+
     values = np.empty(right.shape)
     for column, size in enumerate(n.tolist()):
         table = np.array([_pass_at_k_exactly(size, c, k) for c in range(size + 1)])

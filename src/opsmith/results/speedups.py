@@ -10,18 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from opsmith.records import Usage
 from opsmith.results.intervals import RESAMPLES, Estimate, percentile_interval
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    _Mean = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # of the last axis
 
 THRESHOLDS = (0.5, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
 _FASTER_THAN_NOTHING = -1.0
 
 Ratios = Sequence[float | None]
-_Mean = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # of the last axis
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ def correct_within(first_right: Mapping[str, int | None], attempts: int, seed: i
 
 
 def _estimate_mean(values: Sequence[float], mean: _Mean, seed: int) -> Estimate | None:
+    import numpy as np  # noqa: PLC0415 - most commands compute nothing
+
     if not values:
         return None
     figures = np.array(values, dtype=np.float64)
@@ -128,5 +133,7 @@ def _mean_plainly(figures: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mean_of_logarithms(figures: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np  # noqa: PLC0415 - most commands compute nothing
+
     means: NDArray[np.float64] = np.exp(np.log(figures).mean(axis=-1))
     return means

@@ -7,14 +7,13 @@ their code points in both, whatever the server's locale.
 from __future__ import annotations
 
 from sqlalchemy import Dialect, Text
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 _ESCAPE = "\x1b"
 
 
 class _Escaped(TypeDecorator[str]):
-    impl = postgresql.TEXT(collation="C")
+    impl = Text(collation="C")
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:

@@ -58,6 +58,20 @@ def load_tasks(
     return tuple(refuse_without_language(task) for _, task in named)
 
 
+def load_task(
+    path_or_id: str | Path, target: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Task:
+    """The one task of that id or file. Raises UsageError when there is none, TaskError when its file is wrong.
+
+    `target`: the language that its problem is asked for in, where it is not that of the file; `options`: those of the
+    language, such as `{"threads": 2}`.
+    """
+    tasks = load_tasks([str(path_or_id)], target, options)
+    if len(tasks) != 1:
+        raise UsageError(f"{path_or_id}: expected one task, given a folder of {len(tasks)}; try load_tasks")
+    return tasks[0]
+
+
 def read_task_files(
     names: Sequence[str],
     paths: Sequence[Path],

@@ -31,7 +31,7 @@ from opsmith.store.rows import Wish
 from opsmith.ui import views
 from opsmith.ui.feed import Feed
 from opsmith.ui.guard import Access, Guard, is_ours
-from opsmith.ui.render import STATIC, STYLE, make_url, render_template
+from opsmith.ui.render import SHARED, STATIC, make_url, render_template
 from opsmith.ui.site import ALL, Site
 
 
@@ -47,7 +47,8 @@ def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
         await feed.close()
 
     app = FastAPI(title="opsmith", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.get("/static/style.css")(lambda: FileResponse(STYLE))
+    app.get("/static/style.css")(lambda: FileResponse(SHARED / "style.css"))
+    app.get("/static/pages.js")(lambda: FileResponse(SHARED / "pages.js"))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _add_pages(app, site)
     _add_streams(app, site, feed)

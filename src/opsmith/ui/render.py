@@ -17,7 +17,7 @@ from opsmith.report.attempts import CallView
 from opsmith.ui.snapshot import RunState
 
 STATIC = Path(__file__).parent / "static"
-STYLE = Path(pages.__file__).parent / "static" / "style.css"
+SHARED = Path(pages.__file__).parent / "static"  # style and script of the report, which the live pages have too
 SIGNS = {
     RunState.RUNNING: "▶", RunState.PAUSED: "‖", RunState.STOPPED: "■", RunState.FINISHED: "✓",
     Outcome.PASSED: "✓", Outcome.REFUSED: "✗", Outcome.UNJUDGED: "?",

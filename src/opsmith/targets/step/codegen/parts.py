@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsmith.problems.drawing import ATTEMPTS
+from opsmith.problems.problem import ATTEMPTS
 from opsmith.targets.step.codegen.text import (
     assigned_names,
     bind_value,

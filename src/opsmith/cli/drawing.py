@@ -1,0 +1,68 @@
+"""`opsmith draw`: one task of a run as a picture, for a README, a talk or a paper."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsmith.cli.options import CandidateSeconds, Out, StoreUrl, TrustTasks, make_pool, open_store
+from opsmith.cli.text import STDIN
+from opsmith.terminal import write_document
+
+if TYPE_CHECKING:
+    from opsmith.records import Task
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(name="draw")(draw_task)
+
+
+def draw_task(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The id of one of its tasks.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", metavar="FILE|-", help="Default: OUT/reports/RUN-TASK.svg; -: stdout.")
+    ] = None,
+    width: Annotated[
+        int, typer.Option(metavar="PX", min=320, max=4000, help="Below 700 the parts stand in one column.")
+    ] = 880,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    candidate_seconds: CandidateSeconds = None,
+    trust_tasks: TrustTasks = False,
+) -> None:
+    """Draw what came of one task of a run.
+
+    Its PyTorch reference, where its samples ended, the refused program that came nearest with its message, and the
+    program that was kept with its cost. An SVG.
+    """
+    from opsmith.report.attempts import find_task
+    from opsmith.report.files import write_picture
+    from opsmith.report.story_picture import draw_story
+    from opsmith.report.task_story import tell_story
+
+    with open_store(out, url) as store:
+        name = store.find_run(run)
+        story = tell_story(store, name, task)
+        if story.solution is not None:
+            costs = _estimate_costs(find_task(store, name, task), story.solution.source, candidate_seconds, trust_tasks)
+            story = replace(story, costs=(*costs, *story.costs))
+        picture = draw_story(story, width)
+        if output == STDIN:
+            write_document(picture)
+        else:
+            print(write_picture(store, name, task, picture, output))
+
+
+def _estimate_costs(task: Task, source: str, candidate_seconds: float | None, trust_tasks: bool) -> tuple[str, ...]:
+    """By the cost model of the task's language; nothing where it has none."""
+    from opsmith.report.task_story import describe_costs, has_cost_model
+
+    if not has_cost_model(task):
+        return ()
+    with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+        return (describe_costs(pool.cost(task, source)),)

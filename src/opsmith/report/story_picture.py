@@ -1,0 +1,186 @@
+"""The picture of a task's story. One SVG with vector text, in one column or two, readable on light and dark pages.
+
+Widths are reckoned from a monospaced font, a little wider than any in its list, so that no text leaves its panel.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from opsmith.records import Outcome, printable
+from opsmith.report.task_story import MEANINGS, ShownProgram, TaskStory
+
+WIDTH, NARROW = 880, 400  # of pictures for a page of a desk and of a phone
+_TWO_COLUMNS = 700  # at least, for panels beside each other
+_MOST_LINES = 24  # of one text; the rest is counted
+_CHAR, _LINE = 7.25, 17.0  # of the font at 12 px
+_PAD, _GAP, _HEAD, _BAR = 14.0, 14.0, 24.0, 22.0
+_STYLE = """\
+text{font:12px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1f2328;white-space:pre}
+.title{font-weight:700;font-size:15px}.head{font-weight:700}.dim{fill:#57606a}
+.card{fill:#ffffff;stroke:#d0d7de}.panel{fill:#f6f8fa;stroke:#d0d7de}
+.passed{fill:#0a5fb4}.refused{fill:#a44a00}.other{fill:#6e7781}
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.dim{fill:#9aa4af}.card{fill:#0d1117;stroke:#3d444d}
+.panel{fill:#161b22;stroke:#3d444d}.passed{fill:#79b8ff}.refused{fill:#ffa657}.other{fill:#8b949e}}"""
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    style: str = ""  # a class of the stylesheet
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One framed part: a heading, then lines, some of them under a bar of shares."""
+
+    heading: str
+    style: str  # of its heading
+    lines: tuple[_Line, ...]
+    shares: tuple[tuple[str, int], ...] = field(default=())  # (class, count) of a bar above the lines; (): no bar
+
+    @property
+    def height(self) -> float:
+        return 2 * _PAD + _HEAD + _LINE * len(self.lines) + (_BAR if self.shares else 0.0)
+
+
+def draw_story(story: TaskStory, width: int = WIDTH) -> str:
+    """The whole file. From 700 pixels on the miss stands beside the rest."""
+    split = 3 if width >= _TWO_COLUMNS else 4
+    inner = (width - 3 * _GAP) / 2 if split == 3 else width - 2 * _GAP
+    panels = _make_panels(story, int((inner - 2 * _PAD) / _CHAR))
+    title = [_Line(line, "title") for line in _wrap_text(_word_title(story), int((width - 2 * _GAP) / 9.2), "")]
+    origin = [_Line(line, "dim") for line in _wrap_text(story.origin, int((width - 2 * _GAP) / _CHAR), "")]
+    top = 2 * _GAP + 14 + _LINE * (len(title) - 1)
+    columns = [panels[:split], panels[split:]]
+    bottom = top + max(sum(panel.height + _GAP for panel in column) for column in columns)
+    body = _write_lines(title, _GAP, 2 * _GAP + 4)
+    for place, column in enumerate(columns):
+        body += _write_column(column, _GAP + place * (inner + _GAP), top, inner, bottom)
+    body += _write_lines(origin, _GAP, bottom + 6)
+    return _write_file(_word_title(story), width, bottom + _LINE * len(origin) + 6, body)
+
+
+def _make_panels(story: TaskStory, chars: int) -> list[_Panel]:
+    return [
+        _Panel("1  What is asked for, in PyTorch", "head", tuple(_describe_task(story, chars))),
+        _Panel(f"2  {story.judged:,} programs were judged", "head", *_count_ends(story, chars)),
+        _describe_solution(story.solution, story.costs, chars),
+        _describe_nearest(story.nearest, chars),
+    ]
+
+
+def _describe_task(story: TaskStory, chars: int) -> Iterator[_Line]:
+    yield from _write_code(story.reference, chars)
+    if story.functions:
+        yield _Line("")
+        words = f"with the functions {', '.join(story.functions)}"
+        yield from (_Line(line, "dim") for line in _wrap_text(words, chars, indent=""))
+
+
+def _word_title(story: TaskStory) -> str:
+    return f"{story.task}: from a PyTorch reference to a program in {story.language}"
+
+
+def _count_ends(story: TaskStory, chars: int) -> tuple[tuple[_Line, ...], tuple[tuple[str, int], ...]]:
+    """A line for each way to end, and the bar above them."""
+    lines: list[_Line] = []
+    for label, count in story.ends:
+        if label in {Outcome.PASSED.value, Outcome.UNJUDGED.value}:
+            words = f"{count:,} {label}"
+        else:
+            meaning = f": {MEANINGS[label]}" if label in MEANINGS else ""
+            words = f"{count:,} refused at {label}{meaning}"
+        lines += [_Line(line, _style_end(label)) for line in _wrap_text(words, chars)]
+    return tuple(lines), tuple((_style_end(label), count) for label, count in story.ends)
+
+
+def _style_end(label: str) -> str:
+    if label == Outcome.PASSED.value:
+        return "passed"
+    return "other" if label == Outcome.UNJUDGED.value else "refused"
+
+
+def _describe_nearest(program: ShownProgram | None, chars: int) -> _Panel:
+    if program is None:
+        return _Panel("4  No program was refused", "head", ())
+    lines = [*_write_code(program.source, chars), _Line("")]
+    lines += [_Line(line, "refused") for text in program.message.splitlines() for line in _wrap_text(text, chars)]
+    return _Panel(f"4  The nearest miss, refused at {program.stage}", "head refused", tuple(lines))
+
+
+def _describe_solution(program: ShownProgram | None, costs: Sequence[str], chars: int) -> _Panel:
+    if program is None:
+        return _Panel("3  No program is right yet", "head", ())
+    lines = [*_write_code(program.source, chars), _Line("")]
+    texts = (program.message.splitlines()[0], *costs)
+    lines += [_Line(line, "passed") for text in texts for line in _wrap_text(text, chars, indent="")]
+    return _Panel("3  The program that was kept", "head passed", tuple(lines))
+
+
+def _write_code(text: str, chars: int) -> Iterator[_Line]:
+    """A program's lines; too long ones go on below, too many are counted."""
+    rows = [row for line in text.rstrip().splitlines() for row in _wrap_text(line, chars)]
+    yield from (_Line(row) for row in rows[:_MOST_LINES])
+    if len(rows) > _MOST_LINES:
+        yield _Line(f"... {len(rows) - _MOST_LINES:,} more lines", "dim")
+
+
+def _wrap_text(text: str, chars: int, indent: str = "    ") -> list[str]:
+    """On lines of so many characters, the later ones further in than the first."""
+    bare = printable(text.expandtabs(4)).rstrip()
+    first = bare[: len(bare) - len(bare.lstrip())][: chars // 2]
+    wrapped = textwrap.wrap(bare.strip(), chars, initial_indent=first, subsequent_indent=first + indent)
+    return wrapped or [""]
+
+
+def _write_column(panels: Sequence[_Panel], x: float, top: float, width: float, bottom: float) -> str:
+    """Panels below each other, the last one as high as what is left."""
+    body, y = "", top
+    for panel in panels:
+        height = panel.height if panel is not panels[-1] else bottom - y - _GAP
+        body += _write_panel(panel, x, y, width, height)
+        y += height + _GAP
+    return body
+
+
+def _write_panel(panel: _Panel, x: float, y: float, width: float, height: float) -> str:
+    frame = f'<rect class="panel" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>'
+    text_x, top = x + _PAD, y + _PAD + 12
+    bar = _write_bar(panel.shares, text_x, top + 10, width - 2 * _PAD) if panel.shares else ""
+    lines_top = top + _HEAD + (_BAR if panel.shares else 0.0)
+    heading = _write_lines([_Line(panel.heading, panel.style)], text_x, top)
+    return frame + heading + bar + _write_lines(panel.lines, text_x, lines_top)
+
+
+def _write_bar(shares: Sequence[tuple[str, int]], x: float, y: float, width: float) -> str:
+    """Counts as parts of one bar, each at least two pixels wide, with a gap between them."""
+    total = sum(count for _, count in shares)
+    room = width - 4.0 * len(shares)
+    rects, start = [], x
+    for style, count in shares:
+        share = 2.0 + room * count / total
+        rects.append(f'<rect class="{style}" x="{start:.1f}" y="{y:.1f}" width="{share:.1f}" height="12" rx="2"/>')
+        start += share + 2.0
+    return "".join(rects)
+
+
+def _write_lines(lines: Sequence[_Line], x: float, y: float) -> str:
+    return "".join(_write_line(line, x, y + _LINE * number) for number, line in enumerate(lines) if line.text)
+
+
+def _write_line(line: _Line, x: float, y: float) -> str:
+    style = f' class="{line.style}"' if line.style else ""
+    text = html.escape(line.text).replace("  ", "\u00a0 ").replace("\u00a0  ", "\u00a0\u00a0 ")
+    return f'<text{style} x="{x:.1f}" y="{y:.1f}">{text}</text>\n'
+
+
+def _write_file(title: str, width: float, height: float, body: str) -> str:
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    name = html.escape(printable(title))
+    card = f'<rect class="card" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1:.0f}" rx="8"/>\n'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{name}" {size}>\n'
+    return f"{head}<title>{name}</title>\n<style>\n{_STYLE}\n</style>\n{card}{body}</svg>\n"
