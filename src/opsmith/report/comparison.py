@@ -13,7 +13,7 @@ from opsmith.report.tables import format_cost, format_duration, list_names, make
 from opsmith.report.views import RunView
 from opsmith.results.intervals import Estimate
 
-_FIGURES: dict[str, Callable[[RunView], str]] = {
+RUN_FIGURES: dict[str, Callable[[RunView], str]] = {
     "model": lambda run: run.model + ("" if run.is_language_model else " (not a language model)"),
     "solved": lambda run: f"{run.overall.solved}/{run.overall.tasks}",
     "pass@1": lambda run: str(run.overall.pass_at_1 or "-"),
@@ -33,7 +33,7 @@ def runs_side_by_side(views: Sequence[RunView]) -> Table:
     rows = make_table("", *runs, right=runs)
     if have_several_targets(views):
         rows.add_row("target", *(printable(view.target) for view in views))
-    for name, format_figure in _FIGURES.items():
+    for name, format_figure in RUN_FIGURES.items():
         rows.add_row(name, *map(format_figure, views))
     return rows
 
@@ -59,8 +59,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
     """What the numbers say, and what stands in the way of comparing them."""
     counts = f"both {comparison.both}, only the first {comparison.only_one}, only the second {comparison.only_other}"
     yield f"solved  {counts}, of {len(comparison.pairs)} tasks; exact McNemar test: p = {comparison.p_value:.3g}"
-    yield f"pass@1  first minus second, in the first round: {_format_signed(comparison.first_round)}"
-    yield f"pass@1  first minus second, in the round of each solution: {_format_signed(comparison.solving_round)}"
+    yield f"pass@1  first minus second, in the first round: {format_signed(comparison.first_round)}"
+    yield f"pass@1  first minus second, in the round of each solution: {format_signed(comparison.solving_round)}"
     for name, first, second in comparison.settings:
         yield printable(f"differs {name}: {first} | {second}")
     if comparison.unpaired:
@@ -71,7 +71,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
             yield printable(f"note    {run.id}: {run.warning}")
 
 
-def _format_signed(estimate: Estimate | None) -> str:
+def format_signed(estimate: Estimate | None) -> str:
+    """A difference with its sign and interval."""
     if estimate is None:
         return "no samples in both"
     return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}] over {estimate.tasks} tasks"

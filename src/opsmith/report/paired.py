@@ -88,7 +88,11 @@ class Comparison:
 
 def compare_runs(store: Store, first: str, second: str) -> Comparison:
     """Two runs of a store, by their ids or the beginnings of them. Raises UsageError for one that does not exist."""
-    views = run_view(store, first), run_view(store, second)
+    return compare_views(store, run_view(store, first), run_view(store, second))
+
+
+def compare_views(store: Store, *views: *tuple[RunView, RunView]) -> Comparison:
+    """Two runs of a store that were read already."""
     keys = compared_keys(store, views)
     rows = [{row.id: row for row in view.tasks if row.state != "given"} for view in views]
     shared = [name for name in rows[0] if name in rows[1] and keys[0][name] == keys[1][name]]

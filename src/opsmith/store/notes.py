@@ -37,7 +37,7 @@ class WrittenNote:
 
     number: int
     text: str  # "": the note was taken away
-    at: float  # seconds since 1970
+    written: float  # seconds since 1970
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,12 @@
     /runs/RUN/tasks/TASK       one task of the run
     /runs/RUN/attempts/TASK    its attempts, grouped by isomorphism
     /runs/RUN/results          its numbers with intervals, and its curves
-    POST /runs/RUN/pause, /runs/RUN/resume
+    /runs/RUN/delete           what goes with it, and the question whether it may
+    /compare?run=A&run=B       two runs side by side
+    /compare?sample=RUN/SAMPLE&sample=RUN/SAMPLE
+    POST                       `changes`
 
-Everything else only reads. A name that does not exist is answered with 404 and a page that says what to try.
+All of these only read. A name that does not exist is answered with 404 and a page that says what to try.
 """
 
 from __future__ import annotations
@@ -21,16 +24,15 @@ from typing import Any
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp
 
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.store import Store
-from opsmith.store.rows import Wish
-from opsmith.ui import views
+from opsmith.ui import comparing, views
+from opsmith.ui.changes import add_changes
 from opsmith.ui.feed import Feed
-from opsmith.ui.guard import Access, Guard, is_ours
+from opsmith.ui.guard import Access, Guard
 from opsmith.ui.render import SHARED, STATIC, make_url, render_template
 from opsmith.ui.site import ALL, Site
 
@@ -51,22 +53,27 @@ def make_app(store: Store, access: Access) -> tuple[ASGIApp, Feed]:
     app.get("/static/pages.js")(lambda: FileResponse(SHARED / "pages.js"))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _add_pages(app, site)
+    _add_comparisons(app, site)
     _add_streams(app, site, feed)
-    _add_wishes(app, site)
+    add_changes(app, site)
     _add_errors(app)
     return Guard(app, access), feed
 
 
 def _add_pages(app: FastAPI, site: Site) -> None:
     @app.get("/")
-    def show_runs() -> Response:
-        return _render_page("runs.html", live=ALL, lines=site.list_lines(), path=site.store.path)
+    def show_runs(request: Request) -> Response:
+        return _render_page("runs.html", **views.fill_runs(site, request.query_params.getlist("tag")))
 
     @app.get("/runs/{run}")
     def run(run: str) -> Response:
         if (moved := _redirect_prefix(site, run)) is not None:
             return moved
         return _render_page("run.html", **views.fill_run(site, run))
+
+    @app.get("/runs/{run}/delete")
+    def ask_deletion(run: str) -> Response:
+        return _render_page("delete.html", **views.fill_deletion(site, site.find_run(run)))
 
     @app.get("/runs/{run}/samples")
     def show_samples(request: Request, run: str) -> Response:
@@ -93,6 +100,19 @@ def _add_pages(app: FastAPI, site: Site) -> None:
         return _render_page("_results.html" if is_fragment else "results.html", **values)
 
 
+def _add_comparisons(app: FastAPI, site: Site) -> None:
+    @app.get("/compare")
+    def show_beside(request: Request, now: str = "") -> Response:
+        runs, samples = (request.query_params.getlist(name) for name in ("run", "sample"))
+        if len(samples) == 2 and not runs:
+            return _render_page("samples_beside.html", **comparing.fill_samples(site, (samples[0], samples[1])))
+        if len(runs) != 2 or samples:
+            raise HTTPException(400, comparing.explain_choice(len(runs), len(samples)))
+        is_fragment = request.headers.get("hx-request") == "true"
+        values = comparing.fill_runs(site, (runs[0], runs[1]), bool(now) or is_fragment)
+        return _render_page("_runs_beside.html" if is_fragment else "runs_beside.html", **values)
+
+
 def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:
     @app.get("/events")
     async def stream_runs() -> Response:
@@ -101,24 +121,6 @@ def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:
     @app.get("/runs/{run}/events")
     def stream_run(run: str) -> Response:
         return StreamingResponse(feed.stream_events(site.find_run(run)), media_type="text/event-stream")
-
-
-def _add_wishes(app: FastAPI, site: Site) -> None:
-    async def note_wish(request: Request, run: str, wish: Wish) -> Response:
-        if not await is_ours(request, site.access):
-            raise HTTPException(403, "This form is not of this page, or of a server that has ended: load it again.")
-        name = await run_in_threadpool(site.note_wish, run, wish)
-        if request.headers.get("hx-request") == "true":
-            return HTMLResponse((await run_in_threadpool(site.render_parts, name)).html_by_name["state"])
-        return RedirectResponse(make_url(name), 303)
-
-    @app.post("/runs/{run}/pause")
-    async def pause_run(request: Request, run: str) -> Response:
-        return await note_wish(request, run, "pause")
-
-    @app.post("/runs/{run}/resume")
-    async def resume_run(request: Request, run: str) -> Response:
-        return await note_wish(request, run, "resume")
 
 
 def _add_errors(app: FastAPI) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-FORM_LIMIT = 4096  # bytes of a form: it holds one secret
+FORM_LIMIT = 65536  # bytes of a form: a secret, and a note in percent signs
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -97,20 +97,20 @@ class Guard:
         return answer
 
 
-async def is_ours(request: Request, access: Access) -> bool:
-    """Whether a POST comes from a form of ours."""
+async def read_own_form(request: Request, access: Access) -> dict[str, str] | None:
+    """The fields of a POST from a form of ours; None: it comes from elsewhere, or is too long."""
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     if origin is not None and urlsplit(origin).netloc != host:
-        return False
+        return None
     if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        return False
+        return None
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > FORM_LIMIT:
-            return False
-    secret = parse_qs(body.decode("ascii", "replace")).get("secret", [""])[0]
-    return match_secret(secret, access.form_secret)
+            return None
+    fields = {name: values[0] for name, values in parse_qs(body.decode("ascii", "replace")).items()}
+    return fields if match_secret(fields.get("secret", ""), access.form_secret) else None
 
 
 def parse_host(host: str) -> str:

@@ -1,4 +1,4 @@
-"""What the pages know: the store and what is kept of it, the parts of live pages, and the wish to pause."""
+"""What the pages know: the store and what is kept of it, the parts of live pages, and what they may change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
 from opsmith.report.optimised import summarise_gain
 from opsmith.report.pages import anchor_name
+from opsmith.report.run_deletion import refuse_needed_run
 from opsmith.report.views import RunView, run_view
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
+from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.pages import run_ids
 from opsmith.store.queries import RunSummary
 from opsmith.store.rows import Wish
@@ -25,7 +27,7 @@ from opsmith.ui.snapshot import RunSnapshot, RunState, SnapshotReader
 ALL = ""  # the subject of the list of runs
 WARM_S = 2.0  # after which no further run is read before somebody asks
 RUN_PARTS = {
-    name: f"_{name}.html" for name in ("state", "progress", "problems", "tasks", "last", "plans", "rounds")
+    name: f"_{name}.html" for name in ("state", "remarks", "progress", "problems", "tasks", "last", "plans", "rounds")
 }  # the parts of a run's page that change while it goes on
 
 
@@ -47,6 +49,11 @@ class RunLine:
     summary: RunSummary
     state: RunState
     gain: str | None  # of its optimisation rounds, in a few words; None: it has none
+    remarks: Remarks = NO_REMARKS
+
+    @property
+    def id(self) -> str:
+        return self.summary.info.id
 
 
 class Site:
@@ -75,8 +82,9 @@ class Site:
         return replace(snapshot, state=state, wish_paused=wish)
 
     def list_lines(self) -> list[RunLine]:
-        """Newest first."""
-        return self._lines.get_value(ALL)
+        """Newest first. Numbers may be a moment old, what people say of a run is not."""
+        remarks = self.store.list_remarks()
+        return [replace(line, remarks=remarks.get(line.id, NO_REMARKS)) for line in self._lines.get_value(ALL)]
 
     def read_results(self, run: str) -> Results:
         return self._results.get_value(run)
@@ -84,9 +92,11 @@ class Site:
     def render_parts(self, subject: str) -> Fragments:
         """The parts of a run's page, or of the list of runs, as they are now."""
         if subject == ALL:
-            return Fragments(render_fragments({"runs": "_runs.html"}, lines=self.list_lines()))
+            lines = [line for line in self.list_lines() if not line.remarks.is_archived]
+            return Fragments(render_fragments({"runs": "_runs.html"}, lines=lines))
         snapshot = self.read_snapshot(subject)
-        html_by_name = render_fragments(RUN_PARTS, snapshot=snapshot, access=self.access)
+        values = {"snapshot": snapshot, "access": self.access, "remarks": self.store.read_remarks(subject)}
+        html_by_name = render_fragments(RUN_PARTS, **values)
         for planned in snapshot.plans:
             html_by_name[name_event(planned.task)] = render_template("_plan.html", planned=planned, run=snapshot)
         return Fragments(html_by_name, last=snapshot.state is RunState.FINISHED)
@@ -96,6 +106,21 @@ class Site:
         run = self.find_run(name)
         store_wish(self.store, run, wish)
         return run
+
+    def delete_run(self, name: str) -> None:
+        """Take a run out of the store. Raises UsageError or StoreError when something stands in the way."""
+        run = self.find_run(name)
+        refuse_needed_run(self.store, run)
+        self.store.delete_run(run)
+        self.forget_run(run)
+
+    def forget_run(self, run: str) -> None:
+        """A run that begins anew may have the id of one that was deleted."""
+        self.reader.forget_run(run)
+        self._gains.pop(run, None)
+        self._snapshots.forget_value(run)
+        self._results.forget_value(run)
+        self._lines.forget_value(ALL)
 
     def warm_up(self) -> None:
         """Read the newest runs, so that no page waits for it; a large run takes a second."""

@@ -142,6 +142,13 @@ class SnapshotReader:
             self._finished[run] = summary
         return summary
 
+    def forget_run(self, run: str) -> None:
+        """Read all of it again, should it be asked for."""
+        self._tasks.pop(run, None)
+        self._finished.pop(run, None)
+        for key in [key for key in self._ended if key[0] == run]:
+            self._ended.pop(key, None)
+
     def read_state(self, run: str) -> tuple[RunState, bool]:
         """How a run stands just now, and whether somebody wished that it pauses."""
         if self._store.end_reason(run) is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opsmith.errors import UsageError
@@ -17,23 +18,52 @@ from opsmith.report.attempts import (
 )
 from opsmith.report.optimised import list_steps
 from opsmith.report.plans import PlannedView
+from opsmith.report.run_deletion import describe_run_contents, refuse_needed_run
 from opsmith.report.views import TaskRow
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
+from opsmith.store.notes import has_tags
 from opsmith.store.pages import SampleKind, page_of
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
 from opsmith.ui.render import make_url
-from opsmith.ui.site import Site, name_event
+from opsmith.ui.site import ALL, Site, name_event
 from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
 
 PROGRAMS = 12  # of a task, that its page lists
+EARLIER = 20  # notes of a run, that were replaced
 COMPARED = 100  # of a task, that are compared for isomorphism
+
+
+def fill_runs(site: Site, tags: Sequence[str]) -> dict[str, Any]:
+    """The list of runs; `tags`: those that each must have. A list that is narrowed is not live."""
+    lines, tags = site.list_lines(), sorted({tag.strip() for tag in tags if tag.strip()})
+    return {
+        "lines": [line for line in lines if has_tags(line.remarks, tags)],
+        "asked": tags,
+        "tags": sorted(Counter(tag for line in lines for tag in line.remarks.all_tags).items()),
+        "live": None if tags else ALL,
+        "path": site.store.path,
+    }
+
+
+def fill_deletion(site: Site, run: str) -> dict[str, Any]:
+    """What goes with a run. Raises UsageError or StoreError when it cannot be deleted."""
+    refuse_needed_run(site.store, run)
+    info = site.read_snapshot(run).summary.info
+    return {"run": run, "info": info, "contents": describe_run_contents(site.store, run), "access": site.access}
 
 
 def fill_run(site: Site, run: str) -> dict[str, Any]:
     snapshot = site.read_snapshot(run)
     live = snapshot.state is not RunState.FINISHED
-    return {"snapshot": snapshot, "access": site.access, "live": make_url(run) if live else None}
+    notes = site.store.list_notes(run)
+    return {
+        "snapshot": snapshot,
+        "access": site.access,
+        "remarks": site.store.read_remarks(run),
+        "earlier_notes": [note for note in notes[1 : EARLIER + 1] if note.text],
+        "live": make_url(run) if live else None,
+    }
 
 
 def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, Any]:
