@@ -9,6 +9,11 @@ COMMANDS = {  # module of this package -> its commands
         "runs": "List the runs of a store, or delete one.",
         "show": "Show a run or a sample.",
     },
+    "remarking": {
+        "note": "Write a note on a run, or print it.",
+        "tag": "Tag a run, or print its tags.",
+        "archive": "Hide a run from lists; nothing of it is deleted.",
+    },
     "spending": {"spent": "Show what a run spent, and on what."},
     "judging": {"verify": "Judge programs or replies."},
     "checking": {"check": "Judge task files themselves."},
