@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,10 @@ from opsmith.cli.options import (
     read_target_options,
 )
 from opsmith.cli.text import read_text
+
+if TYPE_CHECKING:
+    from opsmith.judging.files import FileVerdict
+    from opsmith.records import Verdict
 
 
 def add_to(app: typer.Typer) -> None:
@@ -43,27 +47,26 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     For each TASK: the program given, or else the one in the task's file.
     Exit code 0: all passed; 1: some were refused; 2: some could not be checked.
     """
-    from opsmith.judging.files import ProgramSource, exit_code, judge_files
-    from opsmith.records import printable
-    from opsmith.report.verdicts import verdict_json, verdict_text
-    from opsmith.suites import find_files
-
     if impl and reply:
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
-    judged_texts = ProgramSource(
-        read_text(impl) if impl else None,
-        read_text(reply) if reply else None,
-        insert_copies,
-        target,
-        read_target_options(option),
-    )
-    verdicts = []
+    texts = (read_text(impl) if impl else None, read_text(reply) if reply else None)
     with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:
-        for judgement in judge_files(find_files(tasks), judged_texts, pool):
-            name, verdict = judgement.name, judgement.verdict
-            verdicts.append(verdict)
-            for warning in verdict.warnings:
-                print(printable(f"{name}: warning: {warning}"), file=sys.stderr)
-            text = verdict_text(name, verdict, judgement.message)
-            print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
+        pool.start_early()
+        from opsmith.judging.files import ProgramSource, exit_code, judge_files
+        from opsmith.suites import find_files
+
+        judged_texts = ProgramSource(*texts, insert_copies, target, read_target_options(option))
+        verdicts = [_print_verdict(judged, as_json) for judged in judge_files(find_files(tasks), judged_texts, pool)]
     raise typer.Exit(exit_code(verdicts))
+
+
+def _print_verdict(judged: FileVerdict, as_json: bool) -> Verdict:
+    from opsmith.records import printable
+    from opsmith.report.verdicts import verdict_json, verdict_text
+
+    name, verdict = judged.name, judged.verdict
+    for warning in verdict.warnings:
+        print(printable(f"{name}: warning: {warning}"), file=sys.stderr)
+    text = verdict_text(name, verdict, judged.message)
+    print(json.dumps(verdict_json(name, verdict)) if as_json else text, flush=True)
+    return verdict

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.command_bench import bench_commands
 from opsmith.cli.language_bench import bench_languages
 from opsmith.cli.mutating import bench_mutation
 from opsmith.cli.optimising_bench import bench_optimise
@@ -298,6 +299,7 @@ def bench_store(
         open_console().print(*tabulate_growth(sizes))
 
 
+bench.command(name="commands")(bench_commands)
 bench.command(name="languages")(bench_languages)
 bench.command(name="mutation")(bench_mutation)
 bench.command(name="optimise")(bench_optimise)

@@ -45,11 +45,13 @@ def show_plan(
     The static planner's splits, the best first: each node with its contracts, its code and the functions offered.
     Exit code 1: there is none.
     """
-    from opsmith.suites import load_task
     from opsmith.terminal import write_document
 
-    task_read = load_task(task, target, read_target_options(option))
     with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+        pool.start_early()
+        from opsmith.suites import load_task
+
+        task_read = load_task(task, target, read_target_options(option))
         plans, reason = _list_plans(pool, task_read, splits, depth)
     if as_json:
         print(json.dumps({"task": task_read.id, "splits": plans, "reason": reason}))

@@ -117,10 +117,11 @@ def print_cost(
     as_json: AsJson = False,
 ) -> None:
     """Print a program's cost figures."""
-    from opsmith.report.tables import figures_tables, open_console
-
-    task_read, source = _task_and_program(task, target, option, impl)
     with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+        pool.start_early()
+        from opsmith.report.tables import figures_tables, open_console
+
+        task_read, source = _task_and_program(task, target, option, impl)
         figures = pool.cost(task_read, source)
     if as_json:
         print(json.dumps(figures))

@@ -93,6 +93,10 @@ class Pool:
             self._refuse_unconfined(task, self._sandbox.missing)
             _refuse_unequipped(task)
 
+    def start_early(self) -> None:
+        """Start what workers are forks of, and wait for nothing: its imports run beside those of the caller."""
+        self._nursery.start_early()
+
     def submit(self, task: Task, source: str) -> Future[Verdict]:
         """The verdict to come. Its future raises VerifierError only when no worker can be started at all.
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from opsmith.measuring.operations import count_operations
+from opsmith.problems.dispatch import UncompiledMode
 from opsmith.problems.drawing import draw_data
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import Problem
@@ -51,18 +51,13 @@ def count_bytes(problem: Problem, sizes: Mapping[str, int]) -> int:
     return sum(BYTES_BY_DTYPE[type_.dtype] * math.prod(type_.shape_at(sizes)) for type_ in problem.types)
 
 
-class _OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # of torch
+class _OperationCounter(UncompiledMode):
     """Counts what torch executes in the block."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # of torch
         self.operations = 0
         self.unknown: set[str] = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """False: nothing is compiled here, and torch's compiler need not be imported (two seconds)."""
-        return False
 
     def __torch_dispatch__(
         self, func: OpOverload[..., Any], types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None

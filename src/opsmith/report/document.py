@@ -14,6 +14,7 @@ from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, SampleView, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
 from opsmith.report.curves import DrawnFigure, draw_picture
+from opsmith.report.failures import FailureView, read_failures
 from opsmith.report.languages import describe_unjudged, read_languages
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.pages import Anchors, hash_script, name_agent, render_page
@@ -26,6 +27,7 @@ class RunReport:
     view: RunView
     figures: tuple[DrawnFigure, ...]
     tasks: tuple[TaskView, ...]
+    failures: FailureView
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def _run_report(store: Store, run: str, groups: int) -> RunReport:
     view = run_view(store, run)
     optimised = view.optimised.result if view.optimised is not None else None
     tasks = tuple(task_view(store, view.id, row, groups, optimised=optimised) for row in view.tasks)
-    return RunReport(view, draw_pictures([view]), tasks)
+    return RunReport(view, draw_pictures([view]), tasks, read_failures(store, view.id))
 
 
 def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:

@@ -56,7 +56,7 @@ class Nearness(NamedTuple):
     """How near a refused program came to passing: the larger, the nearer. The first value that differs decides."""
 
     stage: float  # the place of the stage that refused it
-    trials: int  # that it passed before
+    draws: int  # that were run, those of the trial that failed included
     is_mostly_right: bool  # at least half of the entries of the first wrong output are right
     closeness: float  # minus the largest absolute error; minus infinity: none, or not finite
     line: int  # of the first finding, 0: none; a checker that stops there has taken all lines before it
@@ -289,7 +289,26 @@ def measure_nearness(verdict: Verdict) -> Nearness:
     share = 1 - int(differing[1]) / int(differing[2]) if differing and int(differing[2]) else 0.0
     closeness = -error if error is not None and is_finite else -math.inf
     line = (finding.line or 0) if finding is not None else 0
-    return Nearness(verdict.stage.rank, max(0, verdict.trials - 1), share >= 0.5, closeness, line)
+    return Nearness(verdict.stage.rank, verdict.trials, share >= 0.5, closeness, line)
+
+
+def describe_nearness(nearness: Nearness) -> str:
+    """How far a refused program came, in words.
+
+    >>> describe_nearness(Nearness(Stage.MATCH.rank, 5, True, -0.25, 0))
+    'failed within 5 draws; at least half of the entries are right; largest error on any draw 0.25'
+    >>> describe_nearness(Nearness(Stage("TYPE").rank, 0, False, -math.inf, 7))
+    'refused at line 7, before it ran'
+    """
+    if nearness.stage == Stage.FORMAT.rank:
+        return "no program"
+    if nearness.stage < Stage.RUN.rank:
+        return f"refused{f' at line {nearness.line}' if nearness.line else ''}, before it ran"
+    failed = f"failed within {nearness.draws:,} draw{'s' * (nearness.draws != 1)}"
+    entries = "at least half of the entries are right" if nearness.is_mostly_right else ""
+    has_error = nearness.stage == Stage.MATCH.rank and math.isfinite(nearness.closeness)
+    error = f"largest error on any draw {-nearness.closeness:.3g}" if has_error else ""
+    return "; ".join(filter(None, (failed, entries, error)))
 
 
 def _choose_nearer(first: Miss, second: Miss) -> Miss:

@@ -217,6 +217,8 @@ class Nursery:
         if self._control is not None:
             self._control.close()
         if self._process is not None:
+            if not self._is_ready:  # it has no children yet, and would import to the end before it looks up
+                self._process.kill()
             self._process.communicate()
         self._control = self._process = None
 

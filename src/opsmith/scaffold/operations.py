@@ -42,11 +42,11 @@ class Operation:
 
 def record_operations(call: Callable[[], Any], file: str = "") -> tuple[Operation, ...]:
     """The operations of a call in order; `file`: whose lines count. What the call raises goes through."""
-    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415
+    from opsmith.problems.dispatch import UncompiledMode  # noqa: PLC0415 - imports torch
 
     recorder = _Recorder(file)
 
-    class Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    class Mode(UncompiledMode):  # type: ignore[no-untyped-call]  # of torch
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             result = func(*args, **(kwargs or {}))
             recorder.add_operation(func, args, result)

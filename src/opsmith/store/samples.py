@@ -146,7 +146,7 @@ class SampleQueries(Reading):
 
     def _read_details(self, rows: Sequence[Row[Any]]) -> dict[str, SampleDetail]:
         names = [row.id for row in rows]
-        calls, candidates, failures = self._read_calls(rows), self._read_candidates(names), self._read_failures(names)
+        calls, candidates, failures = self._read_calls(rows), self.read_candidates(names), self._read_failures(names)
         return {
             row.id: SampleDetail(
                 read_sample(row), tuple(calls[row.id]), tuple(candidates[row.id]), tuple(failures[row.id])
@@ -169,7 +169,7 @@ class SampleQueries(Reading):
             calls[row.sample].append(Call(row.agent, messages, read_reply(row), row.seed, row.max_tokens))
         return calls
 
-    def _read_candidates(self, samples: Collection[str]) -> Mapping[str, list[CandidateRow]]:
+    def read_candidates(self, samples: Collection[str]) -> Mapping[str, list[CandidateRow]]:
         """By sample, the one that it counts by last."""
         body = text.alias("verdict_text")
         same = (candidate.c.sample == verdict.c.sample) & (candidate.c.id == verdict.c.candidate)

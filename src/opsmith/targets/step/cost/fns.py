@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from opsmith.problems.dispatch import UncompiledMode
 from opsmith.problems.precision import default_dtype, default_of
 from opsmith.targets.step.cost.model import TILE, FnCost
 from opsmith.targets.step.execution.bodies import compile_body
@@ -80,7 +80,7 @@ class _Product:
         return (TILE * self.k + self.second.numel()) * self.second.element_size()
 
 
-class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OpCounter(UncompiledMode):
     """Counts FLOPs and the bytes of matrix products while it is entered.
 
     Matrix products 2mkn; pointwise operations 1 per output element, sigmoid 4, silu 5, gelu 8; softmax 5 and reductions
