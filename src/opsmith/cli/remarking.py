@@ -60,9 +60,9 @@ def tag_run(
     url: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tag a run, or print its tags: opsmith tag RUN +good -bad
+    """Tag a run, or print its tags.
 
-    `opsmith runs --tag good` lists the runs that have it.
+    opsmith tag RUN +good -bad; then `opsmith runs --tag good` lists the runs that have it.
     """
     from opsmith.store.notes import change_tags
 
