@@ -16,7 +16,6 @@ from opsmith.report.console import PlainConsole
 if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
     from opsmith.models.table import ModelInfo
     from opsmith.store.notes import Remarks
-        from opsmith.store.notes import Remarks
     from opsmith.store.queries import RunSummary
 
 _NOTE = 60  # characters of a note in a list of runs
