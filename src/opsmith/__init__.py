@@ -1,4 +1,4 @@
-"""Opsmith: agents that write the operator library of a new accelerator, prove every operator right, and learn.
+"""Opsmith: language models write the operator library of a new accelerator; every program is tested against PyTorch.
 
     import opsmith
     task = opsmith.load_task("bmm_0")                  # an id of a bundled task, or a YAML file

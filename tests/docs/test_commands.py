@@ -32,7 +32,7 @@ CHAINS = {
     "a shared store": ["shared-store.md"],
     "a cluster": ["many-machines.md"],
     "the paper": ["experiments.md", "bridges.md"],
-    "the start": ["index.md", "installing.md"],
+    "the start": ["index.md", "installing.md", "choose-your-path.md"],
     "kernels in C": ["c.md"],
     "other machines": ["other-machines.md"],
     "kernels for GPUs": ["gpu-languages.md"],
@@ -46,6 +46,7 @@ CHAINS = {
 }
 NOT_RUN = {
     "index.md": 1,
+    "choose-your-path.md": 3,
     "installing.md": 1,
     "paid-models.md": 1,
     "experiments.md": 3,

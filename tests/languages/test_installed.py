@@ -1,6 +1,7 @@
 """What people install: a wheel, built from the source distribution, runs the main commands without the checkout.
 
-Nothing is downloaded: the new environment has the packages that Opsmith depends on on its path, as in `make bridges`.
+Nothing is downloaded: the packages of this environment are linked into the new one, and only those that `pip install`
+would bring, so that a missing dependency is noticed.
 """
 
 import json
@@ -10,17 +11,20 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tomllib
 import urllib.request
 import venv
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
-import numpy
 import pytest
+from packaging.requirements import Requirement
 
 CHECKOUT = Path(__file__).parents[2]
-PACKAGES = Path(numpy.__file__).parents[1]
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
 TREES = ("src", "docs", "tests", "experiments", ".ci")
 BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 LANGUAGES = ("c", "cuda", "wgsl")
@@ -41,18 +45,59 @@ class Installed:
     def variables(self) -> dict[str, str]:
         return {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
-    def run(self, *words: str | Path) -> str:
+    def link_packages(self, *requirements: str) -> None:
+        """What pip would install for these, as links to what is installed here."""
+        for source, place in self.list_missing(requirements):
+            place.symlink_to(source)
+
+    def copy_packages(self, *requirements: str) -> None:
+        """The same as copies: what a worker imports when it is confined must lie in its own environment."""
+        for source, place in self.list_missing(requirements):
+            shutil.copytree(source, place) if source.is_dir() else shutil.copy(source, place)
+
+    def list_missing(self, requirements: Iterable[str]) -> Iterator[tuple[Path, Path]]:
+        """Where it is installed here, and where it belongs."""
+        (site,) = self.place.glob("lib/python*/site-packages")
+        for package in close_over(requirements):
+            for top in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+                if not (site / top).exists():
+                    yield Path(package.locate_file(top)).absolute(), site / top
+
+    def run(self, *words: str | Path, code: int = 0) -> str:
+        """What it prints, or what it says where it cannot work."""
         process = subprocess.run(
             words, cwd=self.folder, env=self.variables, capture_output=True, text=True, check=False
         )
-        assert process.returncode == 0, f"{words}: {process.stdout}{process.stderr}"
-        return process.stdout
+        assert process.returncode == code, f"{words}: {process.stdout}{process.stderr}"
+        return process.stderr if code else process.stdout
 
     def opsmith(self, *words: str) -> str:
         return self.run(self.command, *words)
 
+    def refuse(self, *words: str) -> str:
+        """What a command says that cannot work."""
+        return self.run(self.command, *words, code=2)
+
     def python(self, *words: str) -> str:
         return self.run(self.place / "bin" / "python", *words)
+
+
+def close_over(requirements: Iterable[str]) -> Iterator[Distribution]:
+    """The packages that these mean, and what those require, each once."""
+    waiting, met = [Requirement(text) for text in requirements], set[tuple[str, frozenset[str]]]()
+    while waiting:
+        wish = waiting.pop()
+        key = wish.name.lower().replace("_", "-"), frozenset(wish.extras)
+        if key in met or (wish.marker is not None and not wish.marker.evaluate({"extra": ""})):
+            continue
+        met.add(key)
+        package = distribution(wish.name)
+        yield package
+        for further in map(Requirement, package.requires or ()):
+            extras = {"", *wish.extras}
+            if further.marker is None or any(further.marker.evaluate({"extra": extra}) for extra in extras):
+                further.marker = None
+                waiting.append(further)
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +121,9 @@ def installed(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Instal
     venv.create(place, with_pip=False, symlinks=True)
     install = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "--no-index", "--no-deps"]
     subprocess.run([*install, *wheels.glob("*.whl")], check=True, capture_output=True)
-    (site,) = place.glob("lib/python*/site-packages")
-    (site / "zz-packages.pth").write_text(f"{PACKAGES}\n", encoding="utf-8")
-    return Installed(place, folder)
+    fresh = Installed(place, folder)
+    fresh.link_packages(*PROJECT["dependencies"])
+    return fresh
 
 
 def test_the_source_distribution_has_what_its_reader_needs(sources: Path) -> None:
@@ -95,7 +140,7 @@ def test_the_source_distribution_has_what_its_reader_needs(sources: Path) -> Non
     assert list(sources.rglob("*.pyc")) == []
 
 
-def test_an_installed_package_writes_judges_and_shows(installed: Installed) -> None:
+def test_the_package_alone_writes_judges_and_shows(installed: Installed) -> None:
     assert str(installed.place) in installed.python("-c", "import opsmith; print(opsmith.__file__)")
     assert installed.opsmith("--version").startswith("opsmith ")
     assert {"bmm_0", "softmax"} <= {row["task"] for row in json.loads(installed.opsmith("tasks", "--json"))}
@@ -103,6 +148,7 @@ def test_an_installed_package_writes_judges_and_shows(installed: Installed) -> N
     assert "fig2" in installed.opsmith("experiment")
     assert "bmm_0: passed" in installed.opsmith("verify", "bmm_0")
     installed.opsmith("codegen", "bmm_0", "-o", "test_bmm_0.py")
+    installed.link_packages("pytest")
     assert " passed" in installed.python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_bmm_0.py")
     settings = ["--samples", "4", "--max-rounds", "1", "--workers", "1", "--no-report"]
     installed.opsmith("run", "--model", "embedded", "--tasks", "index_0,gemm_0", *settings)
@@ -112,11 +158,17 @@ def test_an_installed_package_writes_judges_and_shows(installed: Installed) -> N
     assert "<svg" in (installed.folder / "report.html").read_text("utf-8")
     installed.opsmith("export", run["run"], "--library", "library")
     assert list((installed.folder / "library").rglob("*.py"))
+    assert "try: pip install 'opsmith[ui]'" in installed.refuse("ui", "runs")
+    installed.link_packages(*PROJECT["optional-dependencies"]["ui"])
     assert b"embedded" in read_live_page(installed)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_an_installed_package_judges_a_program_of_each_language(installed: Installed, language: str) -> None:
+def test_a_program_of_each_language_is_judged_with_its_extra_and_none_other(
+    installed: Installed, language: str
+) -> None:
+    assert f"try: pip install 'opsmith[{language}]'" in installed.refuse("verify", "softmax", "--target", language)
+    installed.copy_packages(*PROJECT["optional-dependencies"][language])
     assert "softmax: passed" in installed.opsmith("verify", "softmax", "--target", language)
 
 

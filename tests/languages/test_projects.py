@@ -44,7 +44,21 @@ def test_its_own_tests_pass(project: Path) -> None:
 def test_its_tasks_are_fine(project: Path) -> None:
     tasks = "problems" if (project / "problems").exists() else "tasks"
     count = len(list((project / tasks).glob("*.yaml")))
-    assert f"{count} task files: {count} fine" in run_command([*MAIN, "check", tasks], project)
+    target = CHIP if tasks == "problems" else []
+    assert f"{count} task files: {count} fine" in run_command([*MAIN, "check", tasks, *target], project)
+
+
+def test_the_commands_of_a_verdict_are_shown_on_demand(tmp_path: Path) -> None:
+    project = tmp_path / "my-ops"
+    run_command([*MAIN, "init", "--command", project], tmp_path)
+    (project / "wrong.vex").write_text("vsun f1, v0\n")
+    verify = [*MAIN, "verify", "problems/row_sum.yaml", *CHIP]
+    printed = run_command([*verify, "--show-commands"], project)
+    assert "tools/sim.py program.bin x=in_x.bin y=out_y.bin M=6 N=100" in printed
+    assert "ended: status 0" in printed
+    wrong = [*verify, "--impl", "wrong.vex"]
+    assert "stderr: program.vex:1:1: error" in run_command([*wrong, "--show-commands"], project, 1)
+    assert "$ " not in run_command(wrong, project, 1)
 
 
 def test_its_run_solves_all(project: Path) -> None:

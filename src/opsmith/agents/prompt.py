@@ -90,8 +90,8 @@ def compose_prompt(
     task's problem in another language. Raises UsageError when the target has no prompt of that style.
     """
     form = get_form(target, style.name, has_example=style.has_example)
-    shown = write_reference(reference)
-    if shown and style.name != STRUCTURAL.name:
+    shown_reference = write_reference(reference)
+    if shown_reference and style.name != STRUCTURAL.name:
         raise UsageError(f"translate: given with prompt {style.name}, which shows none; try --prompt structural")
     outline = request_outline(target, style.name) if style.is_outlined else ""
     system = Message("system", form.write_system() + outline)
@@ -101,12 +101,12 @@ def compose_prompt(
     left_out = (
         []
         if room is None
-        else _choose_left_out(form.write_user(texts, task) + shown, order, texts, room - 2 * MESSAGE_TOKENS)
+        else _choose_left_out(form.write_user(texts, task) + shown_reference, order, texts, room - 2 * MESSAGE_TOKENS)
     )
     dropped = set(left_out)
     included = [i for i in range(len(texts)) if i not in dropped]
     return Prompt(
-        (system, Message("user", form.write_user([texts[i] for i in included], task) + shown)),
+        (system, Message("user", form.write_user([texts[i] for i in included], task) + shown_reference)),
         tuple(demonstrations[i] for i in included),
         tuple(demonstrations[i] for i in left_out),
     )

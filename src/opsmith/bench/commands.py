@@ -8,6 +8,7 @@ statistics; below six pairs they are the whole range, which covers less than 95 
 from __future__ import annotations
 
 import math
+import resource
 import statistics
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from opsmith.bench.growth.questions import make_info, make_settings
 from opsmith.errors import OpsmithError
@@ -49,6 +51,8 @@ class CommandTimes:
     over: float  # of the differences to the `import torch` beside it
     over_low: float
     over_high: float
+    cpu: float  # the median of the processor's seconds, of its workers too: less moved by what else is running
+    over_cpu: float  # of the differences
 
 
 def time_commands(
@@ -85,24 +89,44 @@ def _fill_store(folder: Path) -> None:
 def _time_command(
     command: tuple[str, ...], pairs: int, folder: str, code: str, tell: Callable[[str], None]
 ) -> CommandTimes:
-    words, times, over = " ".join(command), list[float](), list[float]()
+    words, times, over = " ".join(command), list[_Spent](), list[_Spent]()
     for number in range(pairs + 1):
         tell(f"opsmith {words}: {number} of {pairs}")
         bare = _time_process(("-c", code), folder)
         times.append(_time_process(("-m", "opsmith", *command), folder))
-        over.append(times[-1] - bare)
-    del times[0], over[0]
+        over.append(_Spent(times[-1].wall - bare.wall, times[-1].cpu - bare.cpu))
+    walls, differences = [spent.wall for spent in times[1:]], [spent.wall for spent in over[1:]]
     return CommandTimes(
-        words, pairs, statistics.median(times), *bracket_median(times), statistics.median(over), *bracket_median(over)
+        words,
+        pairs,
+        statistics.median(walls),
+        *bracket_median(walls),
+        statistics.median(differences),
+        *bracket_median(differences),
+        statistics.median(spent.cpu for spent in times[1:]),
+        statistics.median(spent.cpu for spent in over[1:]),
     )
 
 
-def _time_process(arguments: Sequence[str], folder: str) -> float:
-    begun = time.perf_counter()
+class _Spent(NamedTuple):
+    """Seconds."""
+
+    wall: float
+    cpu: float
+
+
+def _time_process(arguments: Sequence[str], folder: str) -> _Spent:
+    before, begun = _sum_cpu(), time.perf_counter()
     process = subprocess.run(
         [sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    seconds = time.perf_counter() - begun
+    spent = _Spent(time.perf_counter() - begun, _sum_cpu() - before)
     if process.returncode:
         raise OpsmithError(f"bench commands: {' '.join(arguments)} ended with {process.returncode}: {process.stderr}")
-    return seconds
+    return spent
+
+
+def _sum_cpu() -> float:
+    """Of all processes that this one has started and that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -45,12 +45,12 @@ def _list_direct(name: str, extra: str = "") -> Iterator[str]:
 
 def _list_needed(names: Sequence[str]) -> Iterator[str]:
     """These and all that they need, as far as it is installed, each once."""
-    waiting, seen = list(names), set[str]()
+    waiting, visited = list(names), set[str]()
     while waiting:
         name = waiting.pop()
-        if name in seen or _find_distribution(name) is None:
+        if name in visited or _find_distribution(name) is None:
             continue
-        seen.add(name)
+        visited.add(name)
         yield name
         waiting += _list_direct(name)
 

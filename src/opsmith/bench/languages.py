@@ -109,18 +109,18 @@ def _measure_language(
     for number, task in enumerate(programs, 1):
         tell(f"{target.name}: plain program {number} of {len(programs)}, {task.id}")
         counts.passed += _judge_plain(target, task, pool, counts)
-    asked = {task.id: task for task in tasks}
-    known = [program for program in wrong if program.problem in asked]
-    for number, program in enumerate(known, 1):
-        tell(f"{target.name}: wrong program {number} of {len(known)}, {program.path.stem}")
-        verdict = pool.verify(asked[program.problem], program.source)
+    task_of = {task.id: task for task in tasks}
+    fitting = [program for program in wrong if program.problem in task_of]
+    for number, program in enumerate(fitting, 1):
+        tell(f"{target.name}: wrong program {number} of {len(fitting)}, {program.path.stem}")
+        verdict = pool.verify(task_of[program.problem], program.source)
         counts.refused += counts.count_verdict(f"{target.name} {program.path.name}", verdict, program.stage)
     return LanguageRow(
         target.name,
         name_verifier(target),
         programs=len(programs),
         passed=counts.passed,
-        wrong=len(known),
+        wrong=len(fitting),
         refused=counts.refused,
         unjudged=sum(verdict.outcome is Outcome.UNJUDGED for verdict in counts.verdicts),
         compile_ms=_find_median_ms(counts.builds_s),

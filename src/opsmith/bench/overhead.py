@@ -25,6 +25,7 @@ from opsmith.learn.events import Event, OnEvent, SampleJudged
 from opsmith.learn.loop import improve
 from opsmith.models import Request
 from opsmith.models.embedded import EmbeddedModel
+from opsmith.models.sdk import load_sdk
 from opsmith.models.table import get_model
 from opsmith.records import Task
 from opsmith.results.result import RunResult
@@ -49,8 +50,9 @@ def measure_overhead(
 ) -> dict[str, Any]:
     """Wall time and the client's processor time of about `requests` samples, as many for each task.
 
-    `tell` hears how many samples are judged.
+    `tell` hears how many samples are judged. Raises UsageError without the SDK that a server is asked with.
     """
+    load_sdk("openai")
     samples = max(1, round(requests / len(tasks)))
     answers = asyncio.run(_draw_answers(tasks, min(PROGRAMS, samples)))
     request_count = samples * len(tasks)

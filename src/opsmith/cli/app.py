@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from click import ClickException
 from typer.core import TyperGroup
 
 from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
@@ -33,7 +32,7 @@ class _Commands(TyperGroup):
         except OSError as error:
             _end_by_target(error)
             _end_command(f"{error.filename or 'system'}: {error.strerror or error}", 1)
-        except (typer.Exit, typer.Abort, ClickException):
+        except (typer.Exit, typer.Abort):
             raise
         except Exception as error:
             _end_by_target(error)

@@ -19,7 +19,7 @@ def bench_commands(
     """Time commands from the shell, beside a bare import of torch.
 
     A row per command: its median wall time, and how much longer than `python -c "import torch"` it takes, with 95 %
-    intervals. Ten pairs take two to three minutes; best on a quiet machine.
+    intervals; then the processor's seconds, which a busy machine moves less. Ten pairs take two to three minutes.
     """
     from dataclasses import asdict
 
@@ -31,10 +31,10 @@ def bench_commands(
     if as_json:
         print(json.dumps([asdict(row) for row in rows]))
         return
-    numbers = ("pairs", "seconds", "over import torch")
+    numbers = ("pairs", "seconds", "over import torch", "cpu", "over")
     table = make_table("opsmith", *numbers, right=numbers)
     for row in rows:
         seconds = f"{row.median:.2f} [{row.low:.2f}, {row.high:.2f}]"
         over = f"{row.over:+.2f} [{row.over_low:+.2f}, {row.over_high:+.2f}]"
-        table.add_row(row.command, str(row.pairs), seconds, over)
+        table.add_row(row.command, str(row.pairs), seconds, over, f"{row.cpu:.2f}", f"{row.over_cpu:+.2f}")
     open_console().print(table)

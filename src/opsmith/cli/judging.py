@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,6 +41,10 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     candidate_seconds: CandidateSeconds = None,
     trial_seconds: TrialSeconds = None,
     trust_tasks: TrustTasks = False,
+    show_commands: Annotated[
+        bool,
+        typer.Option("--show-commands", help="Show each compiler and simulator that is run, and what it said."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON line per task.")] = False,
 ) -> None:
     """Judge programs or replies.
@@ -49,6 +54,8 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     """
     if impl and reply:
         raise typer.BadParameter("given both --impl and --reply; expected one of them")
+    if show_commands:
+        _log_commands()
     texts = (read_text(impl) if impl else None, read_text(reply) if reply else None)
     with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:
         pool.start_early()
@@ -58,6 +65,14 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
         judged_texts = ProgramSource(*texts, insert_copies, target, read_target_options(option))
         verdicts = [_print_verdict(judged, as_json) for judged in judge_files(find_files(tasks), judged_texts, pool)]
     raise typer.Exit(exit_code(verdicts))
+
+
+def _log_commands() -> None:
+    """From now on what runs in a confined process is told on stderr."""
+    log = logging.getLogger("opsmith.commands")
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.INFO)
+    log.propagate = False
 
 
 def _print_verdict(judged: FileVerdict, as_json: bool) -> Verdict:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class LocalExecutor:
-    """`place.workers` processes judge, and as many sample where the model computes. Starts none before it must."""
+    """`place.workers` processes judge, and as many sample where the model computes. Entered, it starts what those that
+    judge are forks of: that imports torch while the first samples are drawn."""
 
     def __init__(self, settings: Settings, tasks: Sequence[Task]) -> None:
         self._settings = settings
@@ -61,6 +62,7 @@ class LocalExecutor:
 
     def __enter__(self) -> Self:
         self._pool.admit(self._tasks)
+        self._pool.start_early()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:

@@ -133,8 +133,8 @@ class _EntryWriter:
         definition, text = find_definition(problem, operator.task.id, operator.task.group)
         workloads = list_workloads(problem, definition)
         solution = self._write_solution(operator, definition)
-        judged = {name: row for name, row in workloads.items() if _is_at_constants(problem, definition, name)}
-        traces = list(self._list_traces(operator, definition, solution, judged))
+        fitting = {name: row for name, row in workloads.items() if _is_at_constants(problem, definition, name)}
+        traces = list(self._list_traces(operator, definition, solution, fitting))
         return TraceEntry(operator, definition, text, solution, list(workloads.values()), traces)
 
     def _find_problem(self, task: Task) -> Problem:

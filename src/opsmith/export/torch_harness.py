@@ -156,8 +156,8 @@ def _flatten_output(value: Any) -> Iterator[torch.Tensor]:
         for key in sorted(value):
             yield from _flatten_output(value[key])
     elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _flatten_output(part)
+        for element in value:
+            yield from _flatten_output(element)
     else:
         yield torch.as_tensor(value)
 

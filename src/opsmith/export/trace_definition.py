@@ -54,9 +54,9 @@ def _make_workload(problem: Problem, definition: Definition, sizes: Mapping[str,
     axes = _find_axes(problem, definition, sizes)
     numbers = [*problem.scalars.values()]
     scalars = [name for name, spec in definition.inputs.items() if spec.shape is None]
-    given = dict(zip(scalars, numbers, strict=True))
-    inputs = {name: ScalarInput(value=given[name]) if name in given else RandomInput() for name in definition.inputs}
-    label = f"{definition.name} {sorted(axes.items())} {sorted(given.items())}"
+    values = dict(zip(scalars, numbers, strict=True))
+    inputs = {name: ScalarInput(value=values[name]) if name in values else RandomInput() for name in definition.inputs}
+    label = f"{definition.name} {sorted(axes.items())} {sorted(values.items())}"
     return Workload(axes=axes, inputs=inputs, uuid=str(uuid.uuid5(_NAMESPACE, label)))
 
 

@@ -108,10 +108,10 @@ class CandidateProcess:
         return answer
 
     def _refuse_threads(self) -> None:
-        most = _FREE_THREADS + _TEAMS * self.threads
-        if count_threads(self.process.pid) > most:
+        limit = _FREE_THREADS + _TEAMS * self.threads
+        if count_threads(self.process.pid) > limit:
             self.nursery.kill(self.process)
-            raise _TooManyThreadsError(f"more than {most} threads")
+            raise _TooManyThreadsError(f"more than {limit} threads")
 
     def _read_answer(self, trial: str, answer: bytes) -> Buffer | Diagnostic:
         if answer.startswith(ERROR):

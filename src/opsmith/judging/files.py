@@ -17,6 +17,7 @@ from opsmith.suites import name_files, read_task_file
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import explain_message, repair_program
 from opsmith.targets.faults import charged_to_target
+from opsmith.targets.lookup import is_language_file
 from opsmith.targets.problem import explain_lack_of_language
 
 
@@ -41,7 +42,12 @@ class FileVerdict:
 
 
 def judge_files(paths: Sequence[Path], source: ProgramSource, pool: Pool) -> Iterator[FileVerdict]:
-    """One verdict per file, in order; the work is done in parallel. Raises OptionError."""
+    """One verdict per file, in order; the work is done in parallel.
+
+    Raises OptionError, and UsageError or TaskError where the language that is asked for is a file that is none.
+    """
+    if source.target is not None and is_language_file(source.target):
+        get_target(source.target)
     waiting = [(name, *_submit_file(path, source, pool)) for name, path in zip(name_files(paths), paths, strict=True)]
     for name, task, future, reply in waiting:
         verdict = with_dropped(future.result(), reply)

@@ -161,7 +161,7 @@ class PlanMaker:
         if active is None or active.split is None:
             yield from self._list_nearest(step.task, "")
             return
-        solved = {kept.experience.task.digest for kept in session.store.read_experiences(session.run, True)}
+        solved = {solution.experience.task.digest for solution in session.store.read_experiences(session.run, True)}
         for node, child in zip(active.split.nodes, active.children, strict=True):
             if child.digest not in solved:
                 yield from self._list_nearest(child, node.name)

@@ -82,11 +82,11 @@ def parse_address(address: str) -> tuple[str, int]:
     (('127.0.0.1', 8742), ('::1', 0))
     """
     try:
-        parts = urlsplit(f"//{address}")
-        host, port = parts.hostname, parts.port
+        address_parts = urlsplit(f"//{address}")
+        host, port = address_parts.hostname, address_parts.port
     except ValueError:
         host = port = None
-    if not host or port is None or parts.path or parts.username:
+    if not host or port is None or address_parts.path or address_parts.username:
         raise UsageError(f"--address {address}: expected HOST:PORT, such as 127.0.0.1:8742; port 0: any free one")
     return host, port
 

@@ -249,7 +249,7 @@ def _write_prompt(task: Task) -> str:
 
 def _write_experiences(store: Store, name: str) -> str:
     """A run's solutions as a JSON list: each task as a prompt shows it, and its program."""
-    entries = [kept.experience for kept in store.read_experiences(store.find_run(name))[:MOST_EXPERIENCES]]
+    entries = [solution.experience for solution in store.read_experiences(store.find_run(name))[:MOST_EXPERIENCES]]
     rows = [
         {
             "task": experience.task.id,

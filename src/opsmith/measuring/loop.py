@@ -151,10 +151,10 @@ def _find_call_time(process: TimedProcess, case: TimedCase, side: Side, capacity
     artefact = case.artefacts.programs.get(side, b"")
     if side is Side.PARTNER and artefact in case.call_ns:
         return case.call_ns[artefact]
-    most = min(capacity, case.mixer.most_calls or capacity)
+    most_calls = min(capacity, case.mixer.most_calls or capacity)
     count, counted = 1, _count_turn(process, case, side, 1)
-    while counted < _LEAST_NS and count < most:
-        count = min(4 * count, most)
+    while counted < _LEAST_NS and count < most_calls:
+        count = min(4 * count, most_calls)
         counted = _count_turn(process, case, side, count)
     call_ns = max(1, counted) / count
     if side is Side.PARTNER:

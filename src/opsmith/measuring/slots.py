@@ -170,5 +170,5 @@ def _disturb_bits(old: Words, new: Words, noise: Words, place: int) -> None:
     """Change bits of what is old as the noise says from a place on."""
     for number, begin in enumerate(range(0, len(old), _STEP)):
         start = (place + _STRIDE * number) % _STEP
-        part = old[begin : begin + _STEP]
-        np.bitwise_xor(part, noise[start : start + len(part)], out=new[begin : begin + _STEP])
+        piece = old[begin : begin + _STEP]
+        np.bitwise_xor(piece, noise[start : start + len(piece)], out=new[begin : begin + _STEP])

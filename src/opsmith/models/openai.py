@@ -94,8 +94,8 @@ class OpenAIModel:
             self.read_body,
             estimate_request(request, request.n, estimate_tiles),
         )
-        asked = self.channel.fit_parameters(self.build_parameters(request))
-        if len(reply.texts) < request.n and "n" in asked:
+        parameters = self.channel.fit_parameters(self.build_parameters(request))
+        if len(reply.texts) < request.n and "n" in parameters:
             self.channel.warn_once("fewer completions come than a request asks for; further requests ask for the rest")
         return fit_reply(request, reply)
 
@@ -129,9 +129,9 @@ class OpenAIModel:
 
     async def _create_completion(self, parameters: dict[str, Any], seconds: float) -> Any:
         extra = {name: value for name, value in parameters.items() if name in UNKNOWN_TO_SDK}
-        known = {name: value for name, value in parameters.items() if name not in extra}
+        accepted = {name: value for name, value in parameters.items() if name not in extra}
         completions = self.client.chat.completions.with_raw_response
-        return await completions.create(**known, extra_body=extra or None, timeout=seconds)
+        return await completions.create(**accepted, extra_body=extra or None, timeout=seconds)
 
     def read_body(self, body: Any) -> Reply:
         body_fields = _Completion.model_validate(body)

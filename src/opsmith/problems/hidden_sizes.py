@@ -68,12 +68,14 @@ class HiddenPool(Generic[Material]):
     def _list_candidates(self, kind: str, number: int) -> Iterator[Sizes]:
         """The attempts at one member that are affordable and no stated sizes."""
         source = random.Random(_draw_number(f"{self._digest} {number}", kind))
-        most = MOST_SIMPLE_NUMBERS if kind in _SIMPLE else MOST_NUMBERS
+        most_numbers = MOST_SIMPLE_NUMBERS if kind in _SIMPLE else MOST_NUMBERS
         for attempt in range(ATTEMPTS):
             sizes = follow_constraints(self.problem.constraints, _draw_sizes(self.problem, kind, source, attempt))
             if sizes is None:
                 continue
-            if _is_affordable(self.problem, sizes, most) and not any(_is_equal(sizes, own) for own in self._stated):
+            if _is_affordable(self.problem, sizes, most_numbers) and not any(
+                _is_equal(sizes, own) for own in self._stated
+            ):
                 yield sizes
 
     @cached_property
@@ -147,10 +149,10 @@ def _list_stated(problem: Problem) -> list[Sizes]:
 
 
 def _is_affordable(problem: Problem, sizes: Sizes, most_numbers: int) -> bool:
-    whole = {**problem.base_sizes, **sizes}
-    if not has_whole_dims(problem, whole) or not satisfies_all(problem.constraints, whole):
+    all_sizes = {**problem.base_sizes, **sizes}
+    if not has_whole_dims(problem, all_sizes) or not satisfies_all(problem.constraints, all_sizes):
         return False
-    return problem.count_numbers(whole) <= most_numbers and _count_points(problem, whole) <= MOST_POINTS
+    return problem.count_numbers(all_sizes) <= most_numbers and _count_points(problem, all_sizes) <= MOST_POINTS
 
 
 def _count_points(problem: Problem, sizes: Sizes) -> int:

@@ -74,11 +74,11 @@ class CommandProfiler:
     def _run_words(self, words: Sequence[str], folder: Path) -> str:
         with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as messages, use_device():
             code = _run_process(words, folder, (printed, messages), self._deadline)
-            text, said = _read_beginning(printed), _read_beginning(messages)
+            text, message = _read_beginning(printed), _read_beginning(messages)
         if code is None:
             raise ProfilingError(f"{words[0]} had not ended after {self._deadline:g} s")
         if code:
-            last = " ".join(said.split())[-300:] or "it said nothing"
+            last = " ".join(message.split())[-300:] or "it said nothing"
             raise ProfilingError(f"{words[0]} ended with status {code}: {last}")
         return text
 

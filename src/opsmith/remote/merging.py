@@ -208,8 +208,10 @@ def _check_counts(packed: PackedSet, times: _Times) -> None:
     for rows in filter(None, (times.pairs, times.apart)):
         if len(rows) != processes or any(len(row.program) != pairs for row in rows):
             counts = sorted({len(row.program) for row in rows})
-            given = f"{len(rows)} processes of {', '.join(map(str, counts))} pairs"
-            raise ResultsError(f"results of {given}; expected {processes} of {pairs}: they were changed or cut off")
+            description = f"{len(rows)} processes of {', '.join(map(str, counts))} pairs"
+            raise ResultsError(
+                f"results of {description}; expected {processes} of {pairs}: they were changed or cut off"
+            )
 
 
 def _read_processes(rows: object) -> list[PairTimes]:

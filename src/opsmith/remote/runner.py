@@ -538,12 +538,12 @@ def measure_native(folder: PackedFolder, program: Record, shape_set: Record, kee
     for digest in program["artefacts"].values():
         folder.read_file(digest)
     protocol, seed = dict(folder.manifest["protocol"]), secrets.randbits(48)
-    most = SLOT_MEMORY // (2 * shape_set["stride"])
-    if most < 1:
+    most_slots = SLOT_MEMORY // (2 * shape_set["stride"])
+    if most_slots < 1:
         raise RunnerError("its arrays are too large to be timed: {} bytes a call".format(shape_set["stride"]))
-    slots = Slots(folder, program, shape_set, seed, min(most, MOST_SLOTS))
+    slots = Slots(folder, program, shape_set, seed, min(most_slots, MOST_SLOTS))
     try:
-        count = _choose_slots(folder, program, shape_set, slots, protocol, min(most, MOST_SLOTS))
+        count = _choose_slots(folder, program, shape_set, slots, protocol, min(most_slots, MOST_SLOTS))
         checks: list[dict[str, Any]] = []
         pairs = [
             _time_pairs(folder, program, shape_set, slots, protocol, count, checks)

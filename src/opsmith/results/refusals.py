@@ -249,7 +249,7 @@ def describe_finding(finding: Diagnostic) -> str:
     if finding.kind == "DATA" and finding.remedy:
         head = finding.remedy.partition(":")[0]
         return printable(_HEADS.get(head, head))
-    return printable(": ".join(part for part in (_name_where(finding), _name_fault(finding)) if part))
+    return printable(": ".join(words for words in (_name_where(finding), _name_fault(finding)) if words))
 
 
 def _name_where(finding: Diagnostic) -> str:

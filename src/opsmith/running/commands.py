@@ -15,8 +15,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import os
 import selectors
+import shlex
 import shutil
 import signal
 import stat
@@ -38,6 +40,8 @@ _LOADER_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")  # what Python itself may 
 _CHUNK = 1 << 16  # bytes read at once
 _REPORT_BYTES = 1 << 12
 _DYING_S = 5.0  # for the end of what was killed
+_SHOWN_LINES = 20  # of each stream, the last ones
+_log = logging.getLogger("opsmith.commands")
 _WATCH_S = 0.02  # between two looks at the memory of a process that is watched
 
 
@@ -126,7 +130,24 @@ def run_commands(order: CommandOrder, limits: CommandLimits) -> CommandResult | 
     if reason := sandbox.missing() or _find_obstacle(order):
         return CommandFailure(f"no commands are run on files of others without isolation: {reason}")
     with use_device():
-        return _run_confined(order, limits)
+        result = _run_confined(order, limits)
+    if _log.isEnabledFor(logging.INFO):
+        _log.info("%s", describe_commands(order, result))
+    return result
+
+
+def describe_commands(order: CommandOrder, result: CommandResult | CommandFailure) -> str:
+    """The commands as a shell would take them, in a folder with the files, and what came of them."""
+    lines = [f"$ {shlex.join(command)}" for command in order.commands]
+    lines.append(f"files: {', '.join(f'{name} ({len(data)} bytes)' for name, data in order.files.items()) or 'none'}")
+    if isinstance(result, CommandFailure):
+        return "\n".join([*lines, f"not run: {result.reason}"])
+    ends = f"more than {result.limit}" if result.limit else f"status {', '.join(map(str, result.codes))}"
+    produced = ", ".join(f"{name} ({len(result.files[name])} bytes)" for name in order.outputs if name in result.files)
+    lines.append(f"ended: {ends}, after {result.seconds:.2f} s; made: {produced or 'nothing that was asked for'}")
+    for name, text in (("stdout", result.printed.decode(errors="replace")), ("stderr", result.messages)):
+        lines += [f"{name}: {line}" for line in text.splitlines()[-_SHOWN_LINES:]]
+    return "\n".join(lines)
 
 
 def _run_confined(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:

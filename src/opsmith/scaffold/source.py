@@ -161,5 +161,7 @@ def _write_constant(name: str, value: Any, reader: str) -> str:
         pass
     if isinstance(value, float):  # inf and nan
         return f"float({text!r})"
-    given = f"{name}, a {type(value).__name__}"
-    raise UsageError(f"{reader}: it reads {given}; expected functions, numbers and texts; try: make it an argument")
+    description = f"{name}, a {type(value).__name__}"
+    raise UsageError(
+        f"{reader}: it reads {description}; expected functions, numbers and texts; try: make it an argument"
+    )

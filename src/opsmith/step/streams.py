@@ -138,9 +138,9 @@ class Stream:
     def _check_data(self) -> None:
         fields = fields_of(self.dtype)
         expected = [(tensor_shape(field, self.type.dims, self.ctx.sizes), torch_dtype(field)) for field in fields]
-        given = [(tuple(tensor.shape), tensor.dtype) for tensor in self.data]
-        if given != expected:
-            raise StepError([Diagnostic("TASK", f"stream {self.name}: {self.type}", f"data {given}", f"{expected}")])
+        shapes = [(tuple(tensor.shape), tensor.dtype) for tensor in self.data]
+        if shapes != expected:
+            raise StepError([Diagnostic("TASK", f"stream {self.name}: {self.type}", f"data {shapes}", f"{expected}")])
 
 
 def _abstract_argument(value: Any, streams: dict[int, Stream]) -> Any:

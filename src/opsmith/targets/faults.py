@@ -63,8 +63,8 @@ def fault_of(name: str, error: BaseException, method: str = "") -> Diagnostic:
     `method`: what was called, whose first line is named where no line of the target was running.
     """
     if isinstance(error, OpsmithError):  # it could not be found or imported, and the message says so
-        given, remedy = str(error), "make the target importable; the candidate is not counted as wrong"
-        return Diagnostic("TARGET", f"target {name}", given, "a target that can be imported", remedy)
+        description, remedy = str(error), "make the target importable; the candidate is not counted as wrong"
+        return Diagnostic("TARGET", f"target {name}", description, "a target that can be imported", remedy)
     method = "" if _is_lacking(name, error) else method
     place = _misspelt_at(error) or _raised_at(name, error) or _defined_at(name, method)
     return Diagnostic(

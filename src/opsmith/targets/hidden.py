@@ -29,10 +29,10 @@ def veil_findings(errors: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _veil_finding(error: Diagnostic) -> Diagnostic:
-    given = "other values than the reference's" if error.kind == "DATA" else "a program that breaks a rule there"
+    description = "other values than the reference's" if error.kind == "DATA" else "a program that breaks a rule there"
     expected = "the operator at every size; the sizes that the task states were right"
     remedy = "no loop, list or number may depend on a size unless the operator does"
-    return replace(error, where=NOT_SHOWN, given=given, expected=expected, remedy=remedy)
+    return replace(error, where=NOT_SHOWN, given=description, expected=expected, remedy=remedy)
 
 
 def veil_lines(errors: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -53,12 +53,21 @@ def test_a_small_file_is_a_language(tmp_path: Path) -> None:
     assert language.version.startswith("mini-1-")
     assert language.prompt == "a language"
     assert language.tables.compile is None
+    short = read_text(tmp_path, MINIMAL.replace('version = "1"\nsource = "program.txt"\n', ""))
+    assert short.version == language.version, "what most files say is what is meant without a word"
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('version = "1"\n', "", "language.toml: version: given nothing; expected this key"),
+        ('name = "mini"\n', "", "language.toml: name: given nothing; expected this key"),
+        (
+            '["true"]',
+            '["true", ["-o", "y"]]',
+            "language.toml:7: run.command.1: given ['-o', 'y']; expected a list of words",
+        ),
+        ('["true"]', '["true", 5]', "language.toml:7: run.command.1: given 5; expected a word"),
+        ('["true"]', '[["true", "{sizes}"]]', "a command whose first word is a program"),
         ('command = ["true"]', "command = []", "language.toml:7: run.command: given []; expected"),
         (
             'command = ["true"]',
@@ -123,6 +132,28 @@ def test_the_words_of_a_run(tmp_path: Path) -> None:
     assert dict(order.files) == {"program.txt": b"", "in_x.bin": b"1", "in_mask.bin": b"2"}
 
 
+def test_a_group_of_words_is_repeated_for_each_value(tmp_path: Path) -> None:
+    words = '["true", ["-i", "{inputs}"], ["-D{sizes=}"], ["--out", "x={outputs}"]]'
+    language = read_text(tmp_path, MINIMAL.replace('["true"]', words))
+    problem = read_problem(PROBLEM).problem
+    order, _ = order_run(language, {}, name_arrays(problem, (2, 3, 0.5)), [b"1", b"2"])
+    (command,) = order.commands
+    assert command[1:] == ["-i", "in_x.bin", "-i", "in_mask.bin", "-DM=2", "-DN=3", "--out", "x=out_y.bin"]
+
+
+def test_a_script_whose_interpreter_may_not_be_executed_is_told_with_the_way_out(tmp_path: Path) -> None:
+    script = tmp_path / "simulate"
+    language = read_text(tmp_path, MINIMAL.replace('"true"', '"{here}/simulate"'))
+    for mark, words in (("#!/usr/bin/env python3", 'write "{python}" before it'), ("#!/bin/sh", "toolchain.readable")):
+        script.write_text(f"{mark}\n")
+        script.chmod(0o755)
+        with pytest.raises(MissingProgramError, match="which its commands may not execute") as refused:
+            find_programs(language)
+        assert words in str(refused.value)
+    readable = '\n[toolchain]\nreadable = ["/usr/bin", "/bin"]\n'
+    assert find_programs(read_text(tmp_path, MINIMAL.replace('"true"', '"{here}/simulate"') + readable))
+
+
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     for name in ("no-such-simulator", "bin/simulator"):
         with pytest.raises(MissingProgramError, match=name):
@@ -141,7 +172,7 @@ def test_files_of_numpy_go_in_and_come_out(tmp_path: Path) -> None:
     data = (tmp_path / "y.npy").read_bytes()
     assert read_arrays(language, arrays, CommandResult({"out_y.npy": data}, b"", "", (0,))) == [x.tobytes()]
     for wrong, words in (
-        (data.replace(b"<f4", b"<f8"), "a head"),
+        (data.replace(b"<f4", b"<f8"), "descr '<f8' in place of '<f4'"),
         (data[:-4], "20 bytes in out_y.npy in place of 24"),
         (b"junk", "no file of numpy's"),
         (b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 9000, "too long"),

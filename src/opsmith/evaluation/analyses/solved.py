@@ -146,11 +146,11 @@ def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
     has_one_series = len(study.series_names) == 1
-    parts = []
+    lines = []
     for row in rows:
         name = row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}"
         if row.measure == SOLVED:
-            parts.append(f"{name} {format_count(row.estimate)}")
+            lines.append(f"{name} {format_count(row.estimate)}")
         else:
-            parts[-1] += f", {format_count(row.estimate)} more than {study.experiment.relative_to}"
-    return f"solved of {len(study.tasks)}: {'; '.join(parts)}"
+            lines[-1] += f", {format_count(row.estimate)} more than {study.experiment.relative_to}"
+    return f"solved of {len(study.tasks)}: {'; '.join(lines)}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 
 from opsmith.records import Diagnostic, Task
-from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.improvement import write_improvement, write_platform
 from opsmith.targets.c.packages import CPackages
@@ -69,11 +67,6 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
         from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
 
         return CTuner()
-
-    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
-        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
-
-        return audit_problem(self.find_problem(task))
 
 
 @cache

@@ -4,6 +4,7 @@ for figures."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from opsmith.targets.command.language import Language
 
@@ -39,6 +40,7 @@ def write_improvement(language: Language, has_example: bool) -> str:
     return language.prompt.rstrip("\n") + "\n" + _JOB + example
 
 
-def _write_command(words: list[str]) -> str:
+def _write_command(words: Sequence[str | Sequence[str]]) -> str:
     """A command without the folders of this machine."""
-    return re.sub(r"\{(here|python)\}/?", "", " ".join(words)).strip()
+    texts = [word if isinstance(word, str) else " ".join(word) for word in words]
+    return re.sub(r"\{(here|python)\}/?", "", " ".join(texts)).strip()

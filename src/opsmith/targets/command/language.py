@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
 from opsmith.errors import TaskError
 from opsmith.outside import read_text, read_toml
@@ -33,6 +33,23 @@ def _check_placeholders(text: str) -> str:
     return text
 
 
+def _check_word(word: object) -> str | list[str]:
+    if isinstance(word, str):
+        return _check_placeholders(word)
+    if not isinstance(word, list) or not all(isinstance(text, str) for text in word):
+        raise ValueError("a word, or a list of words that is repeated for each value of a list")
+    named = {match[1] for text in word for match in PLACEHOLDER.finditer(_check_placeholders(text))} & LISTS
+    if len(named) != 1:
+        raise ValueError(f"a list of words that names one of {', '.join(f'{{{name}}}' for name in sorted(LISTS))}")
+    return word
+
+
+def _check_command(words: list[str | list[str]]) -> list[str | list[str]]:
+    if not isinstance(words[0], str):
+        raise ValueError("a command whose first word is a program")
+    return words
+
+
 def _check_pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -48,7 +65,8 @@ def _check_file_name(text: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_check_placeholders)]
-Command = Annotated[list[Words], Field(min_length=1)]
+Word = Annotated[str | list[str], PlainValidator(_check_word)]
+Command = Annotated[list[Word], Field(min_length=1), AfterValidator(_check_command)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 FileName = Annotated[str, AfterValidator(_check_file_name)]
 
@@ -111,9 +129,9 @@ class LanguageTables(_Table):
     """The whole file."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][\w.+-]{0,29}$")]
-    version: Annotated[str, Field(pattern=r"^[\w.+-]{1,20}$")]  # raise it when the meaning of programs changes
+    version: Annotated[str, Field(pattern=r"^[\w.+-]{1,20}$")] = "1"  # raise it when the meaning of programs changes
     comment: Annotated[str, Field(min_length=1, max_length=4)] = "#"
-    source: FileName  # what a program's file is called
+    source: FileName = "program.txt"  # what a program's file is called
     prompt: str  # what a model is told of the language: the text, or the name of a .md or .txt file
     programs: str = ""  # a folder of programs, which the embedded model varies; "": it cannot be asked
     compile: CompileTable | None = None
@@ -187,8 +205,8 @@ def _list_errors(path: Path, text: str, error: ValidationError) -> Iterator[str]
         if finding["type"] == "missing":
             yield f"{place}: {'.'.join(keys)}: given nothing; expected this key, which every language has"
         elif finding["type"] == "extra_forbidden":
-            known = ", ".join(_list_keys(keys))
-            yield f"{place}: {'.'.join(keys)}: given an unknown key; expected one of {known}"
+            known_keys = ", ".join(_list_keys(keys))
+            yield f"{place}: {'.'.join(keys)}: given an unknown key; expected one of {known_keys}"
         else:
             yield f"{place}: {'.'.join(keys)}: given {_shorten_value(finding['input'])}; expected {problem}"
 

@@ -39,6 +39,7 @@ _NPY_KINDS = {
 }
 _NPY_MARK = b"\x93NUMPY"
 _LONGEST_HEAD = 1 << 12
+_LONGEST_MARK = 1 << 8  # bytes of a script's first line, as the kernel reads them
 
 
 class MissingProgramError(Exception):
@@ -178,16 +179,29 @@ def _list_library() -> list[Path]:
 # -- words
 
 
-def _write_words(language: Language, command: Sequence[str], lists: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The words of a command. One that is nothing but a list's placeholder becomes several words, or none."""
+def _write_words(
+    language: Language, command: Sequence[str | list[str]], lists: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """The words of a command, its program an absolute path or one in the folder of the run."""
     words: list[str] = []
     for word in command:
-        match = PLACEHOLDER.fullmatch(word)
-        if match is not None and match[1] in LISTS:
-            words += _list_values(match[1], match[2], lists)
-        else:
-            words.append(_fill_text(language, word, lists))
+        words += _write_word(language, word, lists) if isinstance(word, str) else _repeat_words(language, word, lists)
     return [_find_program(language, words[0]) if words else "", *words[1:]]
+
+
+def _write_word(language: Language, word: str, lists: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """One that is nothing but a list's placeholder becomes several words, or none."""
+    match = PLACEHOLDER.fullmatch(word)
+    if match is not None and match[1] in LISTS:
+        return _list_values(match[1], match[2], lists)
+    return [_fill_text(language, word, lists)]
+
+
+def _repeat_words(language: Language, group: Sequence[str], lists: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The group once for each value of the list that it names: `["-i", "{inputs}"]` is `-i in_a.bin -i in_b.bin`."""
+    name = next(match[1] for text in group for match in PLACEHOLDER.finditer(text) if match[1] in LISTS)
+    values = [{name: {key: value}} for key, value in lists.get(name, {}).items()]
+    return [_fill_text(language, text, value) for value in values for text in group]
 
 
 def _fill_text(language: Language, text: str, lists: Mapping[str, Mapping[str, str]]) -> str:
@@ -210,6 +224,7 @@ def _find_program(language: Language, word: str) -> str:
     if "/" in word:
         path = language.folder / word
         if path.is_file() and os.access(path, os.X_OK):
+            _refuse_script(language, path)
             return str(path)
         raise MissingProgramError(f"{word}: no such program; expected one that can be executed")
     place = shutil.which(word)
@@ -217,16 +232,39 @@ def _find_program(language: Language, word: str) -> str:
         raise MissingProgramError(
             f"{word}: no such program on the path; expected the toolchain of {language.tables.name}"
         )
+    _refuse_script(language, Path(place))
     return place
+
+
+def _refuse_script(language: Language, path: Path) -> None:
+    """Raises MissingProgramError for a script whose interpreter may not be executed, which the kernel says of the
+    script itself."""
+    with path.open("rb") as file:
+        head = file.readline(_LONGEST_MARK).decode(errors="replace")
+    if not head.startswith("#!"):
+        return
+    words = head[2:].split()
+    interpreters = [shutil.which(word) for word in (words[:2] if words[:1] == ["/usr/bin/env"] else words[:1])]
+    lacking = [place for place in interpreters if place and not _is_readable(language, Path(place))]
+    if lacking:
+        is_python = "python" in Path(lacking[-1]).name
+        remedy = 'write "{python}" before it in the command' if is_python else "name them in toolchain.readable"
+        names = ", ".join(lacking)
+        raise MissingProgramError(f"{path}: a script for {names}, which its commands may not execute; try: {remedy}")
+
+
+def _is_readable(language: Language, path: Path) -> bool:
+    roots = [root.resolve() for root in (*map(Path, _SYSTEM), *language.readable)]
+    return any(path.resolve().is_relative_to(root) for root in roots)
 
 
 def find_programs(language: Language) -> list[str]:
     """Where the programs of all commands are, but those that a build makes. Raises MissingProgramError."""
-    words = (_fill_text(language, command[0], {}) for command in _list_commands(language))
+    words = (_fill_text(language, str(command[0]), {}) for command in _list_commands(language))
     return [_find_program(language, word) for word in words if not word.startswith("./")]
 
 
-def _list_commands(language: Language) -> list[list[str]]:
+def _list_commands(language: Language) -> list[list[str | list[str]]]:
     tables = language.tables
     return [*(tables.compile.commands if tables.compile else []), tables.run.command]
 
@@ -234,7 +272,9 @@ def _list_commands(language: Language) -> list[list[str]]:
 def hash_tools(language: Language) -> str:
     """Of the bytes of what decides what programs do: the programs of the commands, the files that their words name, and
     what lies beside the language file and may be read. Raises MissingProgramError and OSError."""
-    arguments = [_fill_text(language, word, {}) for command in _list_commands(language) for word in command[1:]]
+    words = [word for command in _list_commands(language) for word in command[1:]]
+    texts = [text for word in words for text in ([word] if isinstance(word, str) else word)]
+    arguments = [_fill_text(language, text, {}) for text in texts]
     named = [language.folder / text for text in (*find_programs(language), *arguments) if "/" in text]
     digest = hashlib.sha256()
     for path in sorted({*named, *_list_own_files(language)}):
@@ -319,4 +359,12 @@ def _strip_npy_head(data: bytes, type_: ArrayType, sizes: Mapping[str, int]) -> 
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return "a head that is no mapping"
     expected = _describe_npy(type_, sizes)
-    return data[8 + width + length :] if head == expected else f"a head {head!r:.200} in place of {expected!r}"
+    return data[8 + width + length :] if head == expected else _compare_heads(head, expected)
+
+
+def _compare_heads(head: object, expected: Mapping[str, object]) -> str:
+    """What differs, in numpy's words: `shape (48, 1) in place of (48,)`."""
+    if not isinstance(head, dict) or head.keys() != expected.keys():
+        return f"a head {head!r:.200} in place of {expected!r}"
+    rows = [(key, head[key], wanted) for key, wanted in expected.items() if head[key] != wanted]
+    return ", ".join(f"{key} {actual!r:.100} in place of {wanted!r}" for key, actual, wanted in rows)

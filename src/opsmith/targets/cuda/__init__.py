@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Task
-from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.cuda.agreement import list_disagreements
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.execution import run_artefacts
@@ -110,11 +109,6 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):
 
         problem, request = self.find_problem(task), self.make_request(task, source)
         return describe_resources(request, problem, open_cache())
-
-    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
-        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
-
-        return audit_problem(self.find_problem(task))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from opsmith.problems.files.reading import is_problem_file, read_problem_with_wa
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
+from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.lookup import get_target
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import (
@@ -28,7 +29,8 @@ from opsmith.targets.protocols import Stating
 
 
 class NativeTasks:
-    """The part of a compiled language that makes tasks: `Stating`, `Adapting`, `Configured`, `Explained`."""
+    """The part of a compiled language that makes tasks: `Stating`, `Adapting`, `Configured`, `Explained`,
+    `Audited`."""
 
     name: str
     shows_function = True  # tasks show the prototype of the function in C
@@ -79,6 +81,11 @@ class NativeTasks:
 
     def explain_message(self, task: Task, message: str) -> str:
         return explain_shape_sets(self.find_problem(task), message)
+
+    def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
+        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
+
+        return audit_problem(self.find_problem(task))
 
     def _show_task(self, task: Task) -> Task:
         problem = self.find_problem(task)

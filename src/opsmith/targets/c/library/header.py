@@ -14,7 +14,7 @@ from opsmith.targets.native.library.module import OperatorEntry, describe_refere
 from opsmith.targets.native.signature import Signature, make_signature
 
 _TOP = """\
-/* {package}: operators on contiguous row-major arrays, each proven against its reference. Made by `opsmith export`.
+/* {package}: operators on contiguous row-major arrays, each tested against its reference. Made by `opsmith export`.
 
    Arrays never overlap, hold what their comments say, and begin at multiples of 64 bytes, as they did when the programs
    were judged. Inputs are never written. What stands in them is not checked: an index beyond its table reads what is

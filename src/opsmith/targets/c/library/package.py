@@ -194,7 +194,7 @@ def _write_front(name: str, entries: Sequence[OperatorEntry]) -> str:
     imports = [f"from {name}.operators.{entry.name} import {entry.name}" for entry in entries]
     names = [f'    "{exported}",' for exported in ("OperatorError", *(entry.name for entry in entries))]
     error = f"from {name}._runtime.targets.operator_error import OperatorError"
-    head = f'"""{name}: operators on torch tensors, each proven against its reference. Made by `opsmith export`."""\n'
+    head = f'"""{name}: operators on torch tensors, each tested against its reference. Made by `opsmith export`."""\n'
     return "\n".join([head, error, *imports, "", "__all__ = [", *names, "]", ""])
 
 

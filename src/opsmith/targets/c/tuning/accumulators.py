@@ -30,7 +30,7 @@ def split_accumulators(tree: SyntaxTree, vector_loop: VectorLoop, count: int) ->
     lines += ["}", f"{loop.type_text} {start} = {read_text(loop.lower)};"]
     lines += [f"for (; {start} + {count} <= {read_text(loop.upper)}; {start} += {count}) {{", "#pragma omp simd", turn]
     lines += [f"{loop.type_text} {loop.variable} = {start} + {place};"]
-    spread = {name: f"{parts}[{place}]" for name, parts in names.items()}
+    spread = {name: f"{names_of}[{place}]" for name, names_of in names.items()}
     lines += [*_write_body(tree, vector_loop, spread), "}", "}", vector_loop.write_pragma(), turn]
     lines += [_gather_parts(each, f"{names[each.name]}[{place}]") for each in vector_loop.reductions]
     lines += ["}", f"for ({loop.type_text} {loop.variable} = {start}; {loop.variable} < {read_text(loop.upper)}; "]

@@ -109,18 +109,18 @@ def _weigh_vectors(reading: _Reading, move: TuningMove) -> tuple[float, str]:
 
 def _weigh_vector_loop(reading: _Reading, vector_loop: VectorLoop) -> tuple[float, str]:
     line, remark = vector_loop.loop.line, reading.evidence.remarks.get(vector_loop.loop.line)
-    said = f"the compiler says of line {line}: {remark.text}" if remark is not None else ""
+    remark_words = f"the compiler says of line {line}: {remark.text}" if remark is not None else ""
     if remark is not None and "unrolled whole" in remark.text:
-        return 0.5, said
+        return 0.5, remark_words
     if vector_loop.calls:
         names = ", ".join(sorted(vector_loop.calls))
-        return 6.0, said or f"line {line} calls {names} for one number at a time"
+        return 6.0, remark_words or f"line {line} calls {names} for one number at a time"
     if vector_loop.reductions:
         names = ", ".join(each.name for each in vector_loop.reductions)
-        return 4.0, said or f"each addition to {names} in line {line} waits for the one before"
+        return 4.0, remark_words or f"each addition to {names} in line {line} waits for the one before"
     if remark is not None and not remark.is_vectorised:
-        return 3.0, said
-    return 1.05, said or f"the compiler may not see that the turns of line {line} are independent"
+        return 3.0, remark_words
+    return 1.05, remark_words or f"the compiler may not see that the turns of line {line} are independent"
 
 
 def _weigh_accumulators(reading: _Reading, move: TuningMove) -> tuple[float, str]:
@@ -132,8 +132,10 @@ def _weigh_accumulators(reading: _Reading, move: TuningMove) -> tuple[float, str
     remark = reading.evidence.remarks.get(move.line)
     if remark is not None and "unrolled whole" in remark.text:
         return 0.5, "the loop is short"
-    said = f"; the compiler says of line {move.line}: {remark.text}" if remark is not None else ""
-    return 4.2 * _ROWS_OF_SUMS.get(move.parameters.get("count", 0), 0.8), f"each sum waits for the one before{said}"
+    remark_words = f"; the compiler says of line {move.line}: {remark.text}" if remark is not None else ""
+    return 4.2 * _ROWS_OF_SUMS.get(
+        move.parameters.get("count", 0), 0.8
+    ), f"each sum waits for the one before{remark_words}"
 
 
 # -- tiles

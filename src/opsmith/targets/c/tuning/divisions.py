@@ -58,9 +58,9 @@ def _find_divisor(node: Node) -> str:
 
 def hoist_division(tree: SyntaxTree, division: LoopDivision) -> str:
     name, kind = tree.make_name(f"{division.divisor}_inverse"), division.type_text
-    one = "1.0f" if kind == "float" else "1.0"
+    unit = "1.0f" if kind == "float" else "1.0"
     start = find_loop_start(division.loop.node)
-    edits: Edits = {(start, start): f"{kind} {name} = {one} / {division.divisor};\n"}
+    edits: Edits = {(start, start): f"{kind} {name} = {unit} / {division.divisor};\n"}
     for node in division.nodes:
         operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
         assert operator is not None

@@ -207,7 +207,7 @@ class _Words:
 
     def _describe_race(self) -> tuple[str, str]:
         record, memory = self._record, self._find_memory()
-        entry, other = self._name_entry(memory), self._name_line(record.other_place)
+        entry, other_line = self._name_entry(memory), self._name_line(record.other_place)
         does, did = _DOES[record.is_writing], _DOES[record.other_is_writing]
         how = " atomically" if record.is_writing == 2 else ""
         other_how = " atomically" if record.other_is_writing == 2 else ""
@@ -215,12 +215,12 @@ class _Words:
         begin = f"race on {space}: {self._actor} {does} {entry}{how}"
         if record.detail:
             whose = f"{self._name_thread(record.other_thread)} of {self._name_block(record.other_block)}"
-            words = f"{begin}, {whose} {did} it{other_how} at {other}, and blocks have no order"
+            words = f"{begin}, {whose} {did} it{other_how} at {other_line}, and blocks have no order"
             return words, "let one block do both, use atomics, or split the work into two launches"
         same_warp = record.thread // 32 == record.other_thread // 32
         barrier = "barrier or __syncwarp()" if same_warp else "barrier"
         whose = self._name_thread(record.other_thread)
-        words = f"{begin}, {whose} {did} it{other_how} at {other} with no {barrier} between"
+        words = f"{begin}, {whose} {did} it{other_how} at {other_line} with no {barrier} between"
         warp = " (threads of a warp do not run in lock step)" if same_warp else ""
         if space == "shared memory" or not record.other_is_writing == record.is_writing == 1:
             return words + warp, "__syncthreads() between the two" + (", or __syncwarp()" if same_warp else "")
@@ -269,15 +269,15 @@ class _Words:
 
     def _describe_divergent(self) -> tuple[str, str]:
         record = self._record
-        other = self._name_thread(record.other_thread)
+        other_thread = self._name_thread(record.other_thread)
         block = self._name_block(record.block)
         first = (
             f"divergent barrier: {self._name_thread(record.thread)} of {block} of {self._kernel} waits at this barrier"
         )
         if record.detail:
-            words = f"{first}, {other} at the one on {self._name_line(record.other_place)}"
+            words = f"{first}, {other_thread} at the one on {self._name_line(record.other_place)}"
             return words, "let all threads of the block reach the same __syncthreads()"
-        words = f"{first}, which {other} has ended without reaching"
+        words = f"{first}, which {other_thread} has ended without reaching"
         return words, "no return before the barrier and no barrier within a condition: guard the work, not the barrier"
 
     def _describe_waiting(self) -> tuple[str, str]:

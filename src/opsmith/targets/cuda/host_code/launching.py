@@ -94,8 +94,8 @@ void call(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t 
 
 def write_kernel_file(source: str, plan: BoundPlan, title: str) -> str:
     """The whole file."""
-    parts = [_HEAD.replace("TITLE", title), source.rstrip("\n") + "\n", write_host(plan)]
-    return "\n".join(parts)
+    sections = [_HEAD.replace("TITLE", title), source.rstrip("\n") + "\n", write_host(plan)]
+    return "\n".join(sections)
 
 
 def write_host(plan: BoundPlan) -> str:

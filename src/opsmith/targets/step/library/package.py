@@ -79,7 +79,7 @@ def _write_front(name: str, operators: Sequence[Solved]) -> str:
     imports = [f"from {name}.operators.{o.name} import {o.name}" for o in operators]
     names = [f'    "{o}",' for o in ("OperatorError", *(o.name for o in operators))]
     error = f"from {name}._runtime.targets.operator_error import OperatorError"
-    head = f'"""{name}: operators on torch tensors, each proven against its reference. Made by `opsmith export`."""\n'
+    head = f'"""{name}: operators on torch tensors, each tested against its reference. Made by `opsmith export`."""\n'
     return "\n".join([head, error, *imports, "", "__all__ = [", *names, "]", ""])
 
 
