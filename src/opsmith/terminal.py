@@ -16,10 +16,13 @@ import io
 import os
 import signal
 import sys
+from contextvars import ContextVar
 from types import FrameType
 from typing import TextIO, cast
 
 from opsmith.records import printable
+
+has_wide_tables: ContextVar[bool] = ContextVar("has_wide_tables", default=False)  # not cut to the terminal's lines
 
 Stream = TextIO | io.TextIOBase
 

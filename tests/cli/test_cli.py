@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from opsmith.cli.app import build_app
+from opsmith.cli.overview import COMMANDS as COMMANDS_BY_NAME
 from opsmith.cli.overview import write_overview
 from opsmith.store import Store
 
@@ -46,9 +48,21 @@ def test_commands_that_list_load_neither_torch_nor_what_they_do_not_show(tmp_pat
     assert not with_store & {"torch", "numpy", "openai", "anthropic", "alembic", "jinja2"}
 
 
-def test_the_overview_says_what_typer_would(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_the_overview_says_of_each_command_what_its_own_help_does():
+    app = get_command(build_app())
     assert CliRunner().invoke(build_app(), ["--help"], prog_name="opsmith").stdout == write_overview()
+    for name, (_, line) in COMMANDS_BY_NAME.items():
+        assert app.commands[name].help.startswith(line.rstrip(".")), name
+    assert set(app.commands) == set(COMMANDS_BY_NAME)
+    assert all(len(line) <= 80 for line in write_overview().splitlines())
+
+
+def test_many_options_are_listed_in_groups(opsmith):
+    headings = [line for line in opsmith("run", "--help").out.splitlines() if line and not line.startswith(" ")]
+    assert headings[1:] == [
+        "Arguments:", "What is asked:", "Who answers:", "How it learns:", "How much is spent:", "Requests:",
+        "Where it runs:", "What comes out:", "Other options:",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -127,3 +141,16 @@ def test_models_says_which_keys_are_set_and_shows_none(opsmith, monkeypatch):
     assert "OPENAI_API_KEY: set" in out
     assert "ANTHROPIC_API_KEY: not set" in out
     assert "very-secret" not in out
+
+
+def test_a_task_is_described_by_its_file_and_shown_with_all_that_it_asks(opsmith):
+    listed = {row["task"]: row["what"] for row in json.loads(opsmith("tasks", "--json").out)}
+    assert all(listed.values())
+    assert listed["softmax"] == "Softmax along every row."
+    assert listed["norm_1"] == "in PyTorch: layer_norm"
+    shown = opsmith("tasks", "norm_1").out
+    assert [word for word in ("inputs:", "fns:", "outputs:", "impl:") if f"\n{word}" in shown] == [
+        "inputs:", "fns:", "outputs:",
+    ]  # fmt: skip
+    assert "layer_norm(input_data['E0'], [D_value], eps=1e-5)" in shown
+    assert "return torch.softmax(x, -1)" in opsmith("tasks", "softmax").out

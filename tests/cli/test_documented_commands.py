@@ -11,7 +11,9 @@ from opsmith.cli.app import build_app
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs/commands.md", ROOT / "docs/choose-your-path.md"]
 LINK = re.compile(r"""\]\((?!https?:)([^)\s]+)\)|(?:src|srcset)="([^"]+)\"""")
-COMMAND = re.compile(r"(?<![\w/.-])opsmith ([a-z][a-z-]+(?: [a-z][a-z-]*)?)((?:[^`\n|·]|\|(?=\w))*)")
+COMMAND = re.compile(
+    r"(?:(?<![\w/.-])opsmith |(?<=[|·] `))([a-z][a-z-]+(?: [a-z][a-z-]*)?)(?=[ `\n])((?:[^`\n|·]|\|(?=\w))*)"
+)
 
 
 @pytest.fixture(scope="module")

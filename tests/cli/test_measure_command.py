@@ -86,5 +86,5 @@ def test_a_figure_is_drawn_where_it_is_asked_for(opsmith: Callable[..., Any], tm
     done = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.svg"))
     assert done.code == 0
     assert "Speed of index_0" in (tmp_path / "speed.svg").read_text("utf-8")
-    refused = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.pdf"))
-    assert "given .pdf; expected a file in .svg or .png" in refused.err
+    refused = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.gif"))
+    assert "given .gif; expected a file in .svg, .png or .pdf" in refused.err

@@ -53,11 +53,18 @@ def test_a_run_solves_the_tasks_and_says_so(run, opsmith, tasks):
     assert result["run"] in listed.out
     shown = opsmith("show", result["run"])
     assert "copy x" in shown.out  # the guardian's
-    samples = opsmith("show", result["run"], "sum_0").out.splitlines()
+    samples = opsmith("show", result["run"], "sum_0", "--samples").out.splitlines()
     passed = next(line.split()[0] for line in samples if "passed" in line)
     detail = opsmith("show", result["run"][:8], passed).out
-    assert "--- proposer: user ---" in detail
+    assert detail.startswith(f"sample {passed}")
     assert "--- verdict ---\npassed" in detail
+    assert "--- proposer: user ---" not in detail
+    asked = opsmith("show", result["run"][:8], passed, "--prompt").out
+    assert asked.index("--- verdict ---") < asked.index("--- proposer: user ---")
+    [described] = opsmith("show", result["run"], passed, "--json", "--prompt").lines
+    assert described["outcome"] == "passed"
+    assert "task:" in described["requests"][0]["messages"][1]["content"]
+    assert "--prompt: expected a sample" in opsmith("show", result["run"], "sum_0", "--prompt").err
     assert "examples:" in opsmith("prompt", tasks / "sum_0.yaml", "--from", result["run"]).out
     assert "no sample of" in opsmith("show", result["run"], "zzz").err
 

@@ -75,7 +75,9 @@ def run(call, server, tasks):
 def test_a_run_and_all_that_is_made_of_it_need_no_file_of_a_store(call, run, tasks):
     assert run in call("runs").out
     assert "copy x" in call("show", run).out
-    sample = next(line.split()[0] for line in call("show", run, "sum_0").out.splitlines() if "passed" in line)
+    sample = next(
+        line.split()[0] for line in call("show", run, "sum_0", "--samples").out.splitlines() if "passed" in line
+    )
     assert "--- verdict ---\npassed" in call("show", run, sample).out
     assert "examples:" in call("prompt", tasks / "sum_0.yaml", "--from", run).out
     assert call("compare", run, run).code == 0

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections import defaultdict
 from math import comb
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from evaluation.small import ASKED, NAMES, TASKS, Small, small
+from opsmith.errors import UsageError
 from opsmith.evaluation.catalogue import find_experiments
 from opsmith.evaluation.conduct import conduct_experiment
+from opsmith.evaluation.files import redraw_results
 from opsmith.evaluation.marks import BOTH, EMBEDDED
 from opsmith.judging.verifier import canonical_source
 from opsmith.records import Outcome
@@ -48,6 +51,15 @@ def test_an_experiment_leaves_complete_files_that_say_whose_results_they_are(ser
     assert said in (series.folder / f"{name}.svg").read_text()
     assert f"]({name}.svg)" in page
     assert (series.folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_are_drawn_again_from_the_numbers_alone(series: Small, tmp_path: Path) -> None:
+    shutil.copy(series.folder / "fig12.json", tmp_path)
+    drawn = redraw_results(tmp_path, "fig12")
+    assert {path.name for path in drawn} == {f"fig12{end}" for end in (".svg", ".png", "-pass1.svg", "-pass1.png")}
+    assert all(path.read_bytes() == (series.folder / path.name).read_bytes() for path in drawn)
+    with pytest.raises(UsageError, match="run the experiment first"):
+        redraw_results(tmp_path, "fig2")
 
 
 def test_the_index_has_a_line_for_each(series: Small) -> None:

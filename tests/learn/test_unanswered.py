@@ -14,7 +14,7 @@ from tiny_run import TASKS, InProcess
 from opsmith.errors import ProviderError
 from opsmith.learn.loop import improve
 from opsmith.models.table import get_model
-from opsmith.report.closing import sample_text
+from opsmith.report.samples import conversation_text, sample_text
 from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -114,7 +114,7 @@ def test_a_server_that_was_mended_is_asked_again_by_the_same_command(tmp_path: P
         result = run(store, server)
         [sample] = [store.find_sample(result.run, row.id) for row in store.list_samples(result.run)][:1]
         assert (result.usage.requests, store.sample_count(result.run), server.count) == (48, 16, 48)
-        shown = "\n".join(sample_text(sample, TASKS[0]))
+        shown = "\n".join([*sample_text(sample, TASKS[0]), *conversation_text(sample)])
         assert "--- unanswered-1: reply (no text: content is a number) ---" in shown
         assert "--- left unjudged ---\nopenai/m: given a reply without text" in shown
 

@@ -16,13 +16,14 @@ from opsmith.export.rows import ExampleRows
 from opsmith.records import Usage
 from opsmith.report.attempts import sample_view
 from opsmith.report.by_model import print_models
-from opsmith.report.closing import closing_lines, sample_text
+from opsmith.report.closing import closing_lines
 from opsmith.report.conversations import print_tool_use
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
 from opsmith.report.plan_tables import print_plans
 from opsmith.report.plans import summarise_plans, view_plans
 from opsmith.report.rows import to_csv
+from opsmith.report.samples import conversation_text
 from opsmith.report.spent import spent_of, spent_table
 from opsmith.report.views import run_view
 from opsmith.results.result import result_of
@@ -101,9 +102,7 @@ def test_calls_of_tools_are_counted_and_shown_turn_by_turn(agents: tuple[Store, 
 def test_show_prints_each_turn_once(agents: tuple[Store, str]) -> None:
     store, run = agents
     detail = store.find_sample(run, find_calling().id)
-    text = "\n".join(
-        sample_text(detail, store.read_tasks(run)[0], store.read_tool_calls([detail.row.id])[detail.row.id])
-    )
+    text = "\n".join(conversation_text(detail, store.read_tool_calls([detail.row.id])[detail.row.id]))
     assert text.count("Write a program.") == 1
     order = [
         "proposer: call 1, check (ok, 0.25 s)",

@@ -1,11 +1,18 @@
 """Figures: the same data gives the same picture, readable on light and dark, with words for who does not see it."""
 
+import itertools
+import json
 import math
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from opsmith.report.figures import bar_chart, line_chart, render_png, render_svg
+from opsmith.report.figure_style import COLUMN, COLUMNS, INK, PALETTE, measure_text
+from opsmith.report.figures import bar_chart, interval_chart, line_chart
+from opsmith.report.label_places import Box
+from opsmith.report.rendering import Spec, annotate_figure, render_png, render_svg, write_vega_lite
 
 POINTS = [
     {"tokens": 10**at, "share": at / 4, "low": at / 5, "high": at / 3, "level": "HME"[:at], "who": who, "best": at == 2}
@@ -34,16 +41,95 @@ def test_a_page_figure_takes_the_colour_of_the_text_around_it_and_is_named(spec)
     assert [child.tag.rpartition("}")[2] for child in root[:2]] == ["title", "desc"]
 
 
-def test_a_paper_figure_is_black_on_white():
-    picture = render_svg(CURVE, "paper")
+def test_a_paper_figure_is_black_on_white_at_300_dots_an_inch_and_the_same_each_time():
+    picture, printed = render_svg(CURVE, "paper"), render_png(CURVE)
     assert "currentColor" not in picture
     assert "#ffffff" in picture
-    assert render_png(CURVE).startswith(b"\x89PNG")
+    assert picture == render_svg(CURVE, "paper")
+    assert int.from_bytes(printed[16:20], "big") == pytest.approx(CURVE["width"] * 300 / 96, abs=2)
+    assert b"pHYs" + round(300 / 0.0254).to_bytes(4, "big") in printed
 
 
-def test_the_same_data_gives_the_same_bytes():
-    assert render_svg(CURVE) == render_svg(CURVE)
-    assert render_png(BARS) == render_png(BARS)
+NAMES = ("single", "agent", "adaptive", "single, as many tokens")
+SHARES = [
+    {"arm": arm, "model": "embedded", "y": value, "low": value - 0.1, "high": value}
+    for arm, value in zip(NAMES, (0.744, 0.744, 0.885, None), strict=True)
+    if value is not None
+] + [{"arm": NAMES[3], "model": "embedded", "y": None}]
+PAPER = [{"x": "agent", "slot": "embedded", "y": 0.846, "series": "paper: a-model-20241022"}]
+CROWD = [
+    {"x": tokens + 20 * seed, "y": share, "label": f"{place}: HM", "seed": f"seed {seed}", "low": share, "high": 1.0}
+    for seed in range(3)
+    for place, (tokens, share) in enumerate([(4850, 0.77), (5660, 0.88), (5670, 0.88), (5690, 0.88), (6400, 0.88)])
+]
+FULL = {
+    "bars": bar_chart(
+        SHARES, x="arm", y="y", series="model", low="low", high="high", paper=PAPER, y_domain=(0, 1), width=COLUMN
+    ),
+    "labels": line_chart(CROWD, x="x", y="y", series="seed", low="low", high="high", label="label", width=COLUMNS),
+    "lying": interval_chart(
+        [{"t": f"a_rather_long_task_{i}", "of": "best", "y": i + 1.0, "low": i + 0.5, "high": i + 2} for i in range(9)],
+        x="t", y="y", series="of", low="low", high="high", reference=1.0, width=COLUMN,
+    ),
+}  # fmt: skip
+LINES = ["embedded model: a program sampler, not a language model", "n = 26 tasks, 14,016 judged samples; seeds 0, 1"]
+
+
+def walk_texts(item: dict[str, Any], x: float = 0.0, y: float = 0.0) -> Iterator[tuple[str, Box]]:
+    """The texts of a scene with the boxes that they fill; slanted and upright ones are left out."""
+    x, y = x + item.get("x", 0), y + item.get("y", 0)
+    if item.get("text") and not item.get("angle"):
+        lines = item["text"] if isinstance(item["text"], list) else [item["text"]]
+        size = item.get("fontSize", 11)
+        width = max(measure_text(str(line), size * 0.93) for line in lines)
+        left = x + item.get("dx", 0) - {"center": width / 2, "right": width}.get(item.get("align", "left"), 0.0)
+        top = y + item.get("dy", 0) - {"top": 0.0, "middle": 0.35}.get(item.get("baseline", ""), 0.7) * size
+        yield str(item["text"]), Box(left, top, left + width, top + 0.7 * size + 1.2 * size * (len(lines) - 1))
+    for inner in item.get("items", ()):
+        yield from walk_texts(inner, x, y)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_no_text_covers_another_and_all_lie_within_the_width(name: str):
+    vl_convert = pytest.importorskip("vl_convert")
+    spec = annotate_figure(FULL[name], LINES, "a finding that is longer than a line of the figure holds, as they are")
+    scene = vl_convert.vegalite_to_scenegraph(write_vega_lite(spec, "paper"))["scenegraph"]
+    boxes = list(walk_texts(scene))
+    assert len(boxes) > 10
+    assert [(a, b) for (a, one), (b, two) in itertools.combinations(boxes, 2) if one.overlaps(two)] == []
+    width = ET.fromstring(render_svg(spec)).get("width")
+    assert float(width or 0) <= spec["usermeta"]["width"] + 1
+
+
+def test_a_figure_names_its_series_and_says_what_is_the_papers_and_what_is_missing():
+    bars: Spec = annotate_figure(FULL["bars"], LINES, "a finding")
+    words = texts(render_svg(bars))
+    assert {"embedded", "paper: a-model-20241022", "a finding", "–", "0.744", "0.885"} <= set(words)
+    assert LINES[1] in render_svg(bars)
+    assert bars["layer"][0]["encoding"]["y"]["scale"]["domain"][0] == 0, "bars begin at 0"
+    (paper,) = [layer for layer in bars["layer"] if "beside" in json.dumps(layer["encoding"])]
+    fills = dict(zip(*(paper["encoding"]["fill"]["scale"][part] for part in ("domain", "range")), strict=True))
+    assert fills == {"embedded": PALETTE[0], "paper: a-model-20241022": "transparent"}
+    assert "no data: nobody ran" in texts(render_svg(bar_chart([], x="a", y="b", empty="nobody ran")))
+
+
+def test_series_that_would_cover_each_other_stand_side_by_side():
+    equal = [{"k": k, "y": 0.5, "low": 0.4, "high": 0.6, "who": who} for k in (1, 2, 4) for who in ("a", "b")]
+    rows = line_chart(equal, x="k", y="y", series="who", low="low", high="high", log_x=True)["data"]["values"]
+    assert len({row["x"] for row in rows}) == 6
+    assert max(abs(math.log(row["x"] / k["k"])) for row, k in zip(rows, equal, strict=True)) < 0.05
+
+
+def test_colours_have_contrast_on_white_and_on_a_dark_page():
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for colour in PALETTE:
+        assert 1.05 / (luminance(colour) + 0.05) >= 3
+        assert (luminance(colour) + 0.05) / (luminance("#15181c") + 0.05) >= 3
+    assert INK == "currentColor"
 
 
 def test_names_from_outside_are_shown_as_they_are_and_escaped():
@@ -65,6 +151,5 @@ def test_points_without_a_value_are_left_out():
 
 def test_marked_points_are_filled_and_others_hollow():
     picture = render_svg(CURVE)
-    legend = 2  # symbols, filled
-    assert picture.count('fill-opacity="1"') - legend == 2
+    assert picture.count('fill-opacity="1"') == 2
     assert picture.count('fill-opacity="0"') == 4

@@ -141,7 +141,7 @@ def test_the_figures_of_a_run_have_states_fast_p_gains_and_the_limit(optimised):
     limits = figures["limit"].spec["data"]["values"]
     assert {row["series"] for row in limits} == {"start program", "best program"}
     assert {round(row["y"], 2) for row in limits} == {25.0, round(25 / 1.75, 2)}
-    assert all("not a language model" in figures[name].spec["title"]["subtitle"] for name in FIGURES)
+    assert all("not a language model" in figures[name].spec["title"]["subtitle"][0] for name in FIGURES)
 
 
 def test_a_task_has_a_picture_of_its_ratios_and_its_kept_samples_in_full(optimised):

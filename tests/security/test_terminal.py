@@ -103,6 +103,7 @@ def shown(place: Path) -> dict[str, str]:
         "show another run": ["show", two],
         "show a task": ["show", one, task],
         "show a sample": ["show", one, sample],
+        "show a prompt": ["show", one, sample, "--prompt"],
         "spent": ["spent", one],
         "compare": ["compare", one, two],
         "report": ["report", one, "-o", "-", "--format", "md"],
@@ -124,10 +125,10 @@ def shown(place: Path) -> dict[str, str]:
 def test_commands_that_read_a_store_of_others(shown: dict[str, str]) -> None:
     assert all(map(is_plain, shown.values()))
     assert "Traceback" not in str(shown)
-    for name in ("runs", "show a run", "show a sample", "spent", "compare", "no such run"):
+    for name in ("runs", "show a run", "show a prompt", "spent", "compare", "no such run"):
         assert "[red]x[/red]" in shown[name], "the words are there, and markup is text"
     assert ":bomb:" in shown["runs"]
-    assert "\r\nHere it is.\ufffd\r\n" in shown["show a sample"], "lines of a reply stay lines"
+    assert "\r\nHere it is.\ufffd\r\n" in shown["show a prompt"], "lines of a reply stay lines"
     assert "owned\r\ncost    $0\r\n" not in shown["show a run"], "a name makes no line of its own"
 
 
@@ -178,7 +179,8 @@ def test_a_run_with_a_server_and_tasks_of_others(place: Path, tmp_path: Path) ->
 
 def test_what_anybody_prints_while_a_display_is_shown(tmp_path: Path) -> None:
     code = """
-import json, logging, sys
+import json, logging, sys, time
+from opsmith.cli import progress
 from opsmith.terminal import guard_output
 guard_output()
 from opsmith.learn.events import Warned
@@ -190,9 +192,12 @@ with watch_run(open_console(stderr=True)) as tell:
     print(evil, file=sys.stderr)
     logging.warning(evil)
     tell(Warned(evil))
-with open_console(stderr=True).status(evil) as status:
-    status.update(evil + "again")
-    sys.stdout.writelines([evil + "last"])
+progress.DELAY_S, before = 0.01, sys.stdout
+with progress.show_progress(evil) as tell:
+    time.sleep(0.2)
+    tell(evil + "again")
+    assert sys.stdout is before, "what is printed goes where it would"
+    time.sleep(0.6)
 print("end")
 """
     shown = shown_by(tmp_path, "-c", code, json.dumps(EVIL))

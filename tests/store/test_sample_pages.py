@@ -10,12 +10,13 @@ import pytest
 from tiny_target import tiny_task
 
 from opsmith.models import Message, Reply, Request
-from opsmith.records import Boundary, Candidate, Outcome, Stage, Usage, Verdict
+from opsmith.records import Boundary, Candidate, Outcome, Stage, Usage, Verdict, dumps
 from opsmith.store import Row, Store, rows
 from opsmith.store.pages import (
     Filter,
     Page,
     SampleKind,
+    SamplePlace,
     count_kinds,
     judged_since,
     last_failures,
@@ -115,11 +116,29 @@ def test_pages_hold_every_sample_that_passes_once_in_order(
             assert back.lines == pages[-2].lines, wanted
 
 
-def walk(store: Store, wanted: Filter, counts: Counter[SampleKind], size: int) -> Iterator[Page]:
-    page = page_of(store, RUN.id, wanted, counts, size=size)
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_words_are_looked_for_in_programs_and_verdicts(
+    store: Store, counts: Counter[SampleKind], seconds: float
+) -> None:
+    texts = {}
+    for row in store.list_samples(RUN.id):
+        one = next((one for one in store.find_sample(RUN.id, row.id).candidates if one.final), None)
+        texts[row.id] = f"{one.source} {dumps(one.verdict)}".lower() if one is not None else ""
+    for words in ("X 1", '"stage":"TYPE"', "%", "_ 1"):
+        expected = [sample for sample, told in texts.items() if words.lower() in told]
+        wanted = Filter(words=words if "stage" not in words else "TYPE")
+        pages = list(walk(store, wanted, counts, 3, seconds))
+        assert [line.id for page in pages for line in page.lines] == expected, words
+        assert any(page.unsearched for page in pages) == (seconds == 0)
+        back = page_of(store, RUN.id, wanted, counts, before=SamplePlace(9, "", 0.0, 0), size=99)
+        assert [line.id for line in back.lines] == expected, words
+
+
+def walk(store: Store, wanted: Filter, counts: Counter[SampleKind], size: int, seconds: float = 60) -> Iterator[Page]:
+    page = page_of(store, RUN.id, wanted, counts, size=size, seconds=seconds)
     yield page
     while page.after is not None:
-        page = page_of(store, RUN.id, wanted, counts, after=page.after, size=size)
+        page = page_of(store, RUN.id, wanted, counts, after=page.after, size=size, seconds=seconds)
         yield page
 
 
@@ -128,6 +147,6 @@ def test_the_last_verdicts_come_newest_first_one_for_each_sample(store: Store) -
     assert [line.at for line in lines] == sorted((line.at or 0 for line in lines), reverse=True)
     assert len({line.id for line in lines}) == len(lines)
     assert len(lines) == sum(row.outcome is not None for row in store.list_samples(RUN.id))
-    assert judged_since(store, RUN.id, 0) >= len(lines)
-    assert judged_since(store, RUN.id, 1e12) == 0
+    assert judged_since(store, RUN.id, 0) == (len(lines), min(line.at for line in lines if line.at))
+    assert judged_since(store, RUN.id, 1e12) == (0, None)
     assert [problem[2:] for problem in last_failures(store, RUN.id, 5)] == [("provider", "HTTP 500")]

@@ -89,7 +89,7 @@ def test_pages_of_samples_follow_each_other_there_and_back(client: TestClient, s
     assert pages == 1, f"back from {last}"
 
 
-@pytest.mark.parametrize("name", ["task", "round", "temperature", "stage", "outcome", "agent", "id"])
+@pytest.mark.parametrize("name", ["task", "round", "temperature", "stage", "outcome", "agent", "id", "words"])
 def test_each_filter_lets_through_what_it_says(client: TestClient, store: Store, name: str) -> None:
     run = only_run(store)
     listed = list(store.list_samples(run))
@@ -102,6 +102,7 @@ def test_each_filter_lets_through_what_it_says(client: TestClient, store: Store,
         "outcome": chosen.outcome.value,
         "agent": "guardian",
         "id": chosen.id[:2],
+        "words": next(one.source for one in store.find_sample(run, chosen.id).candidates if one.final),
     }[name]
     wanted = {
         "task": lambda row: row.task == value,
@@ -111,12 +112,15 @@ def test_each_filter_lets_through_what_it_says(client: TestClient, store: Store,
         "outcome": lambda row: row.outcome is chosen.outcome,
         "agent": lambda row: any(found.agent == value for found in store.find_sample(run, row.id).candidates),
         "id": lambda row: row.id.startswith(value),
+        "words": lambda row: any(
+            found.final and value in (found.source or "") for found in store.find_sample(run, row.id).candidates
+        ),
     }[name]
     expected = [row.id for row in listed if wanted(row)]
     assert 0 < len(expected) < len(listed)
     html = client.get(make_url(run, "samples", **{name: value})).text
     assert samples_of(html) == expected[:50]
-    if name != "id":
+    if name not in ("id", "words"):
         assert f"{len(expected):,} sample" in html
 
 

@@ -76,6 +76,7 @@ def _list_pages(filled: Filled) -> list[tuple[str, str]]:
         ("samples of the guardian", list_of(agent=GUARDIAN, round=ROUNDS - 1)),
         ("samples that nobody made", list_of(agent="nobody")),
         ("samples by id", list_of(id=middle.id[:3], outcome="passed")),
+        ("samples by words", list_of(words="in no program or message")),
         ("sample", make_url(run, "samples", middle.id)),
         ("task", make_url(run, "tasks", middle.task)),
         ("attempts", make_url(run, "attempts", middle.task)),

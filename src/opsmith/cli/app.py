@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,14 +12,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from opsmith.cli.commands import CommandApp
+from opsmith.cli.completion import ASKED, find_command
 from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
-from opsmith.cli.overview import COMMANDS, find_module
+from opsmith.cli.overview import COMMANDS, MODULES, PURPOSE, find_module, write_overview
 from opsmith.errors import OpsmithError
 from opsmith.terminal import guard_output, interrupt_on_hangup
 
 
 class _Commands(TyperGroup):
     """All commands, with one place where their errors become messages."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        formatter.write(write_overview())
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -61,21 +67,29 @@ def _print_version(is_asked: bool) -> None:
         raise typer.Exit
 
 
-def build_app(command: str = "") -> typer.Typer:
+def build_app(command: str = "") -> CommandApp:
     """The application with this command; with all of them where there is no such command."""
-    app = typer.Typer(
-        cls=_Commands,
-        help="Agents that write the operator library of a new accelerator, prove every operator right, and learn.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,  # plain help: rich takes longer to import than all else together
-        pretty_exceptions_enable=False,
-    )
+    app = CommandApp(cls=_Commands, help=" ".join(PURPOSE), add_completion=True, pretty_exceptions_enable=False)
     app.callback()(_read_options)
     module = find_module(command)
-    for name in COMMANDS if module is None else (module,):
+    for name in MODULES if module is None else (module,):
         import_module(f"opsmith.cli.{name}").add_to(app)
     return app
+
+
+def _build_for_shell() -> CommandApp:
+    """The application as far as a shell that asks for completions needs it: no module but that of the command."""
+    if command := find_command():
+        return build_app(command)
+    app = CommandApp(cls=_Commands, help=" ".join(PURPOSE), add_completion=True)
+    app.callback()(_read_options)
+    for name, (_, line) in COMMANDS.items():
+        app.command(name=name, help=line)(_do_nothing)
+    return app
+
+
+def _do_nothing() -> None:
+    """In the place of each command, of which only the name is asked."""
 
 
 def _read_options(
@@ -90,6 +104,7 @@ def run_command(arguments: Sequence[str]) -> None:
     interrupt_on_hangup()
     guard_logs()
     try:
-        build_app(*arguments[:1])(arguments, prog_name="opsmith")
+        app = _build_for_shell() if ASKED in os.environ else build_app(*arguments[:1])
+        app(arguments, prog_name="opsmith")
     except Exception:
         end_by_mistake()

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     CandidateSeconds,
     TargetName,
@@ -20,8 +21,8 @@ from opsmith.cli.options import (
 from opsmith.cli.progress import show_progress
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="check")(check_tasks)
+def add_to(app: CommandApp) -> None:
+    app.add("check", check_tasks)
 
 
 def check_tasks(
@@ -48,9 +49,10 @@ def check_tasks(
     with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool, show_progress(first) as tell:
         for audit in audit_files(paths, pool, target, options):
             audits.append(audit)
-            tell(f"{audit.task}: {audit.state}, {len(audits)} of {len(paths)}")
             if as_json:
+                tell("")
                 print(json.dumps(audit_json(audit)), flush=True)
+            tell(f"{audit.task}: {audit.state}, {len(audits)} of {len(paths)}")
     if not as_json:
         open_console().print(audits_table(audits), *findings_text(audits), sep="\n", soft_wrap=True)
     raise typer.Exit(exit_code(audits))

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from opsmith.cli.options import PassEnv
+from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, SPENDING, PassEnv
 
 
 def declare_environment(pass_env: PassEnv = None) -> None:
@@ -24,14 +24,29 @@ def declare_environment(pass_env: PassEnv = None) -> None:
 
 def declare_tools(
     tools: Annotated[
-        str | None, typer.Option(metavar="none|check|all", help="What a model may call while it answers; default none.")
+        str | None,
+        typer.Option(
+            metavar="none|check|all",
+            help="What a model may call while it answers; default none.",
+            rich_help_panel=MODELS,
+        ),
     ] = None,
-    tool_calls: Annotated[int | None, typer.Option(metavar="N", help="Calls of a sample, at most; default 8.")] = None,
+    tool_calls: Annotated[
+        int | None, typer.Option(metavar="N", help="Calls of a sample, at most; default 8.", rich_help_panel=MODELS)
+    ] = None,
     tool_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Output of a sample with tools, in all its turns; default 16384.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Output of a sample with tools, in all its turns; default 16384.",
+            rich_help_panel=SPENDING,
+        ),
     ] = None,
     tool_seconds: Annotated[
-        float | None, typer.Option(metavar="S", help="Seconds that a sample's tools work, at most; default 120.")
+        float | None,
+        typer.Option(
+            metavar="S", help="Seconds that a sample's tools work, at most; default 120.", rich_help_panel=PLACES
+        ),
     ] = None,
 ) -> None:
     """Tools within a sample."""
@@ -39,23 +54,46 @@ def declare_tools(
 
 def declare_planning(
     plan: Annotated[
-        str | None, typer.Option(metavar="none|static|llm", help="Who splits tasks that stay unsolved; default none.")
+        str | None,
+        typer.Option(
+            metavar="none|static|llm",
+            help="Who splits tasks that stay unsolved; default none.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
     planner: Annotated[
-        str | None, typer.Option(metavar="M", help="The model that plans, with --plan llm; default: the run's own.")
+        str | None,
+        typer.Option(
+            metavar="M", help="The model that plans, with --plan llm; default: the run's own.", rich_help_panel=MODELS
+        ),
     ] = None,
     plan_after: Annotated[
-        int | None, typer.Option(metavar="N", help="Rounds that a task stays unsolved before it is split; default 2.")
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Rounds that a task stays unsolved before it is split; default 2.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
     splits: Annotated[
-        int | None, typer.Option(metavar="N", help="Different splits of a task that are tried; default 2.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Different splits of a task that are tried; default 2.", rich_help_panel=LEARNING
+        ),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(metavar="N", help="Levels that tasks are split down to, at most; default 3.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Levels that tasks are split down to, at most; default 3.", rich_help_panel=LEARNING
+        ),
     ] = None,
     contract_rounds: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Rounds that a node stays unsolved before its contract is changed; default 1."),
+        typer.Option(
+            metavar="N",
+            help="Rounds that a node stays unsolved before its contract is changed; default 1.",
+            rich_help_panel=LEARNING,
+        ),
     ] = None,
 ) -> None:
     """How a task that stays unsolved is split."""
@@ -65,11 +103,14 @@ def declare_thinking(
     reasoning: Annotated[
         str | None,
         typer.Option(
-            metavar="low|medium|high", help="How much a model reasons, where it may be told; default: nothing is sent."
+            metavar="low|medium|high",
+            help="How much a model reasons, where it may be told; default: nothing is sent.",
+            rich_help_panel=MODELS,
         ),
     ] = None,
     think: Annotated[
-        bool | None, typer.Option("--think", help="Ask for a plan in the reply, before the program.")
+        bool | None,
+        typer.Option("--think", help="Ask for a plan in the reply, before the program.", rich_help_panel=MODELS),
     ] = None,
 ) -> None:
     """How much a model thinks before it answers."""
@@ -78,10 +119,17 @@ def declare_thinking(
 def declare_showing(
     translate: Annotated[
         str | None,
-        typer.Option(metavar="TARGET|RUN|DIR", help="Show a program for the same problem in another language."),
+        typer.Option(
+            metavar="TARGET|RUN|DIR",
+            help="Show a program for the same problem in another language.",
+            rich_help_panel=ASKED,
+        ),
     ] = None,
     example: Annotated[
-        bool | None, typer.Option("--example/--no-example", help="Show the language's own example; default yes.")
+        bool | None,
+        typer.Option(
+            "--example/--no-example", help="Show the language's own example; default yes.", rich_help_panel=ASKED
+        ),
     ] = None,
 ) -> None:
     """What a proposer is shown beside its task."""

@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson
 
 DEVICE = "cpu"
 _LEASE_S = 60.0  # that we wait for one
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="devices")(show_devices)
+def add_to(app: CommandApp) -> None:
+    app.add("devices", show_devices)
 
 
 def show_devices(

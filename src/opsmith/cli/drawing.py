@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import CandidateSeconds, Out, StoreUrl, TrustTasks, make_pool, open_store
 from opsmith.cli.text import STDIN
 from opsmith.terminal import write_document
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from opsmith.records import Task
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="draw")(draw_task)
+def add_to(app: CommandApp) -> None:
+    app.add("draw", draw_task, has_tables=False)
 
 
 def draw_task(

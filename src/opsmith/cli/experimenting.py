@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Executor, Out, RayAddress, StoreUrl, TrustTasks, Workers, make_store
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from opsmith.store import Store
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="experiment")(run_experiment)
+def add_to(app: CommandApp) -> None:
+    app.add("experiment", run_experiment)
 
 
 def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
@@ -39,6 +40,9 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     executor: Executor = None,
     ray_address: RayAddress = None,
     workers: Workers = None,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw the figures of --results again; nothing runs.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
     max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
     trust_tasks: TrustTasks = False,
@@ -60,9 +64,21 @@ def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     where = {"executor": executor, "ray_address": ray_address, "workers": workers}
     options = ExperimentOptions(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url, where)
     experiments = find_experiments(name)
+    if redraw:
+        return _redraw_figures(experiments, results, as_json)
     if dry_run:
         return _print_forecast(experiments, options, as_json)
     raise typer.Exit(_run_experiments(experiments, options, partial(make_store, out, url), results, max_cost, as_json))
+
+
+def _redraw_figures(experiments: tuple[Experiment, ...], results: Path, as_json: bool) -> None:
+    """Of several experiments those that have a result there; one that was named must have it."""
+    from opsmith.evaluation.files import redraw_results
+
+    names = [experiment.name for experiment in experiments]
+    present = [name for name in names if (results / f"{name}.json").is_file()] or names[:1]
+    paths = {name: [str(path) for path in redraw_results(results, name)] for name in present}
+    print(json.dumps(paths, indent=1) if as_json else "\n".join(path for own in paths.values() for path in own))
 
 
 def _list_experiments(as_json: bool) -> None:

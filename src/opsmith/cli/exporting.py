@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
@@ -21,6 +21,7 @@ from opsmith.cli.options import (
     make_pool,
     open_store,
 )
+from opsmith.cli.progress import show_progress
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from opsmith.judging.pool import Pool
     from opsmith.store import Store
 
+_JUDGED = "what is taken away is judged first"
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="export")(export_run)
-    app.command(name="reverify")(reverify_programs)
+def add_to(app: CommandApp) -> None:
+    app.add("export", export_run, has_tables=False)
+    app.add("reverify", reverify_programs)
 
 
 def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
@@ -131,7 +133,8 @@ def _export_library(
     from opsmith.export.library import export_library
     from opsmith.export.shown import exported_lines
 
-    exported = export_library(store, run, folder, name, pool, choices)
+    with show_progress(_JUDGED):
+        exported = export_library(store, run, folder, name, pool, choices)
     return _print_export(exported, exported_lines(exported), as_json)
 
 
@@ -139,7 +142,8 @@ def _export_modules(store: Store, run: str, folder: Path, pool: Pool, as_json: b
     from opsmith.export.shown import list_module_lines
     from opsmith.export.torch_modules import export_torch_modules
 
-    exported = export_torch_modules(store, run, folder, pool)
+    with show_progress(_JUDGED):
+        exported = export_torch_modules(store, run, folder, pool)
     return _print_export(exported, list_module_lines(exported), as_json)
 
 
@@ -147,7 +151,8 @@ def _export_traces(store: Store, run: str, folder: Path, pool: Pool, as_json: bo
     from opsmith.export.flashinfer import export_traces
     from opsmith.export.shown import list_trace_lines
 
-    exported = export_traces(store, run, folder, pool)
+    with show_progress(_JUDGED):
+        exported = export_traces(store, run, folder, pool)
     return _print_export(exported, list_trace_lines(exported), as_json)
 
 
@@ -165,7 +170,8 @@ def _print_export(exported: ExportedFiles, lines: Iterable[str], as_json: bool) 
 def _export_dataset(store: Store, run: str, folder: Path, every: bool, as_json: bool) -> None:
     from opsmith.export.dataset import export_dataset
 
-    exported = export_dataset(store, run, folder, every)
+    with show_progress("replies are read"):
+        exported = export_dataset(store, run, folder, every)
     if as_json:
         print(json.dumps(exported.as_json(), indent=1))
     else:
@@ -194,8 +200,11 @@ def reverify_programs(
 
     with open_store(out, url) as store:
         settings = store.summarise_run(store.find_run(run)).info.settings
-        with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
-            result = judge_again(store, run, pool.verify_all, lambda text: print(text, file=sys.stderr, flush=True))
+        with (
+            make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool,
+            show_progress("programs are judged again") as tell,
+        ):
+            result = judge_again(store, run, pool.verify_all, tell)
     if as_json:
         print(json.dumps(json_of(result), indent=1))
     else:

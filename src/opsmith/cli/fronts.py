@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, TrustTasks, open_store
 from opsmith.cli.progress import show_progress
 from opsmith.cli.timing_runs import fill_orders, load_own_tasks
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from opsmith.store import Store
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="pareto")(print_fronts)
+def add_to(app: CommandApp) -> None:
+    app.add("pareto", print_fronts)
 
 
 def print_fronts(
@@ -116,7 +117,7 @@ def _draw_fronts(fronts: Sequence[TaskFront], path: Path) -> None:
     from opsmith.report.front_figures import draw_fronts
 
     if path.suffix[1:] not in PICTURES:
-        raise UsageError(f"--figure {path}: expected a file that ends in .svg or .png")
+        raise UsageError(f"--figure {path}: expected a file that ends in .svg, .png or .pdf")
     drawn = draw_fronts(fronts)
     if drawn is None:
         raise UsageError("--figure: expected two figures or more, and a task with its own program and a right one")

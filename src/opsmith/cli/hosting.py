@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     CandidateSeconds,
     StoreUrl,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from opsmith.mcp.service import Service
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="mcp")(serve_agents)
+def add_to(app: CommandApp) -> None:
+    app.add("mcp", serve_agents, has_tables=False)
 
 
 def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

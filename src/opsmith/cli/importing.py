@@ -11,24 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, TrustTasks
 from opsmith.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from opsmith.imports.outcomes import ImportRow
 
-importing = typer.Typer(
-    help="Turn problems of others into problem files.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+importing = CommandApp(help="Turn problems of others into problem files.")
 Place = Annotated[Path, typer.Argument(metavar="DIR|FILE")]
 OutFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the problem files.")]
 MaxBytes = Annotated[str, typer.Option("--max-bytes", metavar="N", help="Of all tensors at the base sizes: 8MB.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files of that name that differ.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: CommandApp) -> None:
     app.add_typer(importing, name="import")
 
 
@@ -37,7 +34,6 @@ def _describe_import() -> None:
     """Turn problems of others into problem files, which every language of Opsmith can be asked for."""
 
 
-@importing.command(name="flashinfer")
 def import_flashinfer(
     place: Place,
     out: OutFolder,
@@ -62,7 +58,6 @@ def import_flashinfer(
     _print_report(rows, time.monotonic() - start, as_json)
 
 
-@importing.command(name="kernelbench")
 def import_kernelbench(
     place: Place,
     out: OutFolder,
@@ -105,3 +100,7 @@ def _print_report(rows: Sequence[ImportRow], seconds: float, as_json: bool) -> N
 
         open_console().print(*import_parts(report), sep="\n", soft_wrap=True)
     raise typer.Exit(0 if report.imported else 1)
+
+
+importing.add("flashinfer", import_flashinfer)
+importing.add("kernelbench", import_kernelbench)

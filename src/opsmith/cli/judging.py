@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     CandidateSeconds,
     TargetName,
@@ -20,6 +21,7 @@ from opsmith.cli.options import (
     make_pool,
     read_target_options,
 )
+from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
     from opsmith.records import Verdict
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="verify")(verify_programs)
+def add_to(app: CommandApp) -> None:
+    app.add("verify", verify_programs)
 
 
 def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
@@ -57,13 +59,20 @@ def verify_programs(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     if show_commands:
         _log_commands()
     texts = (read_text(impl) if impl else None, read_text(reply) if reply else None)
-    with make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool:
+    with (
+        make_pool(None, trust_tasks, candidate_seconds, trial_seconds) as pool,
+        show_progress("programs are judged") as tell,
+    ):
         pool.start_early()
         from opsmith.judging.files import ProgramSource, exit_code, judge_files
         from opsmith.suites import find_files
 
         judged_texts = ProgramSource(*texts, insert_copies, target, read_target_options(option))
-        verdicts = [_print_verdict(judged, as_json) for judged in judge_files(find_files(tasks), judged_texts, pool)]
+        verdicts, files = [], find_files(tasks)
+        for judged in judge_files(files, judged_texts, pool):
+            tell("")
+            verdicts.append(_print_verdict(judged, as_json))
+            tell(f"{len(verdicts)} of {len(files)} are judged")
     raise typer.Exit(exit_code(verdicts))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from opsmith.cli.command_bench import bench_commands
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.language_bench import bench_languages
 from opsmith.cli.mutating import bench_mutation
 from opsmith.cli.optimising_bench import bench_optimise
@@ -30,14 +31,10 @@ from opsmith.errors import UsageError
 if TYPE_CHECKING:
     from opsmith.judging.pool import Pool
 
-bench = typer.Typer(
-    help="Measure verdicts, runs, pages and stores.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+bench = CommandApp(help="Measure verdicts, runs, pages and stores.")
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: CommandApp) -> None:
     app.add_typer(bench, name="bench")
 
 
@@ -46,7 +43,6 @@ def _describe_bench() -> None:
     """Measure verdicts, runs, pages and stores: how long they take, whether they can be fooled."""
 
 
-@bench.command(name="verify")
 def bench_verdicts(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
     batch: Annotated[int, typer.Option(min=0, help="Random candidates of the embedded model per task.")] = 64,
@@ -90,7 +86,6 @@ def bench_verdicts(
         open_console().print(bench_table(rows, totals))
 
 
-@bench.command(name="native")
 def bench_native(
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")] = None,
     target: TargetName = "c",
@@ -127,7 +122,6 @@ def bench_native(
         open_console().print(*tables)
 
 
-@bench.command(name="measure")
 def bench_measurements(
     times: Annotated[int, typer.Option(min=1, help="Each is measured.")] = 20,
     is_quiet: Annotated[bool, typer.Option("--quiet", help="Not beside busy processes as well.")] = False,
@@ -154,7 +148,6 @@ def bench_measurements(
         open_console().print(records_table(rows, "measurements of a known ratio"))
 
 
-@bench.command(name="speeds")
 def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
     tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")] = None,
     programs: Annotated[
@@ -206,7 +199,6 @@ def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
             console.print(line, markup=False)
 
 
-@bench.command(name="ui")
 def bench_pages(
     samples: Annotated[int, typer.Option(min=1, help="In the store.")] = 100_000,
     times: Annotated[int, typer.Option(min=1, help="Each page is asked for.")] = 20,
@@ -236,7 +228,6 @@ def bench_pages(
         open_console().print(records_table([asdict(row) for row in times_of_pages], "milliseconds"))
 
 
-@bench.command(name="run")
 def bench_run(
     requests: Annotated[int, typer.Option(min=1, help="About as many, the same number for each task.")] = 5000,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests in flight.")] = 64,
@@ -261,7 +252,6 @@ def bench_run(
         open_console().print(overhead_table(figures))
 
 
-@bench.command(name="store")
 def bench_store(
     samples: Annotated[
         list[int] | None, typer.Option(min=200, help="In a store; give several. Default: 1,000 and 10,000.")
@@ -299,7 +289,14 @@ def bench_store(
         open_console().print(*tabulate_growth(sizes))
 
 
-bench.command(name="commands")(bench_commands)
-bench.command(name="languages")(bench_languages)
-bench.command(name="mutation")(bench_mutation)
-bench.command(name="optimise")(bench_optimise)
+bench.add("verify", bench_verdicts)
+bench.add("native", bench_native)
+bench.add("measure", bench_measurements)
+bench.add("speeds", bench_speeds)
+bench.add("ui", bench_pages)
+bench.add("run", bench_run)
+bench.add("store", bench_store)
+bench.add("languages", bench_languages)
+bench.add("mutation", bench_mutation)
+bench.add("optimise", bench_optimise)
+bench.add("commands", bench_commands)

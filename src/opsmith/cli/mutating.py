@@ -47,6 +47,7 @@ def bench_mutation(
         for task in chosen:
             tell(f"{task.id}: its changed programs are judged, {len(scores) + 1} of {len(chosen)}")
             scores.append(_score_tasks(pool, task, sample))
+            tell("")
             print(_list_complaints(scores[-1]), end="", file=sys.stderr, flush=True)
     if as_json:
         print(json.dumps([asdict(score) for score in scores]))
@@ -79,7 +80,7 @@ def _scores_table(scores: Sequence[MutationScore]) -> Table:
     from opsmith.targets.step.mutation.populations import POPULATIONS
 
     columns = (*POPULATIONS, *STAGES, *ENDS)
-    grid = make_table("task", *columns, right=columns)
+    grid = make_table("task", *columns, right=columns, least=(*STAGES, *POPULATIONS))
     rows = [
         [*(sum(score.tallies[name].values()) for name in POPULATIONS), *map(score.count_programs, (*STAGES, *ENDS))]
         for score in scores

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.declared_options import declare_environment, declare_thinking, declare_tools, with_options
 from opsmith.cli.optimising_options import (
     Allowed,
@@ -75,8 +76,8 @@ _NOT_SETTINGS = frozenset({"names", "program", "settings_file", "out", "url", "n
 _LISTS = ("profiles", "memory_from", "source", "deny", "allow")  # options that may be given several times
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="optimise")(optimise_programs)
+def add_to(app: CommandApp) -> None:
+    app.add("optimise", optimise_programs)
 
 
 @with_options(declare_environment, declare_tools, declare_thinking)

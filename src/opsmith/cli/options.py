@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from opsmith.judging.pool import Pool
     from opsmith.store import Store
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="The folder of the store of runs, and of reports.")]
+ASKED, MODELS, LEARNING = (
+    "What is asked",
+    "Who answers",
+    "How it learns",
+)  # groups of options, in the help of commands with many
+SPENDING, REQUESTS, PLACES, RESULTS = "How much is spent", "Requests", "Where it runs", "What comes out"
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RESULTS)]
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder of the store of runs, and of reports.", rich_help_panel=RESULTS)
+]
 StoreUrl = Annotated[
     str | None,
     typer.Option(
@@ -24,50 +33,101 @@ StoreUrl = Annotated[
         metavar="URL",
         envvar="OPSMITH_STORE",
         help="A store for several machines: postgresql://USER:PASSWORD@HOST:PORT/DATABASE.",
+        rich_help_panel=RESULTS,
     ),
 ]
 TrustTasks = Annotated[
-    bool, typer.Option("--trust-tasks", help="Run other than bundled tasks even where nothing isolates their code.")
+    bool,
+    typer.Option(
+        "--trust-tasks",
+        help="Run other than bundled tasks even where nothing isolates their code.",
+        rich_help_panel=PLACES,
+    ),
 ]
 CandidateSeconds = Annotated[
-    float | None, typer.Option(metavar="S", help="Of one candidate, over all its trials; default 60.")
+    float | None,
+    typer.Option(metavar="S", help="Of one candidate, over all its trials; default 60.", rich_help_panel=PLACES),
 ]
 TrialSeconds = Annotated[
-    float | None, typer.Option(metavar="S", help="Of each trial, where candidates are executed; default 10.")
+    float | None,
+    typer.Option(metavar="S", help="Of each trial, where candidates are executed; default 10.", rich_help_panel=PLACES),
 ]
 TargetName = Annotated[
-    str | None, typer.Option("--target", metavar="NAME", help="Ask for the problems in this language instead.")
+    str | None,
+    typer.Option(
+        "--target", metavar="LANGUAGE", help="Ask for the problems in this language instead.", rich_help_panel=ASKED
+    ),
 ]
 TargetOptions = Annotated[
     list[str] | None,
-    typer.Option("--option", metavar="NAME=VALUE", help="Of the target: threads=2. May be given several times."),
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="Of the target: threads=2. May be given several times.",
+        rich_help_panel=ASKED,
+    ),
 ]
-Executor = Annotated[str | None, typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.")]
+Executor = Annotated[
+    str | None,
+    typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.", rich_help_panel=PLACES),
+]
 RayAddress = Annotated[
-    str | None, typer.Option(metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.")
+    str | None,
+    typer.Option(
+        metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.", rich_help_panel=PLACES
+    ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(metavar="N", help="Verifier processes on each machine; as many of the embedded model.")
+    int | None,
+    typer.Option(
+        metavar="N", help="Verifier processes on each machine; as many of the embedded model.", rich_help_panel=PLACES
+    ),
 ]
-BaseUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")]
+BaseUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of your own.", rich_help_panel=MODELS)]
 ModelNames = Annotated[
     list[str] | None,
-    typer.Option("--model", metavar="M", help="A name that `opsmith models` lists; several may be given."),
+    typer.Option(
+        "--model", metavar="M", help="A name that `opsmith models` lists; several may be given.", rich_help_panel=MODELS
+    ),
 ]
 Servers = Annotated[
-    list[str] | None, typer.Option("--server", metavar="NAME=URL", help="A server of your own for one of the models.")
+    list[str] | None,
+    typer.Option(
+        "--server", metavar="NAME=URL", help="A server of your own for one of the models.", rich_help_panel=MODELS
+    ),
 ]
-AnalystUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of the analyst's own.")]
-Temperatures = Annotated[list[float] | None, typer.Option(metavar="T", help="May be given several times.")]
-TokensFrom = Annotated[str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.")]
-MaxCost = Annotated[float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.")]
-Seed = Annotated[int | None, typer.Option(metavar="S")]
-Concurrency = Annotated[int | None, typer.Option(metavar="N", help="Requests in flight, at most.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")]
-NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report at the end.")]
+AnalystUrl = Annotated[
+    str | None, typer.Option(metavar="U", help="A server of the analyst's own.", rich_help_panel=MODELS)
+]
+Temperatures = Annotated[
+    list[float] | None, typer.Option(metavar="T", help="May be given several times.", rich_help_panel=LEARNING)
+]
+TokensFrom = Annotated[
+    str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.", rich_help_panel=SPENDING)
+]
+MaxCost = Annotated[
+    float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.", rich_help_panel=SPENDING)
+]
+Seed = Annotated[
+    int | None, typer.Option(metavar="S", help="Of all that is drawn; default 0.", rich_help_panel=LEARNING)
+]
+Concurrency = Annotated[
+    int | None, typer.Option(metavar="N", help="Requests in flight, at most.", rich_help_panel=REQUESTS)
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.", rich_help_panel=RESULTS)
+]
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="Write no HTML report at the end.", rich_help_panel=RESULTS)
+]
 PassEnv = Annotated[
     list[str] | None,
-    typer.Option("--pass-env", metavar="NAME", help="A variable that agents of command: see too. Several times."),
+    typer.Option(
+        "--pass-env",
+        metavar="NAME",
+        help="A variable that agents of command: see too. Several times.",
+        rich_help_panel=PLACES,
+    ),
 ]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 

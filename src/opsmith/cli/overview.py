@@ -2,77 +2,84 @@
 
 from __future__ import annotations
 
-COMMANDS = {  # module of this package -> its commands
-    "inspecting": {
-        "tasks": "List the bundled tasks.",
-        "models": "List the models and their keys' state.",
-        "runs": "List the runs of a store, or delete one.",
-        "show": "Show a run or a sample.",
+PURPOSE = (
+    "Agents write the operator library of a new accelerator. A program counts",
+    "when it passes every check and test; what was solved helps with the rest.",
+)
+GROUPS = {  # group -> command -> module of this package, what it does
+    "Write": {
+        "tasks": ("inspecting", "List the bundled tasks, or show one."),
+        "models": ("inspecting", "List the models and their keys' state."),
+        "prompt": ("writing", "Print what a model would be sent."),
+        "run": ("running", "Improve on tasks, round by round."),
+        "plan": ("planning", "Show how a task can be split."),
+        "init": ("starting", "Make a project of your own that works."),
+        "new-task": ("starting", "Draft a task file from a PyTorch function."),
+        "import": ("importing", "Turn problems of others into problem files."),
     },
-    "remarking": {
-        "note": "Write a note on a run, or print it.",
-        "tag": "Tag a run, or print its tags.",
-        "archive": "Hide a run from lists; nothing of it is deleted.",
+    "Judge": {
+        "verify": ("judging", "Judge programs or replies."),
+        "check": ("checking", "Judge task files themselves."),
+        "reverify": ("exporting", "Judge a run's programs again, by the verifier of today."),
+        "mcp": ("hosting", "Serve tasks, checks and verdicts to an agent of yours (MCP)."),
     },
-    "spending": {"spent": "Show what a run spent, and on what."},
-    "judging": {"verify": "Judge programs or replies."},
-    "checking": {"check": "Judge task files themselves."},
-    "running": {"run": "Improve on tasks, round by round."},
-    "planning": {"plan": "Show how a task can be split."},
-    "optimising": {"optimise": "Make right programs better, round by round."},
-    "experimenting": {"experiment": "Run an experiment of the paper."},
-    "reporting": {
-        "report": "Write what came of runs.",
-        "compare": "Compare two runs of a store, task by task.",
+    "Look": {
+        "runs": ("inspecting", "List the runs of a store, or delete one."),
+        "show": ("showing", "Show a run, a task of it, or a sample."),
+        "spent": ("spending", "Show what a run spent, and on what."),
+        "compare": ("reporting", "Compare two runs of a store, task by task."),
+        "report": ("reporting", "Write what came of runs."),
+        "draw": ("drawing", "Draw what came of one task of a run."),
+        "note": ("remarking", "Write a note on a run, or print it."),
+        "tag": ("remarking", "Tag a run, or print its tags."),
+        "archive": ("remarking", "Hide a run from lists; nothing of it is deleted."),
+        "ui": ("serving", "Look at runs in a browser, live, until Ctrl-C."),
+        "pause": ("serving", "Let a run wait: what is in flight is finished, nothing starts."),
+        "resume": ("serving", "Let a paused run go on."),
     },
-    "drawing": {"draw": "Draw what came of one task of a run."},
-    "serving": {
-        "ui": "Look at runs in a browser, live, until Ctrl-C.",
-        "pause": "Let a run wait: what is in flight is finished, nothing starts.",
-        "resume": "Let a paused run go on.",
+    "Speed up": {
+        "optimise": ("optimising", "Make right programs better, round by round."),
+        "measure": ("timing", "Time a right program, or what a run solved, beside a partner."),
+        "profile": ("profiling", "Say why a right program is as fast as it is."),
+        "cost": ("writing", "Print a program's cost figures."),
+        "pareto": ("fronts", "Show which right programs of runs no other one beats."),
+        "devices": ("describing", "Describe this machine; measure what it can do at most."),
     },
-    "hosting": {"mcp": "Serve tasks, checks and verdicts to an agent of yours (MCP)."},
-    "exporting": {
-        "export": "Take a run's operators or experiences away.",
-        "reverify": "Judge a run's programs again, by the verifier of today.",
+    "Repeat": {
+        "experiment": ("experimenting", "Run an experiment of the paper."),
+        "bench": ("measuring", "Measure verdicts, runs, pages and stores."),
     },
-    "writing": {
-        "prompt": "Print what a model would be sent.",
-        "codegen": "Write a self-contained test script.",
-        "cost": "Print a program's cost figures.",
+    "Take away": {
+        "export": ("exporting", "Take a run's operators or experiences away."),
+        "codegen": ("writing", "Write a self-contained test script."),
     },
-    "starting": {
-        "init": "Make a project of your own that works.",
-        "new-task": "Draft a task file from a PyTorch function.",
-    },
-    "describing": {"devices": "Describe this machine; measure what it can do at most."},
-    "timing": {"measure": "Time a right program, or what a run solved, beside a partner."},
-    "profiling": {"profile": "Say why a right program is as fast as it is."},
-    "fronts": {"pareto": "Show which right programs of runs no other one beats."},
-    "importing": {"import": "Turn problems of others into problem files."},
-    "measuring": {"bench": "Measure verdicts, runs, pages and stores."},
 }
-OVERVIEW = """\
+COMMANDS = {name: place for commands in GROUPS.values() for name, place in commands.items()}
+MODULES = tuple(dict.fromkeys(module for module, _ in COMMANDS.values()))
+_HEAD = f"""\
 Usage: opsmith [OPTIONS] COMMAND [ARGS]...
 
-  Agents that write the operator library of a new accelerator, prove every
-  operator right, and learn.
+  {PURPOSE[0]}
+  {PURPOSE[1]}
 
 Options:
-  --version  Print the version.
-  --help     Show this message and exit.
-
-Commands:
+  --version             Print the version.
+  --install-completion  Complete commands, tasks and runs in this shell.
+  --show-completion     Print what that would install.
+  --help                Show this message and exit.
 """
 
 
 def find_module(command: str) -> str | None:
     """The module that has a command of that name."""
-    return next((module for module, commands in COMMANDS.items() if command in commands), None)
+    return COMMANDS[command][0] if command in COMMANDS else None
 
 
 def write_overview() -> str:
     """The text of `opsmith --help`."""
-    rows = [row for commands in COMMANDS.values() for row in commands.items()]
-    width = max(len(name) for name, _ in rows)
-    return OVERVIEW + "".join(f"  {name:{width}}  {line}\n" for name, line in rows)
+    width = max(map(len, COMMANDS))
+    sections = [
+        "".join([f"\n{group}:\n", *(f"  {name:{width}}  {line}\n" for name, (_, line) in commands.items())])
+        for group, commands in GROUPS.items()
+    ]
+    return _HEAD + "".join(sections)

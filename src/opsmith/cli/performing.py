@@ -59,8 +59,7 @@ def run_and_report(
     if output.as_json:
         print(json.dumps(result.as_json() | {"report": report}))
     else:
-        table = [closing.closing_table(result)] if result.overall.tasks else []
-        open_console().print(*table, *closing.closing_lines(result), sep="\n")
+        closing.print_closing(open_console(), result)
         if report is not None:
             print(f"report  {report}")
     if not result.finished:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
     CandidateSeconds,
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from opsmith.splits import Split
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="plan")(show_plan)
+def add_to(app: CommandApp) -> None:
+    app.add("plan", show_plan)
 
 
 def show_plan(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
     Impl,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from opsmith.records import ProfileReport, Task
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="profile")(profile_program)
+def add_to(app: CommandApp) -> None:
+    app.add("profile", profile_program)
 
 
 def profile_program(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)

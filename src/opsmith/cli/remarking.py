@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.errors import UsageError
 
@@ -19,10 +20,10 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the begi
 _MINUS = {"ignore_unknown_options": True}  # `-bad` takes a tag away
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="note")(note_run)
+def add_to(app: CommandApp) -> None:
+    app.add("note", note_run, has_tables=False)
     app.command(name="tag", context_settings=_MINUS)(tag_run)
-    app.command(name="archive")(archive_run)
+    app.add("archive", archive_run, has_tables=False)
 
 
 def note_run(

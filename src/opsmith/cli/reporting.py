@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.cli.progress import show_progress
 from opsmith.cli.text import STDIN
 from opsmith.errors import UsageError
 from opsmith.terminal import write_document
@@ -26,9 +28,9 @@ RunsOrAll = Annotated[
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Runs' ids, or the beginnings of them.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="report")(write_reports)
-    app.command(name="compare")(print_comparison)
+def add_to(app: CommandApp) -> None:
+    app.add("report", write_reports)
+    app.add("compare", print_comparison)
 
 
 def write_reports(
@@ -38,7 +40,7 @@ def write_reports(
     ] = None,
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--format", metavar="html|md|csv|parquet|svg|png", help="May be given several times."),
+        typer.Option("--format", metavar="html|md|csv|parquet|svg|png|pdf", help="May be given several times."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
     groups: Annotated[int, typer.Option(metavar="N", min=1, help="Groups of attempts shown of each task.")] = 12,
@@ -47,7 +49,7 @@ def write_reports(
 ) -> None:
     """Write what came of runs.
 
-    html: one file that needs no host; md; csv and parquet: a row per sample; svg and png: the figures, in a folder.
+    html: one file that needs no host; md; csv and parquet: a row per sample; svg, png, pdf: the figures, in a folder.
     Several runs stand side by side in one file; runs of several languages with a column for each language.
     """
     from opsmith.report.files import default_path, text_of, write_report
@@ -62,8 +64,9 @@ def write_reports(
             where = output
             if output is not None and (len(formats) > 1 or output.is_dir()):
                 where = output / default_path(store, ids, kind).name
-            for path in write_report(store, ids, kind, where, groups):
-                print(path)
+            with show_progress(f"{kind} of {len(ids)} run{'s' * (len(ids) != 1)} is written"):
+                paths = write_report(store, ids, kind, where, groups)
+            print(*paths, sep="\n")
 
 
 def _choose_runs(store: Store, runs: list[str] | None, every: bool) -> list[str]:

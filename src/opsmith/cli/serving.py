@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import Out, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.store.rows import Wish
 
-Run = Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="ui")(serve_pages)
-    app.command(name="pause")(pause_run)
-    app.command(name="resume")(resume_run)
+def add_to(app: CommandApp) -> None:
+    app.add("ui", serve_pages, has_tables=False)
+    app.add("pause", pause_run, has_tables=False)
+    app.add("resume", resume_run, has_tables=False)
 
 
 def serve_pages(

@@ -9,16 +9,17 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
 from opsmith.errors import UsageError
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="spent")(print_bill)
+def add_to(app: CommandApp) -> None:
+    app.add("spent", print_bill)
 
 
 def print_bill(
-    run: Annotated[str, typer.Argument(help="A run's id, or the beginning of it.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")],
     by: Annotated[str | None, typer.Option(metavar="round|agent|task|model", help="One table; default: all.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,

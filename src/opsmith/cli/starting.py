@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.errors import UsageError
 from opsmith.terminal import write_document
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="init")(init_project)
-    app.command(name="new-task")(new_task)
+def add_to(app: CommandApp) -> None:
+    app.add("init", init_project, has_tables=False)
+    app.add("new-task", new_task, has_tables=False)
 
 
 def init_project(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.options import (
     AsJson,
     Out,
@@ -51,8 +52,8 @@ Partner = Annotated[
 ]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="measure")(measure_speed)
+def add_to(app: CommandApp) -> None:
+    app.add("measure", measure_speed)
 
 
 def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
@@ -67,7 +68,7 @@ def measure_speed(  # noqa: PLR0913, PLR0917  (one parameter per option: that is
         Path | None, typer.Option(metavar="FILE", help="Written if it is not there, else compared with.")
     ] = None,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg|FILE.png", help="Draw the times over the shape sets.")
+        Path | None, typer.Option(metavar="FILE.svg|png|pdf", help="Draw the times over the shape sets.")
     ] = None,
     on: OnPlace = None,
     pack: PackFolder = None,
@@ -186,7 +187,7 @@ def _refuse_figure(path: Path | None) -> None:
     from opsmith.report.files import PICTURES
 
     if path is not None and path.suffix.removeprefix(".") not in PICTURES:
-        raise UsageError(f"--figure {path}: given {path.suffix or 'no suffix'}; expected a file in .svg or .png")
+        raise UsageError(f"--figure {path}: given {path.suffix or 'no suffix'}; expected a file in .svg, .png or .pdf")
 
 
 def _draw_figure(path: Path | None, heading: _Heading, reports: list[SpeedReport]) -> None:

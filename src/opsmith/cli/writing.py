@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opsmith.cli.commands import CommandApp
 from opsmith.cli.declared_options import declare_showing, with_options
 from opsmith.cli.options import (
     AsJson,
@@ -25,6 +26,7 @@ from opsmith.cli.options import (
     open_store,
     read_target_options,
 )
+from opsmith.cli.progress import show_progress
 from opsmith.cli.text import read_text
 from opsmith.errors import UsageError
 from opsmith.terminal import write_document
@@ -35,10 +37,10 @@ if TYPE_CHECKING:
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="An id or a YAML file.")]
 
 
-def add_to(app: typer.Typer) -> None:
-    app.command(name="prompt")(print_prompt)
-    app.command(name="codegen")(write_test_script)
-    app.command(name="cost")(print_cost)
+def add_to(app: CommandApp) -> None:
+    app.add("prompt", print_prompt, has_tables=False)
+    app.add("codegen", write_test_script, has_tables=False)
+    app.add("cost", print_cost)
 
 
 @with_options(declare_showing)
@@ -117,7 +119,7 @@ def print_cost(
     as_json: AsJson = False,
 ) -> None:
     """Print a program's cost figures."""
-    with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+    with make_pool(1, trust_tasks, candidate_seconds, None) as pool, show_progress("figures are counted"):
         pool.start_early()
         from opsmith.report.tables import figures_tables, open_console
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.experiment import Paper
 from opsmith.evaluation.measure import MeanEstimate
 
@@ -35,10 +35,10 @@ class Grid:
 class Analysis:
     """What an analysis makes of a study."""
 
-    headline: str  # the result in a sentence
+    headline: str  # the result in a short sentence
     rows: tuple[Row, ...]
     grids: tuple[Grid, ...]
-    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by what is added to the file's name
+    figures: Mapping[str, Chart] = field(default_factory=dict)  # by what is added to the file's name
     notes: tuple[str, ...] = ()  # what a reader must know of how it was computed
     intervals: str = ""  # what values and brackets are, where they are not those of `page.INTERVALS`
 
@@ -70,6 +70,16 @@ def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float
         for row in rows
         if row.measure == measure and (est := row.estimate)
     ]
+
+
+def count_solved(estimate: MeanEstimate) -> str:
+    """A share of the tasks as their number: `23`, or `22.7` where seeds differ."""
+    return f"{round(estimate.value * estimate.tasks, 1):g}"
+
+
+def format_range(estimate: MeanEstimate) -> str:
+    """`1.15 [1.00, 1.28]`."""
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def format_number(value: float | None, form: str = ",.0f") -> str:

@@ -1,51 +1,61 @@
-"""Bars: values drawn side by side with their intervals; rows without a value have none."""
+"""Bars of shares, side by side with their intervals and with what the paper says of the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from opsmith.evaluation.analysis import Row, shorten_model
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import Study
-from opsmith.report.figures import Spec, bar_chart
+from opsmith.report.figure_style import COLUMNS, PAGE
 
 Name = Callable[[Row], str]
+AXES = {"pass@n": "pass@n: share of tasks solved", "pass@1": "pass@1: share of right samples"}
+_MANY_BARS = 8  # from here on a figure is as wide as both columns
 
 
-def draw_bars(
+def chart_bars(
     study: Study,
     rows: Iterable[Row],
     *,
     x: Name,
-    series: Name | None,
+    series: Name,
+    title: str,
     x_title: str,
-    y_title: str = "Pass@n",
-    width: int = 540,
-) -> Spec:
+    y_title: str = AXES["pass@n"],
+) -> Chart:
     """A bar for each row, at `x` and in the colour of `series`; shares from 0 to 1."""
-    drawn = [
+    charted_rows = list(rows)
+    points = [
         {
             "x": x(row),
-            "who": series(row) if series else "",
-            "y": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
+            "series": series(row),
+            "y": row.estimate and row.estimate.value,
+            "low": row.estimate and row.estimate.low,
+            "high": row.estimate and row.estimate.high,
         }
-        for row in rows
-        if row.estimate
+        for row in charted_rows
     ]
-    return bar_chart(
-        drawn,
-        x="x",
-        y="y",
-        low="low",
-        high="high",
-        series="who" if series else None,
-        title=study.experiment.title,
-        x_title=x_title,
-        y_title=y_title,
-        width=width,
-        y_domain=(0.0, 1.0),
-    )
+    marks = [
+        {"x": x(row), "slot": series(row), **mark}
+        for row in charted_rows
+        if row.estimate
+        for mark in list_marks(study, row)
+    ]
+    options = {"x": "x", "y": "y", "series": "series", "low": "low", "high": "high", "y_domain": [0.0, 1.0]}
+    width = COLUMNS if len(points) > _MANY_BARS else PAGE
+    words = {"title": title, "x_title": x_title, "y_title": y_title, "width": width}
+    return Chart("bars", tuple(points), {**options, **words, "paper": marks})
+
+
+def list_marks(study: Study, row: Row) -> Iterator[dict[str, Any]]:
+    """What the paper says of a row: of the same model, or, beside a single one, of any. As marks, never as ours."""
+    has_one_series = len(study.series_names) == 1
+    for paper in study.experiment.paper:
+        is_same = (paper.measure, paper.arm) == (row.measure, row.arm) and row.of in paper.values
+        if is_same and (has_one_series or paper.model in ("", row.model)):
+            yield {"y": paper.values[row.of], "series": f"paper: {shorten_model(paper.model) or paper.place}"}
 
 
 def make_namer(study: Study) -> Name:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from opsmith.errors import UsageError
 from opsmith.evaluation.analysis import Analysis, Row
-from opsmith.evaluation.marks import describe_mark, is_language_model, mark_figure
+from opsmith.evaluation.charts import Chart, draw_chart, read_chart
+from opsmith.evaluation.marks import describe_mark, is_language_model, mark_chart
 from opsmith.evaluation.page import ResultsOrigin, write_page
 from opsmith.evaluation.study import Study
 from opsmith.records import to_json
-from opsmith.report.figures import render_png, render_svg
+from opsmith.report.rendering import render_png, render_svg
 
 COLUMNS = (
     "experiment", "model", "is_language_model", "arm", "measure", "of", "value", "low", "high", "seeds", "tasks",
@@ -26,18 +28,41 @@ def write_results(folder: Path, study: Study, analysis: Analysis, provenance: Re
     """Write all files; returns their paths."""
     name = study.experiment.name
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = {f"{name}{suffix}": mark_figure(study, figure) for suffix, figure in analysis.figures.items()}
-    texts = {f"{stem}.svg": render_svg(spec, "paper") for stem, spec in pictures.items()}
-    texts |= {
-        f"{name}.md": write_page(study, analysis, provenance, tuple(texts)) + "\n",
+    charts = make_charts(study, analysis)
+    texts = {
+        f"{name}.md": write_page(study, analysis, provenance, [f"{name}{suffix}.svg" for suffix in charts]) + "\n",
         f"{name}.json": json.dumps(as_json(study, analysis, provenance), indent=1) + "\n",
         f"{name}.csv": as_csv(study, analysis),
     }
     for file, text in texts.items():
         (folder / file).write_text(text, encoding="utf-8")
-    for stem, spec in pictures.items():
-        (folder / f"{stem}.png").write_bytes(render_png(spec, scale=1.5))
-    return tuple(folder / file for file in (*texts, *(f"{stem}.png" for stem in pictures)))
+    return (*draw_figures(folder, name, charts), *(folder / file for file in texts))
+
+
+def make_charts(study: Study, analysis: Analysis) -> dict[str, Chart]:
+    """The figures before they are drawn, by what is added to the experiment's name."""
+    return {suffix: mark_chart(study, analysis, chart) for suffix, chart in analysis.figures.items()}
+
+
+def redraw_results(folder: Path, name: str) -> tuple[Path, ...]:
+    """Draw the figures of a result again from NAME.json, in today's look; no run is read or made. Raises UsageError."""
+    file = folder / f"{name}.json"
+    try:
+        charts = json.loads(file.read_text(encoding="utf-8"))["figures"]
+        return draw_figures(folder, name, {suffix: read_chart(chart) for suffix, chart in charts.items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f"--redraw: {file}: expected a result with its figures; run the experiment first") from None
+
+
+def draw_figures(folder: Path, name: str, charts: Mapping[str, Chart]) -> tuple[Path, ...]:
+    """The pictures of charts, as SVG and PNG; their paths."""
+    paths: list[Path] = []
+    for suffix, chart in charts.items():
+        spec = draw_chart(chart)
+        paths += [folder / f"{name}{suffix}.svg", folder / f"{name}{suffix}.png"]
+        paths[-2].write_text(render_svg(spec, "paper"), encoding="utf-8")
+        paths[-1].write_bytes(render_png(spec))
+    return tuple(paths)
 
 
 def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict[str, Any]:
@@ -61,6 +86,7 @@ def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict
             for o in study.observed
         ],
         "notes": [*study.experiment.notes, *analysis.notes],
+        "figures": to_json(make_charts(study, analysis)),
     }
 
 

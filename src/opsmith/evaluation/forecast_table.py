@@ -17,7 +17,14 @@ def tabulate_forecasts(name: str, runs: Sequence[Forecast]) -> Table:
     numbers = ("requests", "input", "output", "USD")
     bounds = [f"{number} " for number in numbers]  # rich tells columns apart by their names
     rows = make_table(
-        "arm", "model", "seed", *numbers, "rounds <=", *bounds, right=("seed", *numbers, "rounds <=", *bounds)
+        "arm",
+        "model",
+        "seed",
+        *numbers,
+        "rounds <=",
+        *bounds,
+        right=("seed", *numbers, "rounds <=", *bounds),
+        least=("output", "input", "requests", "rounds <=", "output ", "input "),
     )
     rows.title = f"{name}: the first round, and the whole run at most"
     for run in runs:

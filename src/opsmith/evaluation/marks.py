@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
+from dataclasses import replace
 
+from opsmith.evaluation.analysis import Analysis
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.experiment import SEARCH, TUNER
 from opsmith.evaluation.study import Study
 
@@ -34,7 +36,19 @@ def _describe_models(models: Collection[str]) -> str:
     return SEARCHED if set(models) == {SEARCH} else BOTH if SEARCH in models else EMBEDDED
 
 
-def mark_figure(study: Study, figure: Mapping[str, Any]) -> dict[str, Any]:
-    """The figure with the mark under its title."""
-    subtitle = describe_mark(study)
-    return {**figure, "title": {"text": figure["title"], "subtitle": subtitle}} if subtitle else dict(figure)
+def describe_size(study: Study) -> str:
+    """`26 tasks, 12,864 judged samples; seeds 0, 1, 2`."""
+    seeds = sorted({run.seed for run in study.observed})
+    samples = sum(run.judged for run in study.observed if not run.arm.first_round_of)
+    words = f"{'seeds' if len(seeds) > 1 else 'seed'} {', '.join(map(str, seeds))}"
+    return f"{len(study.tasks)} tasks, {samples:,} judged samples; {words}"
+
+
+def mark_chart(study: Study, analysis: Analysis, chart: Chart) -> Chart:
+    """The chart with what made it, how much it shows, and what its whiskers are."""
+    size = f"n = {describe_size(study)}"
+    if any(point.get("low") is not None for point in chart.points):
+        size += f"; whiskers: 95 % bootstrap over {'tasks' if analysis.intervals else 'samples'}"
+    if chart.options.get("paper"):
+        size += "; hollow: the paper's, of its 26 tasks"
+    return replace(chart, lines=tuple(filter(None, (describe_mark(study), size))))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opsmith.evaluation.analysis import Analysis, Grid, format_number, shorten_model
-from opsmith.evaluation.marks import describe_mark
+from opsmith.evaluation.marks import describe_mark, describe_size
 from opsmith.evaluation.study import ObservedRun, Study
 from opsmith.records import printable
 
@@ -55,20 +55,14 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterat
 def _write_head(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> Iterator[str]:
     yield f"# {escape_text(study.experiment.name)}: {escape_text(study.experiment.title)}\n"
     if statement := describe_mark(study):
-        yield f"**{statement[0].upper()}{statement[1:]}. Nothing here speaks of language models where it stands.**\n"
+        yield f"**{statement[0].upper()}{statement[1:]}. These results say nothing about language models.**\n"
     if study.stopped:
         yield f"**Not complete: it stopped ({escape_text(study.stopped)}). The same command goes on from there.**\n"
     yield f"{escape_text(study.experiment.shows)}\n"
     yield f"**Result.** {escape_text(analysis.headline)}\n"
     origin = f"`{provenance.command}` on {provenance.date}, opsmith {provenance.version}"
-    yield f"Made with {origin}. {_describe_size(study)}\n"
+    yield f"Made with {origin}. {describe_size(study)}.\n"
     yield f"{analysis.intervals or INTERVALS}\n"
-
-
-def _describe_size(study: Study) -> str:
-    seeds = sorted({run.seed for run in study.observed})
-    samples = sum(run.judged for run in study.observed if not run.arm.first_round_of)
-    return f"{len(study.tasks)} tasks, seeds {', '.join(map(str, seeds))}, {samples:,} judged samples."
 
 
 def _write_body(study: Study, analysis: Analysis, figures: Sequence[str]) -> Iterator[str]:

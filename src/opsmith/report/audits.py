@@ -28,7 +28,6 @@ def audits_table(audits: Sequence[Audit]) -> Table:
     counts = Counter(audit.state.value for audit in audits)
     files = "task file" if len(audits) == 1 else "task files"
     rows.caption = f"{len(audits)} {files}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
-    rows.caption_justify = "left"
     return rows
 
 

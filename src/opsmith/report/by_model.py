@@ -22,7 +22,14 @@ def print_models(console: Console, store: Store, run: str) -> None:
 
 def tabulate_models(models: Iterable[ModelFigures]) -> Table:
     numbers = ("requests", "input", "output", "reasoning", "cost", "samples", "right", "rate", "solved", "first")
-    grid = make_table("model", "roles", *numbers, right=numbers, title="models")
+    grid = make_table(
+        "model",
+        "roles",
+        *numbers,
+        right=numbers,
+        title="models",
+        least=("reasoning", "first", "input", "roles", "output", "requests"),
+    )
     for row in models:
         usage, samples = row.usage, f"{row.verdicts:,}"
         tokens = (usage.requests, usage.input_tokens, usage.output_tokens, usage.reasoning_tokens)

@@ -1,20 +1,17 @@
-"""What came of a run. The closing table, the rounds, and one sample with all that belongs to it."""
+"""What came of a run: the closing table, the rounds and the solutions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from rich.console import Console
 from rich.table import Table
 
-from opsmith.models import Message
-from opsmith.records import Task, printable
-from opsmith.report.conversations import is_tool_turn, list_calls
-from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.records import printable
+from opsmith.report.tables import format_cost, format_duration, make_table, print_fact
 from opsmith.results.metrics import GroupScore
 from opsmith.results.result import RunResult, TaskResult
-from opsmith.store.queries import Call, KeptExperience, SampleDetail, SampleRow
-from opsmith.store.rows import ToolCallEntry
-from opsmith.targets.capabilities import explain_message
+from opsmith.store.queries import KeptExperience
 
 NOT_A_MODEL = "the embedded model is a program sampler of the target language, not a language model"
 NO_MODEL = "the search enumerates programs of the target language; no model is asked"
@@ -29,15 +26,26 @@ def not_a_model(name: str) -> str:
 
 
 def closing_table(result: RunResult) -> Table:
-    """Group x pass@1, pass@n, with the round of each solution."""
-    numbers = ("solved", "pass@1", "pass@n")
+    """Group x pass@1, pass@n, with the samples that nobody could judge where there are any, and the round of each
+    solution."""
+    numbers = ("solved", "pass@1", "pass@n", *(["unjudged"] if result.unjudged else []))
     rows = make_table("group", *numbers, "round of each solution (-: unsolved)", right=numbers)
     for group, score in result.groups.items():
         tasks = [task for task in result.per_task.values() if task.group == group]
-        rows.add_row(group, *_format_score(score), "  ".join(map(_name_solution, tasks)))
+        unjudged = [f"{sum(task.unjudged for task in tasks):,}"] if result.unjudged else []
+        rows.add_row(group, *_format_score(score), *unjudged, "  ".join(map(_name_solution, tasks)))
     rows.add_section()
-    rows.add_row("all", *_format_score(result.overall), _rounds_of(result.per_task.values()))
+    unjudged = [f"{result.unjudged:,}"] if result.unjudged else []
+    rows.add_row("all", *_format_score(result.overall), *unjudged, _rounds_of(result.per_task.values()))
     return rows
+
+
+def print_closing(console: Console, result: RunResult) -> None:
+    """The table, where the run had tasks to solve, and the lines below it."""
+    if result.overall.tasks:
+        console.print(closing_table(result))
+    for line in closing_lines(result):
+        print_fact(console, line)
 
 
 def closing_lines(result: RunResult) -> Iterator[str]:
@@ -55,6 +63,8 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     if result.solved_before:
         names = printable(", ".join(result.solved_before))
         yield f"given   {len(result.solved_before)} tasks were solved before this run and are not counted: {names}"
+    if result.unjudged:
+        yield f"unjudged  {result.unjudged:,} samples have no verdict and count nowhere; why: opsmith show RUN TASK"
     if result.cut_short:
         samples = sum(task.samples for task in result.per_task.values())
         yield f"cut     {result.cut_short:,} of {samples:,} samples ran out of tokens before a program: {MORE_TOKENS}"
@@ -74,7 +84,7 @@ def rounds_table(result: RunResult) -> Table:
 
 def solutions_table(solutions: Iterable[KeptExperience]) -> Table:
     """The program kept for each task, and the sample to look up with `opsmith show RUN SAMPLE`."""
-    rows = make_table("task", "round", "rate", "sample", "program", right=("round", "rate"))
+    rows = make_table("task", "round", "rate", "sample", "program", right=("round", "rate"), code=("program",))
     for solution in solutions:
         experience = solution.experience
         where = solution.sample[:12] if solution.sample else experience.origin
@@ -86,52 +96,6 @@ def solutions_table(solutions: Iterable[KeptExperience]) -> Table:
             experience.source.strip(),
         )
     return rows
-
-
-def samples_table(samples: Iterable[SampleRow]) -> Table:
-    rows = make_table(
-        "sample", "round", "temperature", "number", "stage", "outcome", right=("round", "temperature", "number")
-    )
-    for row in samples:
-        outcome = (row.stage.name if row.stage else "-", row.outcome.value if row.outcome else "unjudged")
-        rows.add_row(row.id[:12], str(row.round), f"{row.temperature:g}", str(row.number), *outcome)
-    return rows
-
-
-def sample_text(detail: SampleDetail, task: Task, used: Sequence[ToolCallEntry] = ()) -> Iterator[str]:
-    """One sample of a task as text: each request and reply with the tools that it called, each candidate with its
-    verdict. Of a request that goes on after calls only what was not said before."""
-    row = detail.row
-    place = f"task {row.task}, round {row.round}, temperature {row.temperature:g}, number {row.number}"
-    yield printable(f"sample {row.id}: {place}")
-    for call in detail.calls:
-        for message in _list_news(call):
-            yield f"{_write_heading(call.agent, message.role)}\n{message.content}"
-        for text, finish in zip(call.reply.texts, call.reply.finish or ("",) * len(call.reply.texts), strict=False):
-            head = _write_heading(call.agent, f"reply ({finish or 'end not told'})")
-            yield f"{head}\n{text}"
-        yield from list_calls(call.agent, used)
-    for candidate in detail.candidates:
-        program = candidate.source if candidate.source is not None else "(no program)"
-        yield f"--- candidate of the {candidate.agent} ---\n{program}"
-        yield f"--- verdict ---\n{explain_message(task, candidate.verdict.message)}"
-        yield from (f"warning: {warning}" for warning in candidate.verdict.warnings)
-    for failure in detail.failures:
-        yield f"--- left unjudged ---\n{failure}"
-
-
-def _list_news(call: Call) -> list[Message]:
-    """The messages of a request that no reply and no result before it says."""
-    if not is_tool_turn(call.agent):
-        return list(call.messages)
-    said = max(
-        (place for place, message in enumerate(call.messages) if message.role in {"assistant", "tool"}), default=0
-    )
-    return [message for message in call.messages[said + 1 :] if message.role == "user"]
-
-
-def _write_heading(agent: str, what: str) -> str:
-    return printable(f"--- {agent}: {what} ---")
 
 
 def _format_score(score: GroupScore) -> tuple[str, str, str]:

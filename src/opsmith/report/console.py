@@ -9,7 +9,6 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType, RenderHook
 from rich.file_proxy import FileProxy
 from rich.segment import Segment
-from rich.status import Status
 from rich.text import Text
 
 from opsmith.records import printable
@@ -19,9 +18,11 @@ from opsmith.terminal import PlainStream, own_stream
 class PlainConsole(Console):
     """A console on stdout or stderr that takes text as text: no markup, no emoji codes, no control characters."""
 
-    def __init__(self, stderr: bool = False, **options: Any) -> None:
+    def __init__(self, stderr: bool = False, is_whole: bool = False, **options: Any) -> None:
+        """`is_whole`: lines are as long as what is on them, and no table is cut."""
         file = own_stream(sys.stderr if stderr else sys.stdout)
-        super().__init__(file=file, highlight=False, markup=False, emoji=False, **options)
+        super().__init__(file=file, highlight=False, markup=False, emoji=False, soft_wrap=is_whole, **options)
+        self.is_whole = is_whole
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Before it is laid out, so that the widths are those of what is shown."""
@@ -32,9 +33,6 @@ class PlainConsole(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text, keep="\n\t"), segment.style)
 
-    def status(self, status: RenderableType, **options: Any) -> Status:
-        return _PlainStatus(_without_markup(status), console=self, **options)
-
     def push_render_hook(self, hook: RenderHook) -> None:
         """A live display begins. It shows above itself what is printed meanwhile, and obeys escape sequences in it."""
         super().push_render_hook(hook)
@@ -42,13 +40,3 @@ class PlainConsole(Console):
             stream = getattr(sys, name)
             if isinstance(stream, FileProxy):
                 setattr(sys, name, PlainStream(stream))
-
-
-class _PlainStatus(Status):
-    def update(self, status: RenderableType | None = None, **options: Any) -> None:
-        super().update(status if status is None else _without_markup(status), **options)
-
-
-def _without_markup(status: RenderableType) -> RenderableType:
-    """A spinner would read a string as markup, whatever its console is told."""
-    return Text(printable(status)) if isinstance(status, str) else status

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from opsmith.report.figures import Spec, bar_chart, line_chart, render_svg
+from opsmith.report.figures import bar_chart, line_chart
+from opsmith.report.rendering import Spec, annotate_figure, render_svg
 from opsmith.report.views import PassAt, RunView
 
 
@@ -36,23 +37,29 @@ def draw_picture(figure: Figure) -> DrawnFigure:
 
 def figures_of(runs: Sequence[RunView]) -> list[Figure]:
     """The figures of a run, or of several in one: each run is a series. Without data a figure is left out."""
-    return mark_samplers([figure for figure in _list_figures(runs) if figure.spec["data"]["values"]], runs)
+    return annotate_figures([figure for figure in _list_figures(runs) if figure.spec["data"]["values"]], runs)
 
 
-def mark_samplers(figures: list[Figure], runs: Sequence[RunView]) -> list[Figure]:
-    """The figures, each saying so where no language model made what it shows."""
+def annotate_figures(figures: list[Figure], runs: Sequence[RunView]) -> list[Figure]:
+    """The figures, each saying where no language model made what it shows, how much it shows, and the seeds."""
     samplers = dict.fromkeys(run.model for run in runs if not run.is_language_model)
-    return (
-        [_mark_figure(figure, f"not a language model: {', '.join(samplers)}") for figure in figures]
-        if samplers
-        else figures
-    )
+    mark = f"not a language model: {', '.join(samplers)}" if samplers else ""
+    return [_annotate_figure(figure, mark, describe_size(runs)) for figure in figures]
 
 
-def _mark_figure(figure: Figure, words: str) -> Figure:
-    """The figure with what its results are not, in its title too: pictures travel without their captions."""
-    title = {"text": figure.title, "subtitle": words}
-    return replace(figure, caption=f"{figure.caption} N{words[1:]}.", spec={**figure.spec, "title": title})
+def describe_size(runs: Sequence[RunView]) -> str:
+    """How much the runs hold, for below a figure's title: `n = 26 tasks, 1,664 judged samples; seed 0`."""
+    tasks = max((run.overall.tasks for run in runs), default=0)
+    seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
+    several = f"{len(runs)} runs, " if len(runs) > 1 else ""
+    samples = sum(run.judged for run in runs)
+    return f"n = {tasks} tasks, {several}{samples:,} judged samples; {'seeds' if ',' in seeds else 'seed'} {seeds}"
+
+
+def _annotate_figure(figure: Figure, mark: str, size: str) -> Figure:
+    """The same lines in the picture too: pictures travel without their captions."""
+    caption = f"{figure.caption} N{mark[1:]}." if mark else figure.caption
+    return replace(figure, caption=caption, spec=annotate_figure(figure.spec, [mark, size], figure.title))
 
 
 def _list_figures(runs: Sequence[RunView]) -> Iterator[Figure]:
@@ -88,8 +95,8 @@ def _learning_curve(runs: Sequence[RunView], series: str | None) -> Figure:
         label="level",
         title="Learning curve",
         x_title="input tokens so far",
-        y_title="tasks solved",
-        y_domain=(0, max(largest, 1)),
+        y_title=f"tasks solved of {largest}",
+        y_domain=(0, max(largest, 1) * 1.06),
     )
     return Figure("learning", "Learning curve", caption, spec)
 
@@ -104,7 +111,9 @@ def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
         for run in runs
         for point in _shown_points(run, several)
     ]
-    caption = "The chance that k samples of a task hold a right one, mean over the tasks; bands: 95 % bootstrap over "
+    caption = (
+        "The chance that k samples of a task hold a right one, mean over the tasks; whiskers: 95 % bootstrap over "
+    )
     caption += "samples. After learning, each solved task counts by the round that solved it."
     spec = line_chart(
         points,

@@ -1,33 +1,47 @@
-"""Figures of numbers. Vega-Lite specifications as plain data, and their pictures as SVG and PNG.
+"""Figures of numbers. Vega-Lite specifications as plain data, drawn by `rendering` in the look of `figure_style`.
 
-A specification names no colours of text and axes: the theme does. `page` draws those in the colour of the text around
-the figure, on nothing, so that it fits a light and a dark page; `paper` draws them black on white. Series differ by
-colour, shape and dash. The same data gives the same bytes. No request is made: vl-convert brings all it needs.
+Bars begin at 0; whiskers have caps; series that would cover each other stand side by side; hollow signs are a paper's
+values and never ours. A specification names no colours of text and axes: the theme does.
 """
 
 from __future__ import annotations
 
-import html
-import json
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any
 
-Spec = dict[str, Any]
-Theme = Literal["page", "paper"]
+from opsmith.report.figure_style import (
+    DASHES,
+    HEIGHT,
+    INK,
+    PAGE,
+    PALETTE,
+    SHAPES,
+    SMALL_SIZE,
+    count_legend_columns,
+    measure_text,
+    wrap_text,
+)
+from opsmith.report.label_places import Label, LabelPlace, place_labels
+from opsmith.report.rendering import VEGA_LITE, Spec
 
-VEGA_LITE = "5.21"
-# Okabe and Ito's hues, with each lightness moved to where it has contrast 3 on white and on a dark page
-PALETTE = ("#2b7fc9", "#d55e00", "#0d9a72", "#b8639b", "#a87b00", "#7a7f87", "#5f6ad6", "#c94f5d")
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [3, 1])
-_ROLES = re.compile(r' (role|aria-\w+|class|pointer-events)="[^"]*"')  # parts that no screen reader can name
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+Records = Sequence[Mapping[str, Any]]
+Domain = tuple[float, float]
+
+_TICK = 26  # so many pixels between two numbers of an axis
+_AXIS = 62  # what the vertical axis and its title take of a figure's width
+_LARGE = 10_000  # from here on numbers are written with k, M, G
+_PAPER_SHAPES = ("diamond", "triangle-up", "square", "triangle-down", "cross", "circle")
+_DASH = "dash of "
+_WRITTEN = {"labelExpr": "format(datum.value, '~g')", "labelOverlap": False}  # logarithmic axes leave out labels
+_MANY = 30  # so many names: not each is written
+_FEW = 12  # so many points of a series have whiskers; more have a band
+_ROUND_NUMBERS = (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0, 8.0)
 
 
 def line_chart(  # noqa: PLR0913  (one argument per column of the points, and per text)
-    points: Sequence[Mapping[str, Any]],
+    points: Records,
     *,
     x: str,
     y: str,
@@ -36,69 +50,107 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     high: str | None = None,
     label: str | None = None,
     mark: str | None = None,
+    paper: Records = (),
     title: str = "",
     x_title: str = "",
     y_title: str = "",
     log_x: bool = False,
-    y_domain: tuple[float, float] | None = None,
-    width: int = 420,
-    height: int = 250,
+    is_joined: bool = True,
+    y_domain: Domain | None = None,
+    empty: str = "",
+    width: int = PAGE,
+    height: int = HEIGHT,
 ) -> Spec:
-    """Points joined by lines in the order of x; `low` and `high` draw a band, `label` writes a text beside each point.
+    """Points joined by lines in the order of x, with their intervals from `low` to `high`; `label`: a text beside each.
 
-    `mark` names a column that is true for points to be filled, the others being hollow. A point whose x or y is None or
-    not finite is left out; with `log_x` so is one whose x is not positive.
+    `mark` names a column that is true for points to be filled, the others being hollow. `paper` are hollow points: x, y
+    and `series` (their name), with `like`, the series of ours that they belong to. A point whose x or y is None or not
+    finite is left out; with `log_x` so is one whose x is not positive. `empty` says why there is no point.
     """
     columns = {"x": x, "y": y, "series": series, "low": low, "high": high, "label": label, "mark": mark}
     rows = _rename_columns(points, columns, lambda row: _is_number(row["x"]) and not (log_x and row["x"] <= 0))
-    scale = {"type": "log", "nice": False} if log_x else {"zero": False, "nice": False, "padding": 12}
-    across = {"field": "x", "type": "quantitative", "title": x_title or x, "scale": scale}
-    across["axis"] = {"tickCount": 6, "format": "~s"}
-    base = {"x": across, **_dash_channel(rows, series)}
-    layers = [_make_layer("line", {**base, "y": _vertical_axis(y_title or y, y_domain)}, strokeWidth=2)]
-    if low is not None and high is not None:
-        band = {"x": across, "y": _vertical_axis(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
-        layers.insert(0, _make_layer("area", {**band, **_colour_channel(rows, series)}, opacity=0.18))
-    dots = {**base, "y": _vertical_axis(y_title or y, y_domain)}
-    if mark is not None:
-        dots["fillOpacity"] = {"condition": {"test": "datum.mark", "value": 1}, "value": 0}
-    style = {"filled": True} if mark is None else {"filled": False, "strokeWidth": 1.6}
-    points_of = _without_dash(dots, series, rows, fill=mark is not None)
-    layers.append(_make_layer("point", points_of, size=44, opacity=1, **style))
+    size = (width - _AXIS, height)
+    across = _span_values([row["x"] for row in rows] + [row["x"] for row in paper], log_x)
+    upward = y_domain or _span_ends(rows)
+    scale = {"type": "log" if log_x else "linear", "domain": list(across), "nice": False}
+    ticks = _choose_ticks([row["x"] for row in rows], across, size[0], log_x)
+    rows = _dodge_series(rows, across, size[0], log_x) if low is not None else rows
+    x_axis = {"title": x_title or x, "scale": scale, "axis": ticks or {"tickCount": 6, "format": "~s"}}
+    vertical = {
+        "title": y_title or y,
+        "scale": {"domain": list(upward), "nice": False},
+        "axis": {"tickCount": 5, "format": _choose_format(upward)},
+    }
+    place = {"x": {"field": "x", "type": "quantitative", **x_axis}, "y": {"type": "quantitative", **vertical}}
+    look = _Look(rows, paper, width, is_named=series is not None, has_hollow=mark is not None)
+    rows = [{**row, "dash": f"{_DASH}{row['series']}"} for row in rows] if series is not None else rows
+    layers = [*_draw_intervals(rows, place, look)] if low is not None and high is not None else []
+    if is_joined:
+        line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash}
+        layers.append(_make_layer("line", line, strokeWidth=1.8))
+    dots = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.shape, **look.fill}
+    layers.append(_make_layer("point", dots, size=44, opacity=1, strokeWidth=1.5))
+    if paper:
+        layers.append({**_make_layer("point", dots, size=64, opacity=1, strokeWidth=1.6), **_inline(paper)})
     if label is not None:
-        text = {"x": across, "y": _vertical_axis(y_title or y, y_domain), "text": {"field": "label", "type": "nominal"}}
-        layers.append(_make_layer("text", text, dy=-10, fontSize=10))
-    return _make_spec(rows, layers, title, width, height)
+        layers += _draw_labels(rows, place, _Field(across, upward, size, log_x), is_joined)
+    return _make_spec(rows, layers, title, width, height, empty)
 
 
 def bar_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
-    rows: Sequence[Mapping[str, Any]],
+    rows: Records,
     *,
     x: str,
     y: str,
     series: str | None = None,
     low: str | None = None,
     high: str | None = None,
+    paper: Records = (),
     title: str = "",
     x_title: str = "",
     y_title: str = "",
-    y_domain: tuple[float, float] | None = None,
-    width: int = 420,
-    height: int = 250,
+    y_domain: Domain | None = None,
+    empty: str = "",
+    width: int = PAGE,
+    height: int = HEIGHT,
 ) -> Spec:
-    """Bars side by side, in the order of the rows; `low` and `high` draw an interval on each. None: no bar."""
-    points = _rename_columns(rows, {"x": x, "y": y, "series": series, "low": low, "high": high})
-    place = _place_names(points, x_title or x, width, has_series=series is not None)
-    bars = {**place, "y": _vertical_axis(y_title or y, y_domain), **_colour_channel(points, series)}
-    layers = [_make_layer("bar", bars)]
+    """Bars side by side from 0, in the order of the rows; `low` and `high` draw a whisker on each.
+
+    A row whose y is None has no bar but a dash. Wide bars say their value, and so does a bar of height 0. `paper` are
+    hollow signs: x, y, `slot` (the series of ours that they stand beside) and `series`, the name in the legend.
+    """
+    columns = {"x": x, "y": y, "series": series, "low": low, "high": high}
+    slots = {"slot": series} if series is not None else {}
+    points = _rename_columns(rows, {**columns, **slots})
+    missing = _rename_columns(rows, {"x": x, **slots, "y": y}, is_missing=True)
+    largest = max(
+        (row["high"] if high is not None and row["high"] is not None else row["y"] for row in points), default=1
+    )
+    top = y_domain or (0.0, largest * 1.08 or 1.0)
+    band = (width - _AXIS) / max(1, len(_list_names([*points, *missing], "x")))
+    points, missing, paper = (_wrap_names(own, band) for own in (points, missing, paper))
+    bars = _Bars([*points, *missing], top, (width, height), has_slots=series is not None)
+    vertical = {"type": "quantitative", "title": y_title or y, "axis": {"tickCount": 5, "format": _choose_format(top)}}
+    vertical |= {"scale": {"domain": list(top), "nice": y_domain is None}}
+    place = {**bars.place_names(x_title or x), "y": {**vertical, "field": "y"}}
+    look = _Look(points, paper, width, is_named=series is not None)
+    layers = [_make_layer("bar", {**place, **look.stroke, **look.fill}, fillOpacity=0.35, strokeWidth=1)]
     if low is not None and high is not None:
-        spans = {**place, "y": _vertical_axis(y_title or y, y_domain, "low"), "y2": {"field": "high"}}
-        layers.append(_make_layer("rule", spans, strokeWidth=1.4))
-    return _make_spec(points, layers, title, width, height)
+        layers += _draw_whiskers(place, points)
+    if series is not None and len(look.names) > 1:
+        dots = {**place, **look.stroke, **look.shape, **look.fill}
+        layers.append(_make_layer("point", dots, size=34, opacity=1, strokeWidth=1.2))
+    layers += bars.write_values(place, points, missing)
+    if paper:
+        dots = {**bars.place_beside(place), **look.stroke, **look.shape, **look.fill}
+        beside = [{**row, "beside": bars.name_beside(row["slot"])} for row in paper]
+        layers.append({**_make_layer("point", dots, size=58, opacity=1, strokeWidth=1.7), **_inline(beside)})
+    own_offsets = {"resolve": {"scale": {"xOffset": "independent"}}}  # what stands beside a bar is placed finer
+    return {**_make_spec(points, layers, title, width, height, empty), **own_offsets}
 
 
 def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
-    rows: Sequence[Mapping[str, Any]],
+    rows: Records,
     *,
     x: str,
     y: str,
@@ -108,45 +160,44 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     title: str = "",
     x_title: str = "",
     y_title: str = "",
-    width: int = 420,
-    height: int = 250,
+    reference: float | None = None,
+    empty: str = "",
+    width: int = PAGE,
+    height: int = HEIGHT,
 ) -> Spec:
-    """Points side by side over names, in the order of the rows, each with its interval; y is logarithmic.
+    """Points side by side over names, in the order of the rows, each with its interval; the values are logarithmic.
 
-    A point whose y is None, or not positive, is left out.
+    Names that do not fit beside each other stand below each other. `reference`: a value at which a line is drawn. A
+    point whose y is None, or not positive, is left out.
     """
-    columns = {"x": x, "y": y, "series": series, "low": low, "high": high}
+    columns = {"x": x, "y": y, "series": series, "slot": series, "low": low, "high": high}
     points = _rename_columns(rows, columns, lambda row: row["y"] > 0)
-    place = _place_names(points, x_title or x, width, has_series=True)
-    ends = [end for row in points for end in (row["low"], row["high"])]
-    domain = [min(ends, default=1) / 1.6, max(ends, default=1) * 1.6]
+    band = (width - _AXIS) / max(1, len(_list_names(points, "x")))
+    is_lying = any(measure_text(word) > band for row in points for word in str(row["x"]).split())
+    points = points if is_lying else _wrap_names(points, band)
+    names, slots = _list_names(points, "x"), _list_names(points, "series")
+    ends = [end for row in points for end in (row["low"], row["high"])] + [reference] * (reference is not None)
+    domain = [min(ends, default=1) / 1.3, max(ends, default=1) * 1.3]
+    ticks = {"values": _list_ticks(domain), **_WRITTEN}
     scale = {"type": "log", "domain": domain, "nice": False}
-    upward = {"type": "quantitative", "title": y_title or y, "scale": scale, "axis": {"tickCount": 5, "format": "~s"}}
-    spans = {**place, "y": {"field": "low", **upward}, "y2": {"field": "high"}, **_colour_channel(points, series)}
-    dots = {**place, "y": {"field": "y", **upward}, **_colour_channel(points, series)}
-    dots["shape"] = _series_channel(points, _SHAPES)
-    layers = [_make_layer("rule", spans, strokeWidth=2), _make_layer("point", dots, size=64, opacity=1, filled=True)]
-    return _make_spec(points, layers, title, width, height)
-
-
-def _place_names(points: Sequence[Spec], title: str, width: int, *, has_series: bool) -> Spec:
-    """Names across; the series of a name stand side by side."""
-    place: Spec = {"x": _name_axis(points, title, width)}
-    if has_series:
-        place["xOffset"] = {"field": "series", "type": "nominal", "sort": _series_names(points)}
-    return place
-
-
-def _name_axis(points: Sequence[dict[str, Any]], title: str, width: int) -> dict[str, Any]:
-    """Names across, in the order of the points; slanted where they would lie over each other."""
-    order = _list_names(points, "x")
-    longest = max((len(str(name)) for name in order), default=0) * len(order)
-    angle = {"labelAngle": 0 if longest * 7 < width else -40}
-    return {"field": "x", "type": "nominal", "title": title, "sort": order, "axis": angle}
+    values = {"type": "quantitative", "title": y_title or y, "scale": scale, "axis": ticks}
+    place = _place_names(names, slots, x_title or x, 400 if is_lying else band)
+    if is_lying:
+        place = {"y": place["x"], "yOffset": place["xOffset"]}
+        height = max(height // 2, len(names) * (8 + 12 * len(slots)))
+    up = "x" if is_lying else "y"
+    place[up] = {**values, "field": "y"}
+    look = _Look(points, (), width, is_named=True)
+    layers = [*_draw_whiskers({**place, **look.stroke}, points, up, strokeWidth=1.6)]
+    layers.append(_make_layer("point", {**place, **look.stroke, **look.shape, **look.fill}, size=56, opacity=1))
+    if reference is not None:
+        line = {up: {**values, "datum": reference}}
+        layers.insert(0, {**_make_layer("rule", line, strokeDash=[4, 3], opacity=0.6), **_inline([{}])})
+    return _make_spec(points, layers, title, width, height, empty)
 
 
 def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per text)
-    rows: Sequence[Mapping[str, Any]],
+    rows: Records,
     *,
     field: str,
     x: str,
@@ -169,37 +220,194 @@ def grid_chart(  # noqa: PLR0913  (one argument per column of the rows, and per 
         | {"axis": {"tickCount": 3, "format": "~g"}}
         for axis, words in (("x", x_title or x), ("y", y_title or y))
     }
-    marks = {**place, **_colour_channel(points, series), "shape": _series_channel(points, _SHAPES)}
-    layer = _make_layer("point", marks, size=30, opacity=0.85, filled=True)
-    spec = _make_spec(points, [layer], title, size, size)
-    inner = {name: spec.pop(name) for name in ("width", "height", "layer")}
-    heading = {"title": None, "labelFontSize": 11, "labelPadding": 2}
+    width = columns * (size + 14)
+    look = _Look(points, (), width, is_named=True)
+    marks = {**place, **look.stroke, **look.shape, **look.fill}
+    layer = _make_layer("point", marks, size=30, opacity=0.85)
+    spec = _make_spec(points, [layer], title, width, size)
+    inner = {"width": size, "height": spec.pop("height"), "layer": spec.pop("layer")}
+    del spec["width"], spec["autosize"]
+    heading = {"title": None, "labelFontSize": SMALL_SIZE, "labelPadding": 2}
     facet = {"field": "field", "type": "nominal", "sort": _list_names(points, "field"), "header": heading}
     return {**spec, "facet": facet, "columns": columns, "spacing": 14, "spec": inner}
 
 
-def render_svg(spec: Spec, theme: Theme = "page") -> str:
-    """The figure as one `<svg>` element with its title and description."""
-    import vl_convert  # noqa: PLC0415  (takes 0.4 s)
+class _Look:
+    """How the series of a figure differ: channels of colour, dash, shape and filling, all with one legend."""
 
-    text: str = vl_convert.vegalite_to_svg(json.dumps(_apply_theme(spec, theme)), vl_version=VEGA_LITE)
-    return _name_picture(text, spec)
+    def __init__(self, rows: Records, paper: Records, width: int, *, is_named: bool, has_hollow: bool = False) -> None:
+        ours = _list_names(rows, "series") if is_named else []
+        colours = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(ours)}
+        shapes = {name: SHAPES[i % len(SHAPES)] for i, name in enumerate(ours)}
+        fills = {**colours, **{row["series"]: "transparent" for row in paper}}
+        dashes = {name: DASHES[i % len(DASHES)] for i, name in enumerate(ours)}
+        for row in paper:
+            colours[row["series"]] = colours.get(str(row.get("like")), INK)
+            dashes[row["series"]] = DASHES[0]
+        for number, name in enumerate(name for name in colours if name not in shapes):
+            shapes[name] = _PAPER_SHAPES[number % len(_PAPER_SHAPES)]
+        shapes |= {row["series"]: shapes[row["like"]] for row in paper if row.get("like") in shapes}
+        self.names = list(colours)
+        columns = count_legend_columns(self.names, width)
+        solid = {"stroke": {"value": PALETTE[0]}, "fill": {"value": PALETTE[0]}}
+
+        def make_channel(name: str, values: Mapping[str, Any]) -> Spec:
+            if not is_named:
+                return {name: solid[name]} if name in solid else {}
+            scale = {"domain": self.names, "range": [values[own] for own in self.names]}
+            if name == "strokeDash":  # under names of its own, so that it is in no legend: it makes signs ragged
+                own_scale = {**scale, "domain": [_DASH + own for own in self.names]}
+                return {name: {"field": "dash", "type": "nominal", "legend": None, "scale": own_scale}}
+            legend = {"columns": columns}
+            return {name: {"field": "series", "type": "nominal", "title": None, "scale": scale, "legend": legend}}
+
+        self.stroke = make_channel("stroke", colours)
+        self.dash = make_channel("strokeDash", dashes)
+        self.shape = make_channel("shape", shapes)
+        self.fill = make_channel("fill", fills)
+        if has_hollow:
+            self.fill["fillOpacity"] = {"condition": {"test": "datum.mark", "value": 1}, "value": 0}
 
 
-def render_png(spec: Spec, scale: float = 2.0) -> bytes:
-    """The figure on white, as large as a paper needs it."""
-    import vl_convert  # noqa: PLC0415  (takes 0.4 s)
+class _Bars:
+    """Where bars stand, and the values that are written at them."""
 
-    data: bytes = vl_convert.vegalite_to_png(json.dumps(_apply_theme(spec, "paper")), vl_version=VEGA_LITE, scale=scale)
-    return data
+    def __init__(self, points: Records, domain: Domain, size: tuple[int, int], *, has_slots: bool) -> None:
+        self.names = _list_names(points, "x")
+        self.slots = _list_names(points, "slot") if has_slots else []
+        self.band = (size[0] - _AXIS) / max(1, len(self.names))
+        self.slot = self.band * 0.8 / max(1, len(self.slots))
+        self._pixel = (domain[1] - domain[0]) / size[1]
+
+    def place_names(self, title: str) -> Spec:
+        return _place_names(self.names, self.slots, title, self.band)
+
+    def place_beside(self, place: Spec) -> Spec:
+        """At the right of the bar, so that no whisker is covered."""
+        names = [f"{number}.{quarter}" for number in range(len(self.slots)) for quarter in range(4)]
+        return {**place, "xOffset": {"field": "beside", "type": "nominal", "scale": {"domain": names}}}
+
+    def name_beside(self, slot: str) -> str:
+        return f"{self.slots.index(slot)}.3"
+
+    def write_values(self, place: Spec, points: Records, missing: Records) -> list[Spec]:
+        """At the foot of a bar; above it where the bar is low or its whisker reaches down to the foot."""
+        texts = [_format_value(row["y"]) for row in points]
+        has_room = max((measure_text(text, SMALL_SIZE) for text in texts), default=0) <= self.slot
+        rows = [
+            {**row, "text": text, "at": self._raise_text(row)}
+            for row, text in zip(points, texts, strict=True)
+            if has_room or row["y"] == 0
+        ]
+        rows += [{**row, "text": "–", "at": 0.0} for row in missing]
+        if not rows:
+            return []
+        encoding = {**place, "y": {**place["y"], "field": "at"}, "text": {"field": "text", "type": "nominal"}}
+        return [{**_make_layer("text", encoding, dy=-8, fontSize=SMALL_SIZE), **_inline(rows)}]
+
+    def _raise_text(self, row: Mapping[str, Any]) -> float:
+        foot = 18 * self._pixel
+        low, high = (row.get(end) if row.get(end) is not None else row["y"] for end in ("low", "high"))
+        return float(0.0 if min(low, row["y"]) > foot else max(high, row["y"]))
 
 
-def _make_spec(rows: list[dict[str, Any]], layers: list[Spec], title: str, width: int, height: int) -> Spec:
+class _Field:
+    """The pixels of a field of points, from the top left."""
+
+    def __init__(self, across: Domain, upward: Domain, size: tuple[float, float], log_x: bool) -> None:
+        self.size = size
+        self._across, self._upward, self._log = across, upward, log_x
+
+    def find_pixel(self, x: float, y: float) -> tuple[float, float]:
+        start, end, place = map(math.log, (*self._across, x)) if self._log else (*self._across, x)
+        low, high = self._upward
+        return (place - start) / (end - start) * self.size[0], (high - y) / (high - low) * self.size[1]
+
+
+def _draw_labels(rows: Records, place: Spec, field: _Field, is_joined: bool) -> list[Spec]:
+    """A layer of texts for each side of the points; texts of points at one place are one."""
+    texts: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["label"]:
+            across, down = field.find_pixel(row["x"], row["y"])
+            texts.setdefault((round(across / 3), round(down / 3)), []).append(row)
+    labels: list[Label] = [
+        (", ".join(dict.fromkeys(row["label"] for row in group)), *field.find_pixel(group[0]["x"], group[0]["y"]))
+        for group in texts.values()
+    ]
+    places = place_labels(labels, _trace_lines(rows, field, is_joined), field.size)
+    by_place: dict[LabelPlace, list[Spec]] = {}
+    for (text, _, _), spot, group in zip(labels, places, texts.values(), strict=True):
+        if spot is not None:
+            by_place.setdefault(spot, []).append({"x": group[0]["x"], "y": group[0]["y"], "text": text})
+    encoding = {**place, "y": {**place["y"], "field": "y"}, "text": {"field": "text", "type": "nominal"}}
+    return [
+        {**_make_layer("text", encoding, dx=spot.dx, dy=spot.dy, align=spot.align, fontSize=SMALL_SIZE), **_inline(own)}
+        for spot, own in by_place.items()
+    ]
+
+
+def _trace_lines(rows: Records, field: _Field, is_joined: bool) -> list[tuple[float, float]]:
+    """The pixels of the points and, every few of them, of the lines that join them."""
+    points = [field.find_pixel(row["x"], row["y"]) for row in rows]
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row, point in zip(rows, points, strict=True):
+        lines.setdefault(str(row.get("series", "")), []).append(point)
+    for line in lines.values() if is_joined else ():
+        for (start, top), (end, bottom) in pairwise(sorted(line)):
+            steps = int(max(end - start, abs(bottom - top)) / 6)
+            points += [(start + (end - start) * i / steps, top + (bottom - top) * i / steps) for i in range(1, steps)]
+    return points
+
+
+def _draw_intervals(rows: Records, place: Spec, look: _Look) -> list[Spec]:
+    """Whiskers; a band where there are so many points that whiskers would be a hedge."""
+    longest = max(
+        (len([row for row in rows if row.get("series", "") == name]) for name in look.names or [""]), default=0
+    )
+    if longest <= _FEW:
+        return _draw_whiskers({**place, "y": {**place["y"], "field": "y"}, **look.stroke}, rows)
+    area = {**place, "y": {**place["y"], "field": "low"}, "y2": {"field": "high"}, **look.fill}
+    return [_make_layer("area", area, opacity=0.15)]
+
+
+def _draw_whiskers(place: Spec, rows: Records, up: str = "y", **style: Any) -> list[Spec]:
+    """From low to high, with caps; nothing where they are the same."""
+    own = _inline([row for row in rows if row["low"] is not None and row["low"] < row["high"]])
+    across = "vertical" if up == "x" else "horizontal"
+    span = {**place, up: {**place[up], "field": "low"}, f"{up}2": {"field": "high"}}
+    caps = [{**place, up: {**place[up], "field": end}} for end in ("low", "high")]
+    rule = {**_make_layer("rule", span, **{"strokeWidth": 1.2, **style}), **own}
+    return [rule, *({**_make_layer("tick", cap, orient=across, size=6, thickness=1.2), **own} for cap in caps)]
+
+
+def _place_names(names: Sequence[str], slots: Sequence[str], title: str, band: float) -> Spec:
+    """Names in their order; the series of a name stand side by side."""
+    fits = all(measure_text(line) <= band for name in names for line in name.split("\n"))
+    axis: Spec = {"labelAngle": 0 if fits else -40, "labelExpr": "split(datum.value, '\\n')"}
+    axis["labelOverlap"] = "greedy" if len(names) > _MANY else False
+    scale = {"domain": list(names), "paddingInner": 0.2, "paddingOuter": 0.1}
+    place: Spec = {"x": {"field": "x", "type": "nominal", "title": title, "scale": scale, "axis": axis}}
+    if slots:
+        inner = {"domain": list(slots), "paddingInner": 0.08}
+        place["xOffset"] = {"field": "slot", "type": "nominal", "scale": inner}
+    return place
+
+
+def _wrap_names(rows: Records, band: float) -> list[Spec]:
+    """The names across in lines that fit beside each other."""
+    return [{**row, "x": "\n".join(wrap_text(str(row["x"]), band))} for row in rows]
+
+
+def _make_spec(rows: Records, layers: list[Spec], title: str, width: int, height: int, empty: str = "") -> Spec:
     if not rows:
-        layers = [{"mark": {"type": "text", "text": "no data"}, "data": {"values": [{}]}}]
-    spec: Spec = {"$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json", "data": {"values": rows}}
+        words = f"no data: {empty}" if empty else "no data"
+        layers = [{"mark": {"type": "text", "text": words}, "data": {"values": [{}]}}]
     return {
-        **spec,
+        "$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json",
+        "data": {"values": list(rows)},
+        "usermeta": {"width": width},
+        "autosize": {"type": "fit-x", "contains": "padding"},
         "width": width,
         "height": height,
         "title": title,
@@ -212,23 +420,104 @@ def _make_layer(kind: str, encoding: Mapping[str, Any], **style: Any) -> Spec:
     return {"mark": {"type": kind, **style}, "encoding": dict(encoding)}
 
 
-def _vertical_axis(title: str, domain: tuple[float, float] | None, field: str = "y") -> Spec:
-    scale = {"domain": list(domain)} if domain is not None else {}
-    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 5}}
+def _inline(rows: Records) -> Spec:
+    """The data of one layer."""
+    return {"data": {"values": [dict(row) for row in rows]}}
 
 
-def _ratio_scale(rows: Sequence[Spec], axis: str) -> Spec:
+def _ratio_scale(rows: Records, axis: str) -> Spec:
     """Logarithmic, with room around what there is."""
     values = [row[axis] for row in rows]
     return {"type": "log", "nice": False, "domain": [min(values, default=1) / 1.25, max(values, default=1) * 1.25]}
 
 
+def _span_values(values: Sequence[float], is_log: bool) -> Domain:
+    """All of the values with some room at both ends."""
+    low, high = min(values, default=1.0), max(values, default=1.0)
+    if is_log:
+        room = (high / low) ** 0.04 if high > low else 1.5
+        return low / room, high * room
+    room = (high - low) * 0.05 or abs(high) * 0.05 or 1.0
+    return low - room, high + room
+
+
+def _span_ends(rows: Records) -> Domain:
+    """The values with their intervals, from a round number to a round number."""
+    ends = [row[name] for row in rows for name in ("y", "low", "high") if row.get(name) is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    step = 10.0 ** math.floor(math.log10(high - low if high > low else abs(high) or 1.0)) / 2
+    return math.floor(low / step - 0.2) * step, math.ceil(high / step + 0.2) * step
+
+
+def _find_top(rows: Records) -> float:
+    """The end of an axis that holds all values with their intervals, and some room."""
+    ends = [row[name] for row in rows for name in ("y", "high") if row.get(name) is not None]
+    return max(ends, default=1.0) * 1.08 or 1.0
+
+
+def _dodge_series(rows: Records, domain: Domain, width: float, is_log: bool) -> list[Spec]:
+    """Series some pixels beside each other, so that none covers another one."""
+    names = _list_names(rows, "series") if rows and "series" in rows[0] else []
+    apart = min(8.0, 32.0 / max(1, len(names)))
+    moved = []
+    for row in rows:
+        pixels = (names.index(str(row["series"])) - (len(names) - 1) / 2) * apart if names else 0.0
+        share = pixels / width
+        across = row["x"] * (domain[1] / domain[0]) ** share if is_log else row["x"] + (domain[1] - domain[0]) * share
+        moved.append({**row, "x": across})
+    return moved
+
+
+def _choose_ticks(values: Sequence[float], domain: Domain, width: float, is_log: bool) -> Spec:
+    """The values themselves where they are few small numbers with room between them; else nothing is said."""
+    distinct = sorted(set(values))
+    if (
+        not 0 < len(distinct) <= _FEW
+        or max(distinct) > 1000
+        or not (is_log or all(value % 1 == 0 for value in distinct))
+    ):
+        return {}
+    field = _Field(domain, (0.0, 1.0), (width, 1.0), is_log)
+    pixels = [field.find_pixel(value, 0.0)[0] for value in distinct]
+    is_roomy = all(end - start >= _TICK for start, end in pairwise(pixels))
+    return {"values": distinct, **_WRITTEN} if is_roomy else {}
+
+
+def _choose_format(domain: Sequence[float]) -> str:
+    return "~s" if max(domain) >= _LARGE else "~g"
+
+
+def _list_ticks(domain: Sequence[float]) -> list[float]:
+    """Round numbers within a logarithmic domain, at most seven where they can be so few."""
+    decades = range(math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1])) + 1)
+    ticks: list[float] = []
+    for steps in (_ROUND_NUMBERS, (1.0, 2.0, 5.0), (1.0,)):
+        ticks = [step * 10.0**decade for decade in decades for step in steps]
+        ticks = [float(f"{tick:.3g}") for tick in ticks if domain[0] <= tick <= domain[1]]
+        if len(ticks) <= 7:
+            break
+    return ticks
+
+
+def _format_value(value: float) -> str:
+    """
+    >>> _format_value(0.88461), _format_value(20), _format_value(18_403_904)
+    ('0.885', '20', '18.4M')
+    """
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= 10 * size or (unit != "k" and abs(value) >= size):
+            return f"{value / size:.3g}{unit}"
+    if 0 < abs(value) < 1:
+        return f"{value:.3f}"
+    return f"{value:.4g}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def _rename_columns(
-    records: Iterable[Mapping[str, Any]], columns: Mapping[str, str | None], keep: Any = None
+    records: Iterable[Mapping[str, Any]], columns: Mapping[str, str | None], keep: Any = None, is_missing: bool = False
 ) -> list[Spec]:
     """The columns under names of ours: a name from outside may hold what Vega-Lite reads as a path."""
     rows = [{name: _plain_value(row.get(column)) for name, column in columns.items() if column} for row in records]
-    return [row for row in rows if _is_number(row["y"]) and (keep is None or keep(row))]
+    return [row for row in rows if _is_number(row["y"]) != is_missing and (keep is None or keep(row))]
 
 
 def _plain_value(value: Any) -> Any:
@@ -239,73 +528,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _series_names(rows: Iterable[Spec]) -> list[str]:
-    return _list_names(rows, "series")
-
-
-def _list_names(rows: Iterable[Spec], column: str) -> list[str]:
+def _list_names(rows: Iterable[Mapping[str, Any]], column: str) -> list[str]:
     return list(dict.fromkeys(str(row[column]) for row in rows))
 
 
-def _series_channel(rows: Sequence[Spec], values: Sequence[Any]) -> Spec:
-    names = _series_names(rows)
-    several = [values[index % len(values)] for index in range(len(names))]
-    return {"field": "series", "type": "nominal", "title": None, "scale": {"domain": names, "range": several}}
-
-
-def _colour_channel(rows: Sequence[Spec], series: str | None) -> Spec:
-    return {"color": {"value": PALETTE[0]} if series is None else _series_channel(rows, PALETTE)}
-
-
-def _dash_channel(rows: Sequence[Spec], series: str | None) -> Spec:
-    dash = {} if series is None else {"strokeDash": _series_channel(rows, _DASHES)}
-    return {**_colour_channel(rows, series), **dash}
-
-
-def _without_dash(encoding: Spec, series: str | None, rows: Sequence[Spec], fill: bool) -> Spec:
-    """The encoding of points: shapes where lines have dashes, and a colour for what fills them."""
-    solid = {name: value for name, value in encoding.items() if name != "strokeDash"}
-    shape = {} if series is None else {"shape": _series_channel(rows, _SHAPES)}
-    return {**solid, **shape, **({"fill": solid["color"]} if fill else {})}
-
-
-def _describe_points(rows: Sequence[Spec]) -> str:
+def _describe_points(rows: Records) -> str:
     """What a reader who does not see the figure is told: how much it shows, and the range of its values."""
     if not rows:
         return "no data"
-    values = [row["y"] for row in rows]
-    lines = f" in {len(_series_names(rows))} series ({', '.join(_series_names(rows))})" if "series" in rows[0] else ""
+    values, names = [row["y"] for row in rows], _list_names(rows, "series") if "series" in rows[0] else []
+    lines = f" in {len(names)} series ({', '.join(names)})" if names else ""
     return f"{len(rows)} values{lines}, from {min(values):.4g} to {max(values):.4g}"
-
-
-def _apply_theme(spec: Spec, theme: Theme) -> Spec:
-    ink, background = ("currentColor", None) if theme == "page" else ("#000000", "#ffffff")
-    named = {"labelFont": _FONT, "titleFont": _FONT, "labelColor": ink, "titleColor": ink}
-    axis = {**named, "gridColor": ink, "gridOpacity": 0.13, "domainColor": ink, "tickColor": ink}
-    config = {
-        "aria": False,  # the figure as a whole is named instead
-        "font": _FONT,
-        "axis": {**axis, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12},
-        "legend": {
-            **named,
-            "labelFontSize": 11,
-            "orient": "bottom",
-            "labelLimit": 320,
-            "symbolOpacity": 1,
-            "symbolStrokeWidth": 0,
-        },
-        "title": {"color": ink, "subtitleColor": ink, "fontSize": 13, "subtitleFontSize": 11, "anchor": "start"},
-        "text": {"color": ink, "font": _FONT},
-        "rule": {"color": ink},
-        "view": {"stroke": None},
-    }
-    return {**spec, "background": background, "config": config}
-
-
-def _name_picture(text: str, spec: Spec) -> str:
-    """The picture with what a screen reader says of it."""
-    title = spec["title"] if isinstance(spec["title"], str) else f"{spec['title']['text']}, {spec['title']['subtitle']}"
-    name, words = html.escape(title or "figure"), html.escape(spec["description"])
-    head, _, body = text.partition(">")
-    body = re.sub(r"<g [^<>]*>", lambda tag: _ROLES.sub("", tag[0]), body)
-    return f'{head} role="img" aria-label="{name}: {words}"><title>{name}</title><desc>{words}</desc>{body}'

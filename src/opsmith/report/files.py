@@ -10,16 +10,16 @@ from opsmith.errors import UsageError
 from opsmith.report.attempts import GROUPS
 from opsmith.report.curves import Figure
 from opsmith.report.document import write_document
-from opsmith.report.figures import render_png, render_svg
 from opsmith.report.markdown import write_markdown
 from opsmith.report.optimised_figures import list_figures
+from opsmith.report.rendering import render_pdf, render_png, render_svg
 from opsmith.report.rows import to_csv, write_csv, write_parquet
 from opsmith.report.views import run_view
 from opsmith.store import Store
 from opsmith.store.database import file_name
 
 TEXTS: dict[str, Callable[[Store, Sequence[str]], str]] = {"html": write_document, "md": write_markdown, "csv": to_csv}
-PICTURES = ("svg", "png")
+PICTURES = ("svg", "png", "pdf")
 FORMATS = (*TEXTS, "parquet", *PICTURES)
 
 
@@ -78,6 +78,8 @@ def _write_figures(store: Store, runs: Sequence[str], kind: str, folder: Path) -
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """One figure for a paper, as the file's suffix says: svg or png."""
-    is_vector = path.suffix == ".svg"
-    path.write_bytes(render_svg(figure.spec, "paper").encode() if is_vector else render_png(figure.spec))
+    """One figure for a paper, as the file's suffix says: one of PICTURES."""
+    if path.suffix == ".svg":
+        path.write_text(render_svg(figure.spec, "paper"), encoding="utf-8")
+    else:
+        path.write_bytes(render_png(figure.spec) if path.suffix == ".png" else render_pdf(figure.spec))

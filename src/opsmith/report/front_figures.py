@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opsmith.report.curves import Figure
-from opsmith.report.figures import Spec, grid_chart
+from opsmith.report.figures import grid_chart
 from opsmith.report.fronts import word_figure
+from opsmith.report.rendering import Spec
 from opsmith.results.fronts import TaskFront
 
 OWN, FRONT, BEATEN = "the task's own program", "no other one beats it", "beaten"

@@ -13,7 +13,7 @@ from opsmith.report.tables import make_table
 def import_parts(report: ImportReport) -> Iterator[Table | str]:
     """The table, the warnings below it, and the sums."""
     numbers = ("MB from", "to", "s")
-    table = make_table("file", "problem", *numbers, "why not, or warnings", right=numbers)
+    table = make_table("file", "problem", *numbers, "why not, or warnings", right=numbers, least=("s", "MB from", "to"))
     for row in report.rows:
         note = row.refusal or "; ".join(row.warnings)
         cells = (_write_megabytes(row.bytes_from), _write_megabytes(row.bytes_to), f"{row.seconds:.1f}")

@@ -179,7 +179,7 @@ def _describe_cell(cell: LanguageCell) -> dict[str, Any]:
 def tabulate_languages(table: LanguageTable) -> Table:
     """A row for each language."""
     numbers = ("runs", "solved", "right", "verdicts", "unjudged", "cost")
-    grid = make_table("language", *numbers, right=numbers, title="languages")
+    grid = make_table("language", *numbers, right=numbers, title="languages", least=("runs", "verdicts"))
     for column in table.columns:
         grid.add_row(
             printable(column.target),

@@ -24,6 +24,8 @@ from opsmith.report.tables import format_cost, format_duration, make_table
 from opsmith.store.plans import StoredPlan
 from opsmith.store.rows import OPTIMISATION, RoundInfo
 
+_ALL_LINES = 99  # of the tasks of a group
+
 
 @dataclass
 class TaskState:
@@ -221,7 +223,7 @@ def render_board(board: RunProgress) -> RenderableType:
 
 def _tasks_table(board: RunProgress) -> Table:
     """One row per group of ids with a common stem, so that the 26 tasks fit a small terminal."""
-    rows = make_table("group", "tasks (round solved and rate, or right/judged in this round)")
+    rows = make_table("group", "tasks (round solved and rate, or right/judged in this round)", lines=_ALL_LINES)
     groups: dict[str, list[Text]] = {}
     for task, state in board.tasks.items():
         groups.setdefault(strip_number(task), []).append(_task_text(task, state))

@@ -11,7 +11,7 @@ from opsmith.devices.describe import CpuCache, Device
 from opsmith.devices.lease import Holder
 from opsmith.devices.peaks import Peaks
 from opsmith.devices.probing import ProbedDevice
-from opsmith.report.tables import make_table
+from opsmith.report.tables import DESCRIPTION, make_table
 
 UNMEASURED = "not measured; try: opsmith devices --measure"
 
@@ -34,7 +34,9 @@ def tabulate_device(name: str, device: Device, peaks: Peaks | None, holder: Hold
 
 def tabulate_probed(devices: Sequence[ProbedDevice]) -> Table:
     """The devices beside the processor, and under each what is missing."""
-    grid = make_table("device", "programs are", "what it is", "driver or compiler", "memory")
+    grid = make_table(
+        "device", "programs are", "what it is", "driver or compiler", "memory", least=("memory",), lines=DESCRIPTION
+    )
     for device in devices:
         name = f"{device.name} ({device.architecture})" if device.architecture else device.name
         memory = "" if device.memory is None else write_bytes(device.memory)

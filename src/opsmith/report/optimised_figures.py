@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from opsmith.report.curves import Figure, figures_of, mark_samplers
+from opsmith.report.curves import Figure, annotate_figures, figures_of
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
 from opsmith.report.front_figures import draw_fronts
 from opsmith.report.optimised import StateLine, list_states, name_states
@@ -20,10 +20,10 @@ def list_figures(runs: Sequence[RunView]) -> list[Figure]:
     """All figures of a run, or of several in one; those of optimisation and fronts are one run's."""
     figures = figures_of(runs)
     if len(runs) == 1 and runs[0].optimised is not None:
-        figures += mark_samplers(_draw_optimisation(runs[0].optimised.result), runs)
+        figures += annotate_figures(_draw_optimisation(runs[0].optimised.result), runs)
     if len(runs) == 1 and runs[0].fronts is not None:
         drawn = draw_fronts(runs[0].fronts.fronts)
-        figures += mark_samplers([drawn] if drawn is not None else [], runs)
+        figures += annotate_figures([drawn] if drawn is not None else [], runs)
     return figures
 
 
@@ -46,7 +46,7 @@ def draw_steps(task: OptimisedTask) -> Figure | None:
     caption = (
         f"{task.task}: each right attempt's ratio to the start program, in the order of the attempts; filled: it was"
     )
-    caption += " kept. Above 1 it is the better one. Bands: 95 % intervals, of the measuring."
+    caption += " kept. Above 1 it is the better one. Whiskers or bands: 95 % intervals, of the measuring."
     spec = line_chart(
         points,
         x="attempt",
@@ -89,7 +89,8 @@ def _draw_fast_shares(run: OptimisedRun) -> Figure:
     ]  # fmt: skip
     tasks = run.partners[0].fast_shares[0].share.tasks if points else 0
     caption = f"fast_p: the share of the {tasks} tasks whose best program is right and at least p times as fast as the"
-    caption += " partner; a task without such a program counts as not fast. Bands: 95 % bootstrap over the tasks."
+    caption += " partner; a task without such a program counts as not fast."
+    caption += " Whiskers or bands: 95 % bootstrap over the tasks."
     spec = line_chart(
         points,
         x="p",
@@ -124,7 +125,7 @@ def _draw_gains(run: OptimisedRun) -> Figure:
         title="Gain by task",
         x_title="task",
         y_title="times as good",
-        width=max(420, 46 * len(rows)),
+        reference=1.0,
     )
     return Figure("gains", "Gain by task", caption, spec)
 
@@ -146,7 +147,7 @@ def _draw_limits(run: OptimisedRun) -> Figure:
         title="Share of the limit",
         x_title="task",
         y_title="% of the limit",
-        width=max(420, 46 * len(run.tasks)),
+        reference=100.0,
     )
     return Figure("limit", "Share of the limit", caption, spec)
 
@@ -165,9 +166,8 @@ def _draw_within(run: OptimisedRun) -> Figure:
         for number, share in enumerate(run.within, 1)
     ]
     caption = "Share of the tasks with a right program within so many attempts of the rounds that solve tasks, in their"
-    caption += (
-        " order; what went back with its findings is an attempt of its own. Bands: 95 % bootstrap over the tasks."
-    )
+    caption += " order; what went back with its findings is an attempt of its own."
+    caption += " Whiskers or bands: 95 % bootstrap over the tasks."
     spec = line_chart(
         points,
         x="attempts",

@@ -50,7 +50,15 @@ def print_gains(console: Console, store: Store, run: str) -> None:
 def tabulate_gains(view: OptimisedView) -> Table:
     """A row for each task."""
     numbers = ("rounds", "attempts", "right", "over the start program", *(f"over {name}" for name in view.partners))
-    grid = make_table("task", *numbers, "claim", "spread", right=(*numbers, "spread"), title="optimisation")
+    grid = make_table(
+        "task",
+        *numbers,
+        "claim",
+        "spread",
+        right=(*numbers, "spread"),
+        title="optimisation",
+        least=("spread", "rounds", "attempts", "right"),
+    )
     for row in view.gains:
         counts = map(str, (row.rounds, row.attempts, row.right))
         grid.add_row(row.task, *counts, row.gain, *row.to_partners, row.claim, row.spread)
@@ -68,7 +76,18 @@ def tabulate_states(view: OptimisedView) -> Table:
 def tabulate_steps(tasks: Iterable[OptimisedTask]) -> Table:
     """The timeline: a row for each attempt, task after task."""
     figures = ("round", "ratio", "to start")
-    grid = make_table("task", "round", "sample", "state", "ratio", "to start", "kept", "suggestion", right=figures)
+    grid = make_table(
+        "task",
+        "round",
+        "sample",
+        "state",
+        "ratio",
+        "to start",
+        "kept",
+        "suggestion",
+        right=figures,
+        least=("kept", "suggestion", "task"),
+    )
     grid.title = "timeline"
     for task in tasks:
         for step in list_steps(task):

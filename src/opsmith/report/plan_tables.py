@@ -22,6 +22,9 @@ def print_plans(console: Console, store: Store, run: str, task: str | None = Non
     for tree in trees:
         if task is None or tree.has_task(task):
             console.print(grow_tree(tree))
+            if any(len(node.plans) > 1 for node in tree.list_all()):
+                console.print("the tree follows the split that holds; the table has all")
+            console.print()
             console.print(tabulate_plans(tree.list_all()))
     if task is None:
         console.print(f"plans   {summarise_plans(trees)}", soft_wrap=True, markup=False)

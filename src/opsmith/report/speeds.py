@@ -26,7 +26,7 @@ _FIGURES = ("time", "GB/s", "GFLOP/s", "of the limit")
 
 def tabulate_speeds(reports: Sequence[SpeedReport]) -> Table:
     """A row for each shape set of one program."""
-    grid = make_table("shape set", *_FIGURES, "ratio", "claim", right=_FIGURES)
+    grid = make_table("shape set", *_FIGURES, "ratio", "claim", right=_FIGURES, least=_FIGURES[:0:-1])
     for row in map(word_report, reports):
         grid.add_row(f"{row.shape_set} ({row.sizes})", *_write_figures(row))
     return grid
@@ -34,7 +34,17 @@ def tabulate_speeds(reports: Sequence[SpeedReport]) -> Table:
 
 def tabulate_run_speeds(rows: Iterable[SpeedRow]) -> Table:
     """A row for each task and shape set of a run."""
-    grid = make_table("task", "shape set", *_FIGURES, "ratio", "claim", "grade", right=_FIGURES, title="speed")
+    grid = make_table(
+        "task",
+        "shape set",
+        *_FIGURES,
+        "ratio",
+        "claim",
+        "grade",
+        right=_FIGURES,
+        title="speed",
+        least=("grade", *_FIGURES[:0:-1]),
+    )
     for row in rows:
         grid.add_row(row.task, row.shape_set, *_write_figures(row), row.grade)
     return grid

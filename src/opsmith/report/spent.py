@@ -56,7 +56,7 @@ def spent_table(spent: RunBill, by: str) -> Table:
     """A row for each round, agent or task, and their sum."""
     with_reasoning = spent.total.reasoning_tokens > 0
     numbers = ("requests", "input", "cached", "output", *(["reasoning"] if with_reasoning else []), "USD")
-    rows = make_table(by, *numbers, right=numbers)
+    rows = make_table(by, *numbers, right=numbers, least=("cached", "reasoning"))
     for name, usage in spent.by[by].items():
         rows.add_row(printable(name), *_usage_cells(usage, with_reasoning))
     rows.add_section()

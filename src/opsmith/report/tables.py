@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from rich import box
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from opsmith.records import Task, Usage, printable
 from opsmith.report.console import PlainConsole
+from opsmith.report.fitting import LEAST, LINES, Column, FittedTable
+from opsmith.terminal import has_wide_tables
 
 if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
     from opsmith.models.table import ModelInfo
     from opsmith.store.notes import Remarks
     from opsmith.store.queries import RunSummary
 
+DESCRIPTION = 6  # lines of a cell that describes something
 _NOTE = 60  # characters of a note in a list of runs
 _IS_SET = {True: "set", False: "not set"}
 
 
 def open_console(stderr: bool = False) -> PlainConsole:
-    """The console of stdout or stderr; into a file or pipe lines are long rather than folded."""
-    console = PlainConsole(stderr)
-    return console if console.is_terminal else PlainConsole(stderr, width=200)
+    """The console of stdout or stderr; into a file or pipe, and with `--wide`, lines are long and nothing is cut."""
+    console = PlainConsole(stderr, is_whole=has_wide_tables.get())
+    return console if console.is_terminal else PlainConsole(stderr, is_whole=True, width=200)
 
 
-def make_table(*columns: str, right: Sequence[str] = (), title: str | None = None) -> Table:
-    """An empty table in the one style of all; columns named in `right` hold numbers."""
-    grid = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for column in columns:
-        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    return grid
+def make_table(
+    *columns: str,
+    right: Sequence[str] = (),
+    title: str | None = None,
+    code: Sequence[str] = (),
+    least: Sequence[str] = (),
+    lines: int = LINES,
+    room: int = LEAST,
+) -> FittedTable:
+    """An empty table in the one style of all. Columns named in `right` hold numbers, those in `code` lines of programs
+    or messages, which are cut and not folded; those in `least` are left out first where lines are short, in that order,
+    so that each text keeps `room`.
+    """
+    drops = {name: len(least) - place for place, name in enumerate(least)}
+    described = [Column(name, name in right, name in code, room, drops.get(name)) for name in columns]
+    return FittedTable(described, title, lines)
 
 
-def tasks_table(tasks: Iterable[tuple[str, Task]]) -> Table:
-    """A row for each (suite, task)."""
-    rows = make_table("task", "group", "suite", "target", "own impl")
-    for suite, task in tasks:
-        rows.add_row(task.id, task.group, suite, task.target, "yes" if task.impl else "no")
+def tasks_table(tasks: Iterable[tuple[str, Task, str]]) -> Table:
+    """A row for each (suite, task, description)."""
+    least = ("own impl", "target", "group")
+    rows = make_table(
+        "task", "what it is", "suite", "group", "target", "own impl", code=("what it is",), least=least, room=40
+    )
+    for suite, task, description in tasks:
+        rows.add_row(task.id, description, suite, task.group, task.target, "yes" if task.impl else "no")
     return rows
 
 
 def models_table(models: Iterable[ModelInfo]) -> Table:
-    rows = make_table("model", "key", "what")
+    rows = make_table("model", "key", "what", lines=DESCRIPTION)
     for model in models:
         state = "not needed" if model.variable is None else f"{model.variable}: {_IS_SET[bool(model.key_present)]}"
         rows.add_row(model.pattern, state, model.what)
@@ -55,7 +73,8 @@ def models_table(models: Iterable[ModelInfo]) -> Table:
 def bench_table(rows: Mapping[str, Mapping[str, Any]], totals: Mapping[str, Any]) -> Table:
     """Times per task, their ratios to the reference's or the parser's, and the medians over the tasks."""
     numbers = ("check", "/parse", "base", "torch", "ratio", "rest", "large", "torch ", "ratio ", "batch/s", "MiB")
-    grid = make_table("task [ms]", *numbers, right=numbers)
+    least = ("MiB", "torch ", "torch", "rest", "/parse", "ratio ", "large")
+    grid = make_table("task [ms]", *numbers, right=numbers, least=least)
     for name, row in rows.items():
         batch = row["batch"]
         speed = f"{batch['samples'] / batch['base']:,.0f}" if batch else ""
@@ -67,7 +86,6 @@ def bench_table(rows: Mapping[str, Mapping[str, Any]], totals: Mapping[str, Any]
     for which in ("median", "worst"):
         grid.add_row(which, *_total_cells(totals, which))
     grid.caption = "\n".join([_LEGEND, *_refusal_lines(totals)])
-    grid.caption_justify = "left"
     return grid
 
 
@@ -87,7 +105,16 @@ def _time_cells(row: Mapping[str, Any], digits: int) -> tuple[str, str, str]:
 def overhead_table(figures: Mapping[str, Any]) -> Table:
     """What `opsmith bench run` measured."""
     rows = make_table(
-        "requests", "at once", "wall [s]", "ideal [s]", "ratio", "client ms/request", "MiB", "growth", "judged"
+        "requests",
+        "at once",
+        "wall [s]",
+        "ideal [s]",
+        "ratio",
+        "client ms/request",
+        "MiB",
+        "growth",
+        "judged",
+        least=("judged", "growth", "MiB"),
     )
     cells = (
         f"{figures['requests']:,}",
@@ -151,23 +178,26 @@ def runs_table(
     runs = list(runs)
     tags, notes = _name_remarks(remarks or {}, {run.info.id for run in runs})
     targets = {run.info.id: printable(run.info.target) for run in runs}
-    numbers = ("solved", "rounds", "samples", "tokens", "cost", "time")
+    numbers = ("solved", "cost", "time", "samples", "rounds", "tokens")
     languages = targets if len(set(targets.values())) > 1 else None
     beside = {"speed": speeds, "gain": gains, "language": languages, "tags": tags, "note": notes}
     columns = {name: cells for name, cells in beside.items() if cells}
-    rows = make_table("run", "started", "model", "state", *numbers, *columns, right=numbers)
+    rows = make_table(
+        "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
+        least=("language", "tokens", "rounds", "samples", "model", "time", "note", "gain", "speed", "tags"),
+    )  # fmt: skip
     for run in runs:
         rows.add_row(
             run.info.id,
-            datetime.fromtimestamp(run.started).isoformat(" ", "minutes"),
-            run.info.model,
-            run.end or "runs, or was killed",
+            format_date(run.started),
+            " ".join((run.end or "runs, or was killed").split()),
             f"{run.solved}/{run.tasks}",
-            str(run.rounds),
-            str(run.samples),
-            f"{run.usage.input_tokens + run.usage.output_tokens:,}",
             format_cost(run.usage),
             format_duration(run.seconds),
+            str(run.samples),
+            str(run.rounds),
+            f"{run.usage.input_tokens + run.usage.output_tokens:,}",
+            run.info.model,
             *(cells.get(run.info.id, "") for cells in columns.values()),
         )
     return rows
@@ -209,8 +239,25 @@ def _format_cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
+def print_fact(console: Console, line: str) -> None:
+    """A line that begins with its label, such as `cost    $0`; what does not fit stands below its beginning."""
+    label = re.match(r"\S+ {2,}", line)
+    if getattr(console, "is_whole", False) or label is None:
+        console.print(line, markup=False)
+        return
+    for number, folded in enumerate(Text(line[label.end() :]).wrap(console, max(console.width - label.end(), 1))):
+        folded.rstrip()
+        console.print(Text(label[0] if number == 0 else " " * label.end()) + folded)
+
+
 def format_cost(usage: Usage) -> str:
     return "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}" if usage.cost_usd else "$0"
+
+
+def format_date(seconds: float) -> str:
+    """Of this year with the time of day, of another with the year."""
+    date = datetime.fromtimestamp(seconds)
+    return f"{date:%m-%d %H:%M}" if date.year == datetime.now().year else f"{date:%Y-%m-%d}"
 
 
 def format_duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +23,7 @@ from opsmith.results.metrics import (
 )
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience
+from opsmith.store.refused import list_failed_samples, list_functional_rounds
 from opsmith.store.rows import FUNCTIONAL, GUARDIAN
 from opsmith.targets.capabilities import find_repaired_stage
 
@@ -48,6 +50,7 @@ class TaskResult:
     input_tokens: int | None  # of one sample's prompt in the round that solved it, or in the last; None: never tried
     contaminated: bool  # the solution equals an example of its own prompt
     cut_short: int = field(default=0, metadata={"left_out": 0})  # samples that ran out of tokens before a program
+    unjudged: int = field(default=0, metadata={"left_out": 0})  # samples without a verdict, whoever is charged
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,11 @@ class RunResult:
         """Samples whose reply the limit of tokens cut before it held a program; they count as refused."""
         return sum(task.cut_short for task in self.per_task.values())
 
+    @property
+    def unjudged(self) -> int:
+        """Samples without a verdict, which count nowhere else."""
+        return sum(task.unjudged for task in self.per_task.values())
+
     def as_json(self) -> dict[str, Any]:
         """What `opsmith run --json` prints."""
         names = ("round", "cycle", "level", "demonstrations", "attempted", "cumulative")
@@ -105,6 +113,7 @@ class RunResult:
             "usage": to_json(self.usage),
             "wall_s": self.wall_s,
             **({"cut_short": self.cut_short} if self.cut_short else {}),
+            **({"unjudged": self.unjudged} if self.unjudged else {}),
         }
 
 
@@ -116,7 +125,7 @@ def result_of(store: Store, run: str) -> RunResult:
     earned = {row.experience.task.id: row for row in solutions if row.sample is not None}
     before = {row.experience.task.digest for row in solutions if row.sample is None}
     tasks = [task for task in store.read_tasks(run) if task.digest not in before]
-    per_task = _per_task(store, run, tasks, earned)
+    per_task = _note_unjudged(store, run, _per_task(store, run, tasks, earned))
     if summary.info.is_language_model:  # no other has a limit of tokens to run into
         per_task = _note_cut(per_task, store.count_blamed(run, CUT_SHORT))
     rates = {name: row.success_rate for name, row in per_task.items()}
@@ -188,6 +197,12 @@ def _per_task(store: Store, run: str, tasks: list[Task], earned: Mapping[str, Ke
         task.id: _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id))
         for task in tasks
     }
+
+
+def _note_unjudged(store: Store, run: str, per_task: Mapping[str, TaskResult]) -> dict[str, TaskResult]:
+    failed = list_failed_samples(store, run, list_functional_rounds(store, run))
+    counts = Counter(sample.task for sample in failed)
+    return {name: replace(result, unjudged=counts[name]) for name, result in per_task.items()}
 
 
 def _note_cut(per_task: Mapping[str, TaskResult], counts: Mapping[str, int]) -> dict[str, TaskResult]:

@@ -2,27 +2,30 @@
 the last verdicts; each in milliseconds for 100,000 samples.
 
 A page begins after a sample, not at a number of rows, so that the last page costs what the first one does. The counts
-say at which places a filter finds something, so that a filter that few samples pass reads few rows.
+say at which places a filter finds something, so that a filter that few samples pass reads few rows. Words are looked
+for in programs and messages for a second at most; the page says then how many samples it did not come to.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, func, select, tuple_
+from sqlalchemy import Row, Select, exists, func, or_, select, tuple_
 
-from opsmith.records import Outcome, Stage
+from opsmith.records import Diagnostic, Outcome, Stage, verdict_from_json
 from opsmith.store import schema
 from opsmith.store.queries import Reader
 from opsmith.store.requests import begins_with, is_proposed
 from opsmith.store.rows import PROPOSER
-from opsmith.store.schema import PLACE, candidate, failure, request, verdict
+from opsmith.store.schema import PLACE, candidate, failure, request, text, verdict
 
 SIZE = 50  # samples of a page
+SEARCH_S = 1.0  # after which no further samples are searched for a page
 _JUDGED = (verdict.c.sample == request.c.id) & verdict.c.final
 _COUNTED = (candidate.c.sample == verdict.c.sample) & (candidate.c.id == verdict.c.candidate)
 _FOUND = (verdict.c.stage, verdict.c.outcome, candidate.c.agent)
@@ -50,9 +53,10 @@ class Filter:
     outcome: Outcome | None = None
     agent: str | None = None
     begins: str = ""  # of the sample's id
+    words: str = ""  # in the program that counts or in its verdict; capital letters and small ones are equal
 
     def lets_pass(self, kind: SampleKind) -> bool:
-        """Whether samples of this kind may pass; `begins` is not looked at."""
+        """Whether samples of this kind may pass; `begins` and `words` are not looked at."""
         outcome = kind.outcome or Outcome.UNJUDGED
         pairs = ((self.task, kind.task), (self.round, kind.round), (self.temperature, kind.temperature))
         verdicts = ((self.stage, kind.stage), (self.outcome, outcome), (self.agent, kind.agent))
@@ -88,6 +92,7 @@ class Page:
     lines: tuple[SampleLine, ...]
     before: SamplePlace | None
     after: SamplePlace | None
+    unsearched: int = 0  # samples that a search for words did not come to in its time
 
 
 @dataclass(frozen=True)
@@ -143,21 +148,70 @@ def page_of(
     after: SamplePlace | None = None,
     before: SamplePlace | None = None,
     size: int = SIZE,
+    seconds: float = SEARCH_S,
 ) -> Page:
     """The samples that pass, from the first on, or next to a place; `counts`: of the whole run."""
     back = before is not None
     edge = before if back else after
+    if condition.words and not condition.begins:
+        return _search_page(reader, run, condition, counts, edge, back, size, seconds)
     find_lines = _by_id if condition.begins else _by_place
     rows = []
     for line in find_lines(reader, run, condition, counts, edge, back, size + 1):
         rows.append(line)
         if len(rows) > size:
             break
+    return _make_page(rows, edge, back, size)
+
+
+def _make_page(rows: list[SampleLine], edge: SamplePlace | None, back: bool, size: int) -> Page:
+    """`rows`: in the order in which they were read, with one more than the page holds where there are more."""
     has_more, lines = len(rows) > size, tuple(rows[:size][::-1] if back else rows[:size])
     if not lines:
         return Page((), None, None)
     earlier, later = (has_more, True) if back else (edge is not None, has_more)
     return Page(lines, lines[0].place if earlier else None, lines[-1].place if later else None)
+
+
+def _search_page(
+    reader: Reader,
+    run: str,
+    condition: Filter,
+    counts: Mapping[SampleKind, int],
+    edge: SamplePlace | None,
+    back: bool,
+    size: int,
+    seconds: float,
+) -> Page:
+    """As many samples as are found in the time; a page that was stopped leads on from where it stopped."""
+    ends, rows = time.monotonic() + seconds, list[SampleLine]()
+    cells = _list_cells(counts, condition, edge, back)
+    for number, cell in enumerate(cells):
+        within = edge if edge is not None and cell == edge[:3] else None
+        rows += _select_lines(reader, run, condition, _is_in_cell(cell), within, back, size + 1 - len(rows))
+        if len(rows) > size:
+            break
+        is_new = edge is None or cell != edge[:3]  # else the next page might stop where this one did
+        if is_new and time.monotonic() >= ends and (ahead := set(cells[number + 1 :])):
+            left = sum(n for kind, n in counts.items() if kind[:3] in ahead and condition.lets_pass(kind))
+            lines = tuple(rows[::-1] if back else rows)
+            stop = SamplePlace(*cell, -1 if back else 2**62)
+            return Page(lines, stop, edge, left) if back else Page(lines, edge, stop, left)
+    return _make_page(rows, edge, back, size)
+
+
+def _list_cells(
+    counts: Mapping[SampleKind, int], condition: Filter, edge: SamplePlace | None, back: bool
+) -> list[tuple[int, str, float]]:
+    """The cells (round, task, temperature) that may hold a sample that passes, from the edge on."""
+    cells = {kind[:3] for kind, samples in counts.items() if samples and condition.lets_pass(kind)}
+    if edge is not None:
+        cells = {cell for cell in cells if (cell <= edge[:3] if back else cell >= edge[:3])}
+    return sorted(cells, reverse=back)
+
+
+def _is_in_cell(cell: tuple[int, str, float]) -> Any:
+    return tuple_(*PLACE[:3]) == tuple_(*cell)
 
 
 def last_verdicts(reader: Reader, run: str, number: int) -> list[SampleLine]:
@@ -168,10 +222,12 @@ def last_verdicts(reader: Reader, run: str, number: int) -> list[SampleLine]:
     return [_read_line(row) for row in reader.fetch_rows(query)]
 
 
-def judged_since(reader: Reader, run: str, moment: float) -> int:
-    """Verdicts since a moment, those on a proposal that was rewritten included."""
-    query = select(func.count()).where(verdict.c.run == run, verdict.c.at > moment)
-    return int(reader.fetch_rows(query)[0][0])
+def judged_since(reader: Reader, run: str, moment: float) -> tuple[int, float | None]:
+    """The samples that were judged since a moment, and when the first of them was; None: there is none."""
+    columns: tuple[Any, ...] = (func.count().label("samples"), func.min(verdict.c.at).label("first"))
+    query = select(*columns).where(verdict.c.run == run, verdict.c.at > moment, verdict.c.final)
+    row = reader.fetch_rows(query)[0]
+    return int(row.samples), row.first
 
 
 def list_solutions(reader: Reader, run: str, with_children: bool = False) -> list[SolvedTask]:
@@ -225,15 +281,9 @@ def _by_place(
     size: int,
 ) -> Iterator[SampleLine]:
     """Cell after cell (round, task, temperature), only those in which the counts know a sample that passes."""
-    cells = sorted(
-        {kind[:3] for kind, samples in counts.items() if samples and condition.lets_pass(kind)}, reverse=back
-    )
-    for cell in cells:
-        if edge is not None and (cell > edge[:3] if back else cell < edge[:3]):
-            continue
+    for cell in _list_cells(counts, condition, edge, back):
         within = edge if edge is not None and cell == edge[:3] else None
-        in_cell = tuple_(*PLACE[:3]) == tuple_(*cell)
-        yield from _select_lines(reader, run, condition, in_cell, within, back, size)
+        yield from _select_lines(reader, run, condition, _is_in_cell(cell), within, back, size)
 
 
 def _by_id(
@@ -272,6 +322,31 @@ def _filter_conditions(condition: Filter) -> Iterator[Any]:
         yield verdict.c.outcome.is_(None)
     elif condition.outcome is not None:
         yield verdict.c.outcome == condition.outcome.value
+    if condition.words:
+        yield or_(
+            _holds_words(candidate.c.id, condition.words),
+            _holds_words(verdict.c.body, json.dumps(condition.words, ensure_ascii=False)[1:-1]),  # it is JSON
+        )
+
+
+def _holds_words(name: Any, words: str) -> Any:
+    """Whether the text of this hash holds them."""
+    pattern = "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in words)
+    return exists().where(text.c.hash == name, text.c.body.ilike(f"%{pattern}%", escape="\\"))
+
+
+def read_findings(reader: Reader, samples: Collection[str]) -> dict[str, Diagnostic]:
+    """The first finding of the verdicts that refused these samples, by sample."""
+    query = select(verdict.c.sample, text.c.body).join(text, text.c.hash == verdict.c.body)
+    query = query.where(verdict.c.sample.in_(samples), verdict.c.final, verdict.c.outcome == Outcome.REFUSED.value)
+    verdicts = {row.sample: verdict_from_json(json.loads(row.body)) for row in reader.fetch_rows(query)}
+    return {sample: one.errors[0] for sample, one in verdicts.items() if one.errors}
+
+
+def read_failures(reader: Reader, samples: Collection[str]) -> dict[str, str]:
+    """What left these samples without a verdict last, by sample."""
+    query = select(failure.c.sample, failure.c.message).where(failure.c.sample.in_(samples))
+    return {row.sample: row.message for row in reader.fetch_rows(query.order_by(failure.c.id_number))}
 
 
 def _read_outcome(row: Row[Any]) -> tuple[Stage | None, Outcome | None]:

@@ -22,6 +22,7 @@ def read_filter(query: Mapping[str, str]) -> Filter:
         outcome=_read_value(query, "outcome", Outcome, " or ".join(Outcome)),
         agent=_read_value(query, "agent", str, "an agent's name"),
         begins=query.get("id", "").strip().lower(),
+        words=query.get("words", "").strip(),
     )
 
 
@@ -35,6 +36,7 @@ def write_filter(sample_filter: Filter) -> dict[str, Any]:
         "outcome": sample_filter.outcome.value if sample_filter.outcome else None,
         "agent": sample_filter.agent,
         "id": sample_filter.begins or None,
+        "words": sample_filter.words or None,
     }
 
 

@@ -19,6 +19,7 @@ from opsmith.store.pages import run_ids
 from opsmith.store.queries import RunSummary
 from opsmith.store.rows import Wish
 from opsmith.ui.cache import ValueCache
+from opsmith.ui.curve import chart_run
 from opsmith.ui.feed import Fragments
 from opsmith.ui.guard import Access
 from opsmith.ui.render import render_fragments, render_template
@@ -27,7 +28,8 @@ from opsmith.ui.snapshot import RunSnapshot, RunState, SnapshotReader
 ALL = ""  # the subject of the list of runs
 WARM_S = 2.0  # after which no further run is read before somebody asks
 RUN_PARTS = {
-    name: f"_{name}.html" for name in ("state", "remarks", "progress", "problems", "tasks", "last", "plans", "rounds")
+    name: f"_{name}.html"
+    for name in ("state", "remarks", "progress", "curve", "problems", "tasks", "last", "plans", "rounds")
 }  # the parts of a run's page that change while it goes on
 
 
@@ -96,7 +98,7 @@ class Site:
             return Fragments(render_fragments({"runs": "_runs.html"}, lines=lines))
         snapshot = self.read_snapshot(subject)
         values = {"snapshot": snapshot, "access": self.access, "remarks": self.store.read_remarks(subject)}
-        html_by_name = render_fragments(RUN_PARTS, **values)
+        html_by_name = render_fragments(RUN_PARTS, **values, charts=chart_run(snapshot))
         for planned in snapshot.plans:
             html_by_name[name_event(planned.task)] = render_template("_plan.html", planned=planned, run=snapshot)
         return Fragments(html_by_name, last=snapshot.state is RunState.FINISHED)

@@ -25,9 +25,10 @@ from opsmith.store.pages import (
 )
 from opsmith.store.queries import RunSummary
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
+from opsmith.ui.reasons import read_reasons
 
 LAST = 12  # verdicts that are listed
-RATE_S = 60.0  # over which the speed is taken
+RATE_S = 300.0  # over which the speed is taken
 
 
 class RunState(StrEnum):
@@ -48,6 +49,7 @@ class RoundLine:
     judged_count: int
     right: int
     solved: tuple[str, ...] | None  # None: it goes on
+    is_functional: bool = True  # it solves tasks; others make programs faster
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,11 @@ class RunSnapshot:
     counts: Counter[SampleKind]
     functional: Counter[SampleKind]  # those of rounds that solve tasks
     last: tuple[SampleLine, ...]
+    reasons: Mapping[str, str]  # why they did not pass, by sample
     problems: tuple[tuple[int, str, str, str], ...]  # round, task, charged to, message
-    per_minute: float | None  # verdicts; None: no process works on it
+    per_minute: float | None  # samples judged, of late; None: no process works on it, or it is not known
     max_cost: float | None  # USD
+    max_rounds: int | None
 
     @property
     def id(self) -> str:
@@ -116,7 +120,7 @@ class RunSnapshot:
 
     @property
     def left_s(self) -> float | None:
-        """About how long the round still takes; None: not known."""
+        """About how long the round still takes, if samples go on being judged as of late; None: not known."""
         if self.current_round is None or not self.per_minute or self.state is not RunState.RUNNING:
             return None
         return max(0, self.current_round.planned - self.current_round.judged_count) / self.per_minute * 60
@@ -167,9 +171,7 @@ class SnapshotReader:
         functional = _keep_functional(counts, rounds)
         by_round, by_task = _tally_kinds(counts)[0], _tally_kinds(functional)[1]
         state, wish = self.read_state(run)
-        recent = (
-            None if state in (RunState.FINISHED, RunState.STOPPED) else judged_since(store, run, time.time() - RATE_S)
-        )
+        settings, last = session_settings(store, run), tuple(last_verdicts(store, run, LAST))
         return RunSnapshot(
             summary=summary,
             state=state,
@@ -182,11 +184,19 @@ class SnapshotReader:
             plans=view_plans(store, run),
             counts=counts,
             functional=functional,
-            last=tuple(last_verdicts(store, run, LAST)),
+            last=last,
+            reasons=read_reasons(store, last),
             problems=tuple(last_failures(store, run, 3)),
-            per_minute=recent,
-            max_cost=session_settings(store, run).get("max_cost"),
+            per_minute=self._read_rate(run) if state is RunState.RUNNING else None,
+            max_cost=settings.get("max_cost"),
+            max_rounds=settings.get("max_rounds"),
         )
+
+    def _read_rate(self, run: str) -> float | None:
+        """Samples judged in a minute, since the first of the last minutes; None: there are fewer than two."""
+        now = time.time()
+        samples, first = judged_since(self._store, run, now - RATE_S)
+        return 60 * (samples - 1) / (now - first) if first is not None and samples > 1 and now > first else None
 
     def _read_nodes(self, run: str, tallies: Mapping[str, _Tally]) -> tuple[TaskCell, ...]:
         """By name; a node that several plans share once."""
@@ -236,7 +246,7 @@ def _make_line(info: RoundInfo, solved: tuple[str, ...] | None, tally: _Tally, t
     own = len(info.attempted)
     sizes = len(info.demonstrations), own, tried - own, info.planned
     what = info.level if info.phase == FUNCTIONAL else info.phase
-    return RoundLine(info.number, what, *sizes, tally.judged_count, tally.right, solved)
+    return RoundLine(info.number, what, *sizes, tally.judged_count, tally.right, solved, info.phase == FUNCTIONAL)
 
 
 def _group_cells(

@@ -24,7 +24,9 @@ from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
 from opsmith.store.notes import has_tags
 from opsmith.store.pages import SampleKind, page_of
+from opsmith.ui.curve import chart_run
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
+from opsmith.ui.reasons import read_reasons
 from opsmith.ui.render import make_url
 from opsmith.ui.site import ALL, Site, name_event
 from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
@@ -59,6 +61,7 @@ def fill_run(site: Site, run: str) -> dict[str, Any]:
     notes = site.store.list_notes(run)
     return {
         "snapshot": snapshot,
+        "charts": chart_run(snapshot),
         "access": site.access,
         "remarks": site.store.read_remarks(run),
         "earlier_notes": [note for note in notes[1 : EARLIER + 1] if note.text],
@@ -81,11 +84,13 @@ def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, An
         "run": run,
         "info": snapshot.summary.info,
         "page": page,
+        "reasons": read_reasons(site.store, page.lines),
         "asked": query_values,
         "choices": _list_choices(snapshot.counts, query_values),
         "total": None
-        if sample_filter.begins
+        if sample_filter.begins or sample_filter.words
         else sum(n for kind, n in snapshot.counts.items() if sample_filter.lets_pass(kind)),
+        "back": before is not None,
         "earlier": link_neighbour(before=page.before),
         "later": link_neighbour(after=page.after),
         "first": make_url(run, "samples", **query_values) if page.before else None,

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, format_paper, shorten_model
-from opsmith.evaluation.bars import draw_bars, make_namer
+from opsmith.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    count_solved,
+    format_estimate,
+    format_number,
+    format_paper,
+    shorten_model,
+)
+from opsmith.evaluation.bars import chart_bars, make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
 from opsmith.records import Task
-from opsmith.report.figures import Spec
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Classified
 
@@ -35,11 +44,12 @@ def analyse_classes(study: Study) -> Analysis:
         if ids
     ]
     effects = _tabulate_effects(study)
+    finding = _write_headline(study, rows, members)
     return Analysis(
-        _write_headline(rows),
+        finding,
         tuple(rows),
         (_tabulate_sizes(study, members), _tabulate_rows(rows, members), effects),
-        {"": _draw_figure(study, rows)},
+        {"": _draw_figure(study, rows, finding)},
         _list_notes(study, members),
     )
 
@@ -114,9 +124,15 @@ def _tabulate_effects(study: Study) -> Grid:
     return Grid("What the guardian did", ("model", "arm", "effect", "candidates (mean over seeds)"), tuple(lines))
 
 
-def _write_headline(rows: list[Row]) -> str:
-    reported = [row for row in rows if row.measure == "pass@n" and row.of in ("Reuse", "Once") and row.estimate]
-    return "pass@n: " + "; ".join(f"{row.of}, {row.arm}: {row.estimate}" for row in reported)
+def _write_headline(study: Study, rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> str:
+    """What each arm solves of the tasks that use a function once, and of those that use one again."""
+    name = make_namer(study)
+    phrases = []
+    for half in ("Once", "Reuse"):
+        own = [row for row in rows if row.measure == "pass@n" and row.of == half and row.estimate]
+        counts = ", ".join(f"{name(row)} {count_solved(row.estimate)}" for row in own if row.estimate)
+        phrases += [f"{half} {counts} of {len(members[half])}"] if own else []
+    return f"tasks solved: {'; '.join(phrases)}" if phrases else "no task is in a class"
 
 
 def _list_notes(study: Study, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -128,6 +144,8 @@ def _list_notes(study: Study, members: Mapping[str, tuple[str, ...]]) -> tuple[s
     )
 
 
-def _draw_figure(study: Study, rows: list[Row]) -> Spec:
-    charted_rows = (row for row in rows if row.measure == "pass@n" and row.of in CLASSES)
-    return draw_bars(study, charted_rows, x=lambda row: row.of, series=make_namer(study), x_title="class of the task")
+def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
+    charted_rows = [row for row in rows if row.measure == "pass@n" and row.of in CLASSES]
+    return chart_bars(
+        study, charted_rows, x=lambda row: row.of, series=make_namer(study), title=finding, x_title="class of the task"
+    )

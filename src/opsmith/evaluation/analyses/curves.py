@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from opsmith.evaluation import measure
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, shorten_model
+from opsmith.evaluation.bars import AXES
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.measure import MeanEstimate
 from opsmith.evaluation.study import ALL, ObservedRun, Study
-from opsmith.report.figures import line_chart
+from opsmith.report.figure_style import COLUMNS
 from opsmith.results.metrics import mean_of
 from opsmith.results.result import RoundResult
 
@@ -46,8 +47,11 @@ def analyse_curves(study: Study) -> Analysis:
     figures = {
         _number_figure(study, series): _draw_figure(study, series, curves_by_run) for series in study.series_names
     }
-    notes = ("filled points are the Pareto points; the lines join points by their tokens, the labels tell the order",)
-    return Analysis(_write_headline(curves_by_run), tuple(rows), grids, figures, notes)
+    notes = (
+        "filled points are the Pareto points; the lines join points by their tokens, the labels tell the order",
+        _note_pareto(curves_by_run),
+    )
+    return Analysis(_write_headline(study, curves_by_run), tuple(rows), grids, figures, notes)
 
 
 def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
@@ -113,9 +117,7 @@ def _number_figure(study: Study, series: str) -> str:
     return f"-{position + 1}" if position else ""
 
 
-def _draw_figure(
-    study: Study, series: str, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]
-) -> dict[str, Any]:
+def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> Chart:
     own = [(run, points) for run, points in curves_by_run if run.series == series]
     drawn = [
         {
@@ -123,31 +125,32 @@ def _draw_figure(
             "y": point.estimate.value if point.estimate else None,
             "label": point.label if run is own[0][0] else "",  # the labels of several runs would cover each other
             "pareto": point.pareto,
-            "who": f"{run.arm.name}, seed {run.seed}",
+            "series": f"{run.arm.name}, seed {run.seed}",
         }
         for run, points in own
         for point in points
     ]
-    return line_chart(
-        drawn,
-        x="x",
-        y="y",
-        series="who",
-        label="label",
-        mark="pareto",
-        title=f"{study.experiment.title}: {shorten_model(series)}",
-        x_title="input tokens, mean over tasks",
-        y_title="Pass@n",
-        width=560,
-    )
+    options = {"x": "x", "y": "y", "series": "series", "label": "label", "mark": "pareto", "width": COLUMNS}
+    words = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
+    title = f"{_write_headline(study, own)} (filled: Pareto points)"
+    return Chart("lines", tuple(drawn), {**options, **words, "title": title, "empty": "no round has ended"})
 
 
-def _write_headline(curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
+def _write_headline(study: Study, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
+    """Tasks solved by the end of the first round and of the last one, mean over the seeds of each model."""
+    phrases = []
+    for series in study.series_names:
+        own = [points for run, points in curves_by_run if run.series == series and points]
+        if own:
+            first, last = (sum(points[place].solved for points in own) / len(own) for place in (0, -1))
+            prefix = "" if len(study.series_names) == 1 else f"{shorten_model(series)}: "
+            phrases.append(f"{prefix}{first:.3g} after the first round, {last:.3g} after the last")
+    size, words = len(study.tasks), "; ".join(phrases)
+    return f"tasks solved of {size}: {words}" if phrases else "no round has ended"
+
+
+def _note_pareto(curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
+    """The paper says that hard demonstrations are enough for most Pareto points."""
     every = [p for _, points in curves_by_run for p in points if p.pareto and p.level != "none"]
     hard = sum(p.level == "H" for p in every)
-    ends = "; ".join(
-        f"{shorten_model(o.series)}, seed {o.seed}: pass@n {points[0].estimate} to {points[-1].estimate}"
-        for o, points in curves_by_run
-        if points
-    )
-    return f"{hard} of {len(every)} Pareto points with demonstrations show hard ones only; {ends}"
+    return f"Pareto points of rounds that show hard demonstrations only: {hard} of {len(every)} with demonstrations"

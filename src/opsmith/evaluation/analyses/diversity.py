@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opsmith.evaluation import measure
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_paper, shorten_model
-from opsmith.evaluation.bars import draw_bars, make_namer
+from opsmith.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper, shorten_model
+from opsmith.evaluation.bars import chart_bars, make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.measure import SeedStatistic
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.judging.verifier import canonical_source
-from opsmith.report.figures import Spec
 
 MEASURES = ("success diversity", "failure diversity", "overall diversity")
 RESAMPLES = 500
@@ -37,10 +37,10 @@ def analyse_diversity(study: Study) -> Analysis:
     lines = tuple(
         (shorten_model(r.model), r.arm, r.measure, format_estimate(r.estimate), format_paper(r.paper)) for r in rows
     )
-    overall = [row for row in rows if row.measure in ("overall diversity", "pass@n") and row.estimate]
-    headline = "; ".join(f"{shorten_model(row.model)}, {row.arm}: {row.measure} {row.estimate}" for row in overall)
+    finding = _write_headline(study, rows)
     notes = ("intervals of diversities: the spread of redrawn samples around the value, which redrawing itself lowers",)
-    return Analysis(headline, tuple(rows), (Grid("Diversity", columns, lines),), {"": _draw_figure(study, rows)}, notes)
+    grid = Grid("Diversity", columns, lines)
+    return Analysis(finding, tuple(rows), (grid,), {"": _draw_figure(study, rows, finding)}, notes)
 
 
 def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
@@ -112,6 +112,17 @@ def _divide_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(total > 0, (counts > 0).sum(axis=1) / np.maximum(total, 1), np.nan)
 
 
-def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
+def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
+    upward = "share: of different answers, of tasks"
+    return chart_bars(
+        study, rows, x=make_namer(study), series=lambda row: row.measure, title=finding, x_title="arm", y_title=upward
+    )
+
+
+def _write_headline(study: Study, rows: Sequence[Row]) -> str:
     name = make_namer(study)
-    return draw_bars(study, rows, x=name, series=lambda row: row.measure, x_title="arm", y_title="diversity, Pass@n")
+    overall = [(row, row.estimate) for row in rows if row.measure == "overall diversity" and row.estimate]
+    shares = [(row, row.estimate) for row in rows if row.measure == "pass@n" and row.estimate]
+    diversities = ", ".join(f"{name(row)} {estimate.value:.3f}" for row, estimate in overall)
+    counts = ", ".join(count_solved(estimate) for _, estimate in shares)
+    return f"overall diversity: {diversities}; tasks solved of {len(study.tasks)}: {counts}"

@@ -10,10 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, list_points, shorten_model
+from opsmith.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    format_estimate,
+    format_number,
+    format_range,
+    list_points,
+    shorten_model,
+)
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.measure import MeanEstimate, average_tasks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
-from opsmith.report.figures import Spec, interval_chart
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, read_optimisation
 from opsmith.results.states import AttemptState
 
@@ -47,11 +56,12 @@ def analyse_gains(study: Study) -> Analysis:
         if (runs := study.select_runs(series, arm))
     }
     rows = [row for cell in cells for row in _list_rows(study, cells, *cell)]
+    finding = _write_headline(study, rows)
     return Analysis(
-        _write_headline(study, rows),
+        finding,
         tuple(rows),
         (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
-        {"": _draw_figure(study, rows)},
+        {"": _draw_figure(study, rows, finding)},
         tuple(_write_notes(study)),
         INTERVALS,
     )
@@ -155,21 +165,21 @@ def _tabulate_tasks(study: Study, cells: _Cells) -> Grid:
     return Grid("Gain by task, geometric mean over seeds", ("task", *names), tuple(lines))
 
 
-def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
-    points = list_points(rows, GAIN)
-    title, upward = study.experiment.title, "gain, geometric mean"
-    return interval_chart(
-        points, x="arm", y="y", series="model", low="low", high="high", title=title, y_title=upward, width=540
-    )
+def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
+    options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high", "reference": 1.0}
+    words = {"title": finding, "x_title": "arm", "y_title": "gain, geometric mean (1: no better)"}
+    return Chart("intervals", tuple(list_points(rows, GAIN)), {**options, **words})
 
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
+    """The gain of each arm, and how many times that of the base it is."""
+    gains = [row for row in rows if row.measure == GAIN and row.estimate]
+    if gains and all(row.estimate.high == 1 == row.estimate.low for row in gains if row.estimate):
+        return "no arm made a program better: every gain is 1"
+    words = ", ".join(f"{row.arm} {format_range(row.estimate)}" for row in gains if row.estimate)
     compared = [row for row in rows if row.measure == MORE and row.estimate]
-    gains = "; ".join(f"{row.arm} {row.estimate}" for row in rows if row.measure == GAIN)
-    if not compared:
-        return f"gain over the start program: {gains}"
-    words = ", ".join(f"{row.arm} {row.estimate}" for row in compared)
-    return f"gain by that of {study.experiment.relative_to}: {words} (gains: {gains})"
+    times = ", ".join(f"{row.arm} {format_range(row.estimate)}" for row in compared if row.estimate)
+    return f"gain: {words}" + (f"; by that of {study.experiment.relative_to}: {times}" if compared else "")
 
 
 def _write_notes(study: Study) -> list[str]:

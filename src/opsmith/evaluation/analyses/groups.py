@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_paper, shorten_model
-from opsmith.evaluation.bars import draw_bars, make_namer
+from opsmith.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper, shorten_model
+from opsmith.evaluation.bars import AXES, chart_bars, make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
-from opsmith.report.figures import Spec
 
 MEASURES = ("pass@1", "pass@n")
 
@@ -22,10 +22,11 @@ def analyse_groups(study: Study) -> Analysis:
         for group in study.tasks_by_group
     ]
     grids = tuple(_tabulate_rows(study, rows, name) for name in MEASURES)
-    figures = {"" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name) for name in MEASURES}
-    overall = [row for row in rows if row.measure == "pass@n" and row.of == ALL and row.estimate]
-    headline = "pass@n: " + "; ".join(f"{shorten_model(row.model)}, {row.arm}: {row.estimate}" for row in overall)
-    return Analysis(headline, tuple(rows), grids, figures)
+    findings = {name: _write_finding(study, rows, name) for name in MEASURES}
+    figures = {
+        "" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name, findings[name]) for name in MEASURES
+    }
+    return Analysis(findings["pass@n"], tuple(rows), grids, figures)
 
 
 def _make_row(study: Study, name: str, series: str, arm: str, group: str) -> Row:
@@ -52,9 +53,22 @@ def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:
     return Grid(name, ("group", "tasks", "model", "arm", name, "paper"), tuple(lines))
 
 
-def _draw_figure(study: Study, rows: list[Row], name: str) -> Spec:
-    charted_rows = (row for row in rows if row.measure == name)
+def _draw_figure(study: Study, rows: list[Row], name: str, finding: str) -> Chart:
     who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
-    return draw_bars(
-        study, charted_rows, x=lambda row: row.of, series=who, x_title="group", y_title=name.capitalize(), width=640
+    own = [row for row in rows if row.measure == name]
+    return chart_bars(
+        study, own, x=lambda row: row.of, series=who, title=finding, x_title="group of tasks", y_title=AXES[name]
     )
+
+
+def _write_finding(study: Study, rows: list[Row], name: str) -> str:
+    """What each arm comes to over all tasks, and the groups in which no arm solves any."""
+    who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
+    own = [(row, row.estimate) for row in rows if row.measure == name and row.estimate]
+    overall = [(who(row), estimate) for row, estimate in own if row.of == ALL]
+    if name == "pass@1":
+        return f"pass@1 over all tasks: {', '.join(f'{arm} {estimate}' for arm, estimate in overall)}"
+    solved = {row.of for row, estimate in own if estimate.value > 0}
+    unsolved = [group for group in study.tasks_by_group if group not in solved and group != ALL]
+    counts = ", ".join(f"{arm} {count_solved(estimate)}" for arm, estimate in overall)
+    return f"tasks solved of {len(study.tasks)}: {counts}" + (f"; none of {', '.join(unsolved)}" if unsolved else "")

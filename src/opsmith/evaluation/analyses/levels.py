@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from opsmith.evaluation import measure
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, format_paper, shorten_model
+from opsmith.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    count_solved,
+    format_estimate,
+    format_number,
+    format_paper,
+    shorten_model,
+)
+from opsmith.evaluation.bars import AXES, make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
-from opsmith.report.figures import line_chart
 
 
 def analyse_levels(study: Study) -> Analysis:
@@ -23,7 +31,8 @@ def analyse_levels(study: Study) -> Analysis:
         "the paper does not say which tokens its ratio counts; both ways of counting stand in the table",
     )
     grid = Grid("By granularity", _list_columns(base), tuple(_format_row(study, rows, *cell) for cell in cells))
-    return Analysis(_write_headline(study, rows), tuple(rows), (grid,), {"": _draw_figure(study, rows)}, notes)
+    finding = _write_headline(study, rows)
+    return Analysis(finding, tuple(rows), (grid,), {"": _draw_figure(study, rows, finding)}, notes)
 
 
 def _list_columns(base: str) -> tuple[str, ...]:
@@ -72,13 +81,15 @@ def _count_billed(study: Study, series: str, arm: str) -> float | None:
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:
-    shares = "; ".join(
-        f"{shorten_model(r.model)}, {r.arm}: {r.estimate}" for r in rows if r.measure == "pass@n" and r.estimate
-    )
-    return f"pass@n: {shares}"
+    """Tasks solved and input tokens of each arm, in its order."""
+    name = make_namer(study)
+    own = [(row, row.estimate) for row in rows if row.measure == "pass@n" and row.estimate]
+    counts = ", ".join(f"{name(row)} {count_solved(estimate)}" for row, estimate in own)
+    tokens = ", ".join(format_number(_count_necessary(study, row.model, row.arm)) for row, _ in own)
+    return f"tasks solved of {len(study.tasks)}: {counts}; input tokens of one prompt: {tokens}"
 
 
-def _draw_figure(study: Study, rows: list[Row]) -> dict[str, Any]:
+def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     points = [
         {
             "x": _count_necessary(study, row.model, row.arm),
@@ -86,21 +97,11 @@ def _draw_figure(study: Study, rows: list[Row]) -> dict[str, Any]:
             "low": row.estimate.low,
             "high": row.estimate.high,
             "label": row.arm,
-            "who": shorten_model(row.model),
+            "series": shorten_model(row.model),
         }
         for row in rows
         if row.measure == "pass@n" and row.estimate
     ]
-    return line_chart(
-        points,
-        x="x",
-        y="y",
-        low="low",
-        high="high",
-        series="who",
-        label="label",
-        title=study.experiment.title,
-        x_title="input tokens, mean over tasks",
-        y_title="Pass@n",
-        width=540,
-    )
+    options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "label": "label"}
+    words = {"title": finding, "x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
+    return Chart("lines", tuple(points), {**options, **words, "is_joined": False})

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from opsmith.evaluation import measure
-from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, format_paper, shorten_model
-from opsmith.evaluation.bars import draw_bars
+from opsmith.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    count_solved,
+    format_estimate,
+    format_number,
+    format_paper,
+    format_range,
+    shorten_model,
+)
+from opsmith.evaluation.bars import chart_bars, make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
-from opsmith.report.figures import Spec
 
 
 def analyse_methods(study: Study) -> Analysis:
@@ -16,11 +26,13 @@ def analyse_methods(study: Study) -> Analysis:
     notes = (
         [f"ratio: mean pass@n of the arm over that of {base}, samples of both redrawn independently"] if base else []
     )
+    finding = _write_headline(study, rows)
+    paper = format_paper([statement for row in rows if row.measure == "ratio" for statement in row.paper][:1])
     return Analysis(
-        _write_headline(study, rows),
+        finding + (f"; paper: {paper}" if paper else ""),
         tuple(rows),
         (_tabulate_rows(study, rows),),
-        {"": _draw_figure(study, rows)},
+        {"": _draw_figure(study, rows, finding)},
         tuple(notes),
     )
 
@@ -78,25 +90,27 @@ def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[s
     return (shorten_model(series), arm, *values, paper, *(format_number(value) for value in spent), cost)
 
 
-def _draw_figure(study: Study, rows: list[Row]) -> Spec:
-    charted_rows = (row for row in rows if row.measure == "pass@n")
+def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
+    charted_rows = [row for row in rows if row.measure == "pass@n"]
     if len(study.series_names) == 1:
-        return draw_bars(study, charted_rows, x=lambda row: row.arm, series=None, x_title="arm")
-    return draw_bars(
-        study, charted_rows, x=lambda row: shorten_model(row.model), series=lambda row: row.arm, x_title="model"
-    )
+        arms, models = (lambda row: row.arm), (lambda row: shorten_model(row.model))
+        return chart_bars(study, charted_rows, x=arms, series=models, title=finding, x_title="arm")
+    models, arms = (lambda row: shorten_model(row.model)), (lambda row: row.arm)
+    return chart_bars(study, charted_rows, x=models, series=arms, title=finding, x_title="model")
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:
+    """The arm with the highest ratio beside the one that it is compared with; without ratios all arms."""
     ratios = [row for row in rows if row.measure == "ratio" and row.estimate]
     shares = {(row.model, row.arm): row.estimate for row in rows if row.measure == "pass@n" and row.estimate}
+    size, name = len(study.tasks), make_namer(study)
     if not ratios:
-        return "pass@n: " + "; ".join(
-            f"{shorten_model(model)}, {arm}: {share}" for (model, arm), share in shares.items()
+        counts = (
+            f"{name(row)} {count_solved(row.estimate)}" for row in rows if row.measure == "pass@n" and row.estimate
         )
+        return f"tasks solved of {size}: {', '.join(counts)}"
     best = max(ratios, key=lambda row: row.estimate.value if row.estimate else 0.0)
-    base = study.experiment.relative_to
-    text = f"up to {best.estimate.value:.2f} times pass@n of {base}" if best.estimate else ""
-    pair = f"{shorten_model(best.model)}: {best.arm} {shares[best.model, best.arm]} against {shares[best.model, base]}"
-    paper = format_paper([statement for row in ratios for statement in row.paper][:1])
-    return f"{text} ({pair})" + (f"; paper: {paper}" if paper else "")
+    assert best.estimate is not None
+    own, base = shares[best.model, best.arm], shares[best.model, study.experiment.relative_to]
+    times = f"{format_range(best.estimate)} times those of {study.experiment.relative_to} ({count_solved(base)})"
+    return f"{name(best)} solves {count_solved(own)} of {size} tasks, {times}"

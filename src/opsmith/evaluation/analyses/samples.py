@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_paper, shorten_model
+from opsmith.evaluation.bars import make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
-from opsmith.report.figures import line_chart
+from opsmith.report.figure_style import COLUMNS
 
 
 def analyse_samples(study: Study) -> Analysis:
@@ -16,14 +16,13 @@ def analyse_samples(study: Study) -> Analysis:
         (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
     ]
     rows = [_make_row(study, series, arm, k, last=k == ks[-1]) for series, arm in cells for k in ks]
-    last = [row for row in rows if row.of == str(ks[-1]) and row.estimate] if ks else []
-    headline = "; ".join(f"{shorten_model(row.model)}, {row.arm}: pass@{row.of} {row.estimate}" for row in last)
+    finding = _write_headline(study, rows)
     notes = ("pass@k is the unbiased estimate of the paper's equation (1) at each task's best temperature",)
     return Analysis(
-        headline or "no task has a sample yet",
+        finding,
         tuple(rows),
         (_tabulate_rows(rows),),
-        {"": _draw_figure(study, rows)},
+        {"": _draw_figure(study, rows, finding)},
         notes,
     )
 
@@ -60,30 +59,43 @@ def _tabulate_rows(rows: list[Row]) -> Grid:
     return Grid("pass@k", ("model", "arm", "k", "pass@k", "paper"), tuple(lines))
 
 
-def _draw_figure(study: Study, rows: list[Row]) -> dict[str, Any]:
-    has_one_series = len(study.series_names) == 1
+def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
+    name = make_namer(study)
     points = [
         {
-            "k": int(row.of),
+            "x": int(row.of),
             "y": row.estimate.value,
             "low": row.estimate.low,
             "high": row.estimate.high,
-            "who": row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}",
+            "series": name(row),
         }
         for row in rows
         if row.estimate
     ]
-    return line_chart(
-        points,
-        x="k",
-        y="y",
-        low="low",
-        high="high",
-        series="who",
-        log_x=True,
-        title=study.experiment.title,
-        x_title="samples per task (k)",
-        y_title="Pass@k",
-        width=540,
-        y_domain=(0.0, 1.0),
+    marks = [
+        {"x": int(row.of), "y": value, "like": name(row), "series": f"paper: {name(row)}, {shorten_model(paper.model)}"}
+        for row in rows
+        for value, paper in row.paper
+    ]
+    options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "log_x": True}
+    words = {"title": finding, "x_title": "k, samples of each task", "y_title": "pass@k", "width": COLUMNS}
+    limits = {"y_domain": [0.0, 1.0], "empty": "no task has a sample yet"}
+    return Chart("lines", tuple(points), {**options, **words, **limits, "paper": marks})
+
+
+def _write_headline(study: Study, rows: list[Row]) -> str:
+    """Each arm's first and last value."""
+    name = make_namer(study)
+    shares: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.estimate:
+            shares.setdefault(name(row), []).append(row)
+    if not shares:
+        return "no task has a sample yet"
+    last = next(iter(shares.values()))[-1].of
+    spans = (
+        f"{arm} {own[0].estimate.value:.3f} to {own[-1].estimate.value:.3f}"
+        for arm, own in shares.items()
+        if own[0].estimate and own[-1].estimate
     )
+    return f"pass@1 to pass@{last}: {', '.join(spans)}"

@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import partial
 
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, list_points, shorten_model
+from opsmith.evaluation.bars import make_namer
+from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.measure import MeanEstimate, average_tasks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
-from opsmith.report.figures import Spec, bar_chart
 
 SOLVED, MORE = "solved", "solved more than base"
 INTERVALS = (
@@ -32,11 +33,12 @@ def analyse_solved(study: Study) -> Analysis:
     rows = [row for cell in cells for row in _list_rows(study, *cell)]
     base = study.experiment.relative_to
     notes = [f"{MORE.replace('base', base)}: of the same task and seed, by task"] if base else []
+    finding = _write_headline(study, rows)
     return Analysis(
-        _write_headline(study, rows),
+        finding,
         tuple(rows),
         (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
-        {"": _draw_figure(study, rows)},
+        {"": _draw_figure(study, rows, finding)},
         tuple(notes),
         INTERVALS,
     )
@@ -127,30 +129,19 @@ def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
     return Grid("Seeds in which a task was solved", ("task", *names), tuple(lines))
 
 
-def _draw_figure(study: Study, rows: Sequence[Row]) -> Spec:
-    points = list_points(rows, SOLVED)
-    title, upward = study.experiment.title, f"tasks solved of {len(study.tasks)}"
-    return bar_chart(
-        points,
-        x="arm",
-        y="y",
-        series="model",
-        low="low",
-        high="high",
-        title=title,
-        y_title=upward,
-        y_domain=(0, len(study.tasks)),
-        width=540,
-    )
+def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
+    options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high"}
+    words = {"title": finding, "x_title": "arm", "y_title": f"tasks solved of {len(study.tasks)}"}
+    return Chart("bars", tuple(list_points(rows, SOLVED)), {**options, **words, "y_domain": [0, len(study.tasks)]})
 
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
-    has_one_series = len(study.series_names) == 1
-    lines = []
-    for row in rows:
-        name = row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}"
-        if row.measure == SOLVED:
-            lines.append(f"{name} {format_count(row.estimate)}")
-        else:
-            lines[-1] += f", {format_count(row.estimate)} more than {study.experiment.relative_to}"
-    return f"solved of {len(study.tasks)}: {'; '.join(lines)}"
+    name = make_namer(study)
+    counts = [f"{name(row)} {row.estimate.value:.3g}" for row in rows if row.measure == SOLVED and row.estimate]
+    differences = [
+        f"{name(row)} {row.estimate.value:.1f} [{row.estimate.low:.1f}, {row.estimate.high:.1f}]"
+        for row in rows
+        if row.measure == MORE and row.estimate
+    ]
+    beside = f"; more than {study.experiment.relative_to}: {', '.join(differences)}" if differences else ""
+    return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{beside}"

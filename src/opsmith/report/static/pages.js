@@ -56,7 +56,7 @@
   }
 
   function addHeader(table, view, name, column, cell) {
-    if (!cell.textContent.trim()) return;
+    if (!cell.textContent.trim() || cell.querySelector(".hidden")) return;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "sort";

@@ -1,0 +1,125 @@
+"""`opsmith show`: a run, what came of one of its tasks, or one of its samples."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsmith.cli.commands import CommandApp
+from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.report.console import PlainConsole
+    from opsmith.store import Store
+
+
+def add_to(app: CommandApp) -> None:
+    app.add("show", show_run)
+
+
+def show_run(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the beginning of it.")],
+    sample: Annotated[str | None, typer.Argument(metavar="[TASK|SAMPLE]", help="What of it to show.")] = None,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    with_prompt: Annotated[bool, typer.Option("--prompt", help="Of a sample: what was asked and answered.")] = False,
+    with_samples: Annotated[bool, typer.Option("--samples", help="Of a task: a row for each sample.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run, a task of it, or a sample.
+
+    A run: rounds, solutions and the closing table. A task: why its samples were refused, the nearest miss first, and
+    its plans as they are now. A sample: verdict and program. Of optimisation rounds: gains and timelines; a sample's
+    suggestion, profiles and changes.
+    """
+    from opsmith.report.tables import open_console
+
+    console = open_console()
+    with open_store(out, url) as store:
+        run = store.find_run(run)
+        is_task = sample in {task.id for task in (*store.read_tasks(run), *store.read_children(run))}
+        _refuse_idle(is_task, sample, with_prompt, with_samples)
+        if sample is None:
+            _show_whole(console, store, run, as_json)
+        elif is_task:
+            _show_task(console, store, (run, sample), with_samples, as_json)
+        else:
+            _show_sample(console, store, (run, sample), with_prompt, as_json)
+
+
+def _refuse_idle(is_task: bool, sample: str | None, with_prompt: bool, with_samples: bool) -> None:
+    """Raises UsageError for an option that says nothing of what is shown."""
+    if with_prompt and (sample is None or is_task):
+        raise UsageError("--prompt: expected a sample; try: opsmith show RUN SAMPLE --prompt")
+    if with_samples and not is_task:
+        raise UsageError("--samples: expected a task; try: opsmith show RUN TASK --samples")
+
+
+def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) -> None:
+    from opsmith.report import closing
+    from opsmith.report.by_model import print_models
+    from opsmith.report.conversations import print_tool_use
+    from opsmith.report.optimised_tables import print_optimisation
+    from opsmith.report.plan_tables import print_plans
+    from opsmith.report.speed_rows import choose_kept
+    from opsmith.report.speeds import print_speeds
+    from opsmith.results.result import result_of
+
+    result = result_of(store, run)
+    if as_json:
+        print(json.dumps(result.as_json()))
+        return
+    solutions = store.read_experiences(run)
+    console.print(closing.rounds_table(result), closing.solutions_table(solutions))
+    print_speeds(console, choose_kept(store.read_speeds(run), solutions))
+    print_plans(console, store, run)
+    print_models(console, store, run)
+    print_tool_use(console, store, run)
+    print_optimisation(console, store, run)
+    closing.print_closing(console, result)
+
+
+def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with_samples: bool, as_json: bool) -> None:
+    from opsmith.report.optimised_tables import print_optimisation
+    from opsmith.report.plan_tables import print_plans
+    from opsmith.report.samples import print_task, samples_table, task_json
+    from opsmith.report.speeds import print_speeds
+
+    if as_json:
+        print(json.dumps(task_json(store, *place)))
+        return
+    if with_samples:
+        console.print(samples_table(store.list_samples(*place)))
+        return
+    print_plans(console, store, *place)
+    print_speeds(console, store.read_speeds(*place))
+    print_optimisation(console, store, *place)
+    print_task(console, store, *place)
+
+
+def _show_sample(console: PlainConsole, store: Store, place: tuple[str, str], with_prompt: bool, as_json: bool) -> None:
+    from opsmith.report.attempts import find_task
+    from opsmith.report.optimised_tables import list_improvement
+    from opsmith.report.samples import conversation_text, sample_json, sample_text
+    from opsmith.report.speed_rows import choose_own
+    from opsmith.report.speeds import print_speeds
+
+    run, name = place
+    detail = store.find_sample(run, name)
+    if as_json:
+        print(json.dumps(sample_json(detail, with_prompt)))
+        return
+    console.print(*sample_text(detail, find_task(store, run, detail.row.task)), sep="\n", soft_wrap=True)
+    for text in list_improvement(store, run, detail):
+        console.print(text, soft_wrap=True)
+    print_speeds(console, choose_own(store.read_speeds(run, detail.row.task), detail))
+    if with_prompt:
+        used = store.read_tool_calls([detail.row.id]).get(detail.row.id, ())
+        console.print(*conversation_text(detail, used), sep="\n", soft_wrap=True)
+    else:
+        console.print(f"what was asked and answered: opsmith show {run} {detail.row.id[:12]} --prompt")

@@ -1,0 +1,161 @@
+"""One sample, and what came of one task: verdict and program first, what was asked on demand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from opsmith.models import Message
+from opsmith.records import Outcome, Task, printable
+from opsmith.report.conversations import is_tool_turn, list_calls
+from opsmith.report.tables import DESCRIPTION, make_table
+from opsmith.report.verdicts import verdict_json
+from opsmith.results.refusals import RunRefusals, read_refusals
+from opsmith.store import Store
+from opsmith.store.queries import Call, CandidateRow, SampleDetail, SampleRow
+from opsmith.store.rows import ToolCallEntry
+from opsmith.targets.capabilities import explain_message
+
+PASSED = 5  # samples that a task's page names
+
+
+def name_outcome(row: SampleRow) -> str:
+    """`passed`, `refused at MATCH`, `unjudged`."""
+    if row.outcome is None:
+        return Outcome.UNJUDGED.value
+    refused = row.outcome is Outcome.REFUSED and row.stage is not None
+    return f"{row.outcome.value} at {row.stage.name}" if refused and row.stage else row.outcome.value
+
+
+def sample_text(detail: SampleDetail, task: Task) -> Iterator[str]:
+    """What came of a sample: the verdict of what counts, its program, then programs before it."""
+    row = detail.row
+    place = f"task {row.task}, round {row.round}, temperature {row.temperature:g}, number {row.number}"
+    yield printable(f"sample {row.id}: {name_outcome(row)}")
+    yield printable(place)
+    for candidate in sorted(detail.candidates, key=lambda candidate: not candidate.final):
+        yield from _write_candidate(candidate, task)
+    for failure in detail.failures:
+        yield f"--- left unjudged ---\n{failure}"
+
+
+def _write_candidate(candidate: CandidateRow, task: Task) -> Iterator[str]:
+    what = "program" if candidate.final else "earlier program, which does not count"
+    yield f"--- verdict ---\n{explain_message(task, candidate.verdict.message)}"
+    yield from (f"warning: {warning}" for warning in candidate.verdict.warnings)
+    yield f"{_write_heading(candidate.agent, what)}\n{candidate.source or '(no program)'}"
+
+
+def conversation_text(detail: SampleDetail, used: Sequence[ToolCallEntry] = ()) -> Iterator[str]:
+    """What was asked and answered: each request and reply with the tools that it called. Of a request that goes on
+    after calls only what was not said before."""
+    for call in detail.calls:
+        for message in _list_news(call):
+            yield f"{_write_heading(call.agent, message.role)}\n{message.content}"
+        for text, finish in zip(call.reply.texts, call.reply.finish or ("",) * len(call.reply.texts), strict=False):
+            head = _write_heading(call.agent, f"reply ({finish or 'end not told'})")
+            yield f"{head}\n{text}"
+        yield from list_calls(call.agent, used)
+
+
+def sample_json(detail: SampleDetail, with_prompt: bool) -> dict[str, Any]:
+    """What `opsmith show RUN SAMPLE --json` prints."""
+    row = detail.row
+    candidates = [
+        {
+            "agent": candidate.agent,
+            "counts": candidate.final,
+            "program": candidate.source,
+            "verdict": verdict_json(row.task, candidate.verdict),
+        }
+        for candidate in detail.candidates
+    ]
+    described = {"sample": row.id, "task": row.task, "round": row.round, "temperature": row.temperature}
+    described |= {"number": row.number, "outcome": name_outcome(row).partition(" ")[0]}
+    described |= {"stage": row.stage.name if row.stage else None, "candidates": candidates}
+    described |= {"failures": list(detail.failures)}
+    return described | ({"requests": [_write_call(call) for call in detail.calls]} if with_prompt else {})
+
+
+def _write_call(call: Call) -> dict[str, Any]:
+    messages = [{"role": message.role, "content": message.content} for message in call.messages]
+    return {"agent": call.agent, "messages": messages, "replies": list(call.reply.texts), "seed": call.seed}
+
+
+def print_task(console: Console, store: Store, run: str, task: str) -> None:
+    """How often a task was solved, why its other samples were refused, and where to look next."""
+    rows = list(store.list_samples(run, task))
+    refusals = read_refusals(store, run, task)
+    counts = Counter("refused" if row.outcome is Outcome.REFUSED else name_outcome(row) for row in rows)
+    words = ", ".join(f"{counts[name]:,} {name}" for name in ("passed", "refused", "unjudged") if counts[name])
+    console.print(printable(f"{task}: {len(rows):,} samples: {words or 'no answer yet'}"))
+    passed = [row.id[:12] for row in rows if row.outcome is Outcome.PASSED]
+    if passed:
+        more = f" and {len(passed) - PASSED} more" if len(passed) > PASSED else ""
+        console.print(f"passed  {', '.join(passed[:PASSED])}{more}")
+    if refusals.groups:
+        console.print(tabulate_refusals(refusals))
+    for group in refusals.unjudged:
+        console.print(printable(f"unjudged  {group.samples:,}, charged to {group.charged_to}: {group.reason}"))
+    console.print(printable(f"one of them: opsmith show {run} SAMPLE; all: opsmith show {run} {task} --samples"))
+
+
+def tabulate_refusals(refusals: RunRefusals) -> Table:
+    """A row for each reason, the nearest miss first."""
+    grid = make_table(
+        "samples", "refused at", "reason", "nearest miss",
+        right=("samples",), title="refusals, the nearest miss first", lines=DESCRIPTION, least=("refused at",),
+    )  # fmt: skip
+    for group in refusals.sort_by_nearness():
+        near = group.nearest.sample[:12]
+        grid.add_row(f"{group.samples:,}", group.stage.name, printable(group.reason), near)
+    return grid
+
+
+def task_json(store: Store, run: str, task: str) -> dict[str, Any]:
+    """What `opsmith show RUN TASK --json` prints."""
+    refusals = read_refusals(store, run, task)
+    rows = [
+        {"sample": row.id, "round": row.round, "temperature": row.temperature, "number": row.number}
+        | {"stage": row.stage.name if row.stage else None, "outcome": name_outcome(row).partition(" ")[0]}
+        for row in store.list_samples(run, task)
+    ]
+    groups = [
+        {"stage": group.stage.name, "kind": group.kind, "reason": group.reason, "samples": group.samples}
+        | {"programs": group.programs, "nearest": group.nearest.sample}
+        for group in refusals.sort_by_nearness()
+    ]
+    unjudged = [
+        {"charged_to": group.charged_to, "reason": group.reason, "samples": group.samples}
+        for group in refusals.unjudged
+    ]
+    return {"run": run, "task": task, "refusals": groups, "unjudged": unjudged, "samples": rows}
+
+
+def samples_table(samples: Iterable[SampleRow]) -> Table:
+    rows = make_table(
+        "sample", "round", "temperature", "number", "stage", "outcome",
+        right=("round", "temperature", "number"), least=("number", "temperature", "round"),
+    )  # fmt: skip
+    for row in samples:
+        outcome = (row.stage.name if row.stage else "-", row.outcome.value if row.outcome else "unjudged")
+        rows.add_row(row.id[:12], str(row.round), f"{row.temperature:g}", str(row.number), *outcome)
+    return rows
+
+
+def _list_news(call: Call) -> list[Message]:
+    """The messages of a request that no reply and no result before it says."""
+    if not is_tool_turn(call.agent):
+        return list(call.messages)
+    said = max(
+        (place for place, message in enumerate(call.messages) if message.role in {"assistant", "tool"}), default=0
+    )
+    return [message for message in call.messages[said + 1 :] if message.role == "user"]
+
+
+def _write_heading(agent: str, what: str) -> str:
+    return printable(f"--- {agent}: {what} ---")
