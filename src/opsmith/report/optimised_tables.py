@@ -86,7 +86,7 @@ def tabulate_steps(tasks: Iterable[OptimisedTask]) -> Table:
         "kept",
         "suggestion",
         right=figures,
-        least=("kept", "suggestion", "task"),
+        least=("kept", "suggestion", "to start"),
     )
     grid.title = "timeline"
     for task in tasks:

@@ -243,7 +243,7 @@ def print_fact(console: Console, line: str) -> None:
     """A line that begins with its label, such as `cost    $0`; what does not fit stands below its beginning."""
     label = re.match(r"\S+ {2,}", line)
     if getattr(console, "is_whole", False) or label is None:
-        console.print(line, markup=False)
+        console.print(line, markup=False, soft_wrap=label is not None)
         return
     for number, folded in enumerate(Text(line[label.end() :]).wrap(console, max(console.width - label.end(), 1))):
         folded.rstrip()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, Table, exists, func, select, true
 
 from opsmith.errors import UsageError
 from opsmith.records import Experience, Task, Usage
@@ -45,9 +46,7 @@ class RunQueries(RequestQueries):
 
     def list_runs(self) -> list[RunSummary]:
         """Oldest first."""
-        return [
-            self.summarise_run(row.id) for row in self.fetch_rows(select(schema.run.c.id).order_by(schema.run.c.at))
-        ]
+        return self._summarise_rows(self.fetch_rows(select(schema.run).order_by(schema.run.c.at)))
 
     def find_run(self, name: str) -> str:
         """The id of the run that is called `name`, or begins so."""
@@ -64,27 +63,38 @@ class RunQueries(RequestQueries):
 
     def summarise_run(self, run: str) -> RunSummary:
         rows = self.fetch_rows(select(schema.run).where(schema.run.c.id == run))
-        row = rows[0] if rows else self.fetch_rows(select(schema.run).where(schema.run.c.id == self.find_run(run)))[0]
-        ends = self.fetch_rows(select(session_end).where(session_end.c.run == run).order_by(session_end.c.id_number))
-        end = self.end_reason(run)
-        return RunSummary(
-            info=_run_info(row),
-            started=row.at,
-            tasks=self.count_rows(schema.task, run),
-            solved=self._count_solved(run),
-            rounds=self.count_rows(schema.round_end, run),
-            samples=self.sample_count(run),
-            usage=self.sum_usage(run),
-            end=end or (ends[-1].reason if ends else None),
-            finished=end is not None,
-            seconds=sum(row.seconds for row in ends),
-        )
+        rows = rows or self.fetch_rows(select(schema.run).where(schema.run.c.id == self.find_run(run)))
+        return self._summarise_rows(rows, rows[0].id)[0]
 
-    def _count_solved(self, run: str) -> int:
-        """Of the run's own tasks those that it solved."""
-        solved, children = schema.experience, self.list_children(run)
-        own = [solved.c.task.not_in(children)] if children else []
-        return self.count_rows(solved, run, solved.c.sample.is_not(None), *own)
+    def _summarise_rows(self, rows: Sequence[Row[Any]], only: str | None = None) -> list[RunSummary]:
+        """Of all runs, or one. What is small is counted for all at once; samples and bills, run by run, by an index."""
+        own, solved = _is_of(run_end, only), schema.experience
+        tasks, rounds = self._count_by_run(schema.task, only), self._count_by_run(schema.round_end, only)
+        right = self._count_by_run(solved, only, solved.c.sample.is_not(None), ~_is_child(solved.c.run, solved.c.task))
+        reasons = {row.run: row.reason for row in self.fetch_rows(select(run_end.c.run, run_end.c.reason).where(own))}
+        ends: dict[str, list[Row[Any]]] = defaultdict(list)
+        for end in self.fetch_rows(select(session_end).where(_is_of(session_end, only)).order_by("id_number")):
+            ends[end.run].append(end)
+        return [
+            RunSummary(
+                info=_run_info(row),
+                started=row.at,
+                tasks=tasks[row.id],
+                solved=right[row.id],
+                rounds=rounds[row.id],
+                samples=self.sample_count(row.id),
+                usage=self.sum_usage(row.id),
+                end=reasons.get(row.id) or (ends[row.id][-1].reason if ends[row.id] else None),
+                finished=row.id in reasons,
+                seconds=sum(end.seconds for end in ends[row.id]),
+            )
+            for row in rows
+        ]
+
+    def _count_by_run(self, table: Table, only: str | None, *conditions: Any) -> Counter[str]:
+        """How many rows each run has in a table."""
+        query = select(table.c.run, func.count().label("number")).where(_is_of(table, only), *conditions)
+        return Counter({row.run: row.number for row in self.fetch_rows(query.group_by(table.c.run))})
 
     def end_reason(self, run: str) -> str | None:
         """Why the run is finished; None when it is not."""
@@ -148,6 +158,17 @@ _NO_RECORDS = {
     *("note", "tag"),  # what people say of a run
     *("measurement", "profile"),  # a clock's readings, and what was read beside them
 }
+
+
+def _is_of(table: Table, run: str | None) -> Any:
+    """A condition: a row of that run; None: of any."""
+    return true() if run is None else table.c.run == run
+
+
+def _is_child(run: Any, task: Any) -> Any:
+    """A condition: a task that a plan of the run has made, which is none of the run's own."""
+    node = schema.plan_node
+    return exists().where(node.c.run == run, node.c.id == task)
 
 
 def _run_info(row: Row[Any]) -> RunInfo:
