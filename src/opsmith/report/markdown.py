@@ -19,6 +19,7 @@ from opsmith.report.tables import format_cost, format_duration
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
 from opsmith.results.by_model import ModelFigures
 from opsmith.store import Store
+from opsmith.store.notes import Remarks
 from opsmith.store.queries import KeptExperience
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
@@ -114,6 +115,7 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
     yield f"Model {_name_model(view)}, target {escape_markup(view.target)}, seed {view.seed}, begun {begun}."
     yield from ((f"**Not a language model:** {escape_markup(view.warning)}.",) if view.warning else ())
     yield from ("", "", f"Ended: {escape_markup(view.end)}" + ("." if view.finished else " (not finished)."), "")
+    yield from _write_remarks(view.remarks)
     names = ("solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
     yield from markdown_table(names, [_figure_cells(view)])
     yield from ("## By group", "", _BY_GROUP, "")
@@ -133,6 +135,15 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
     yield from ("## Kept programs", "")
     for solution in solutions:
         yield from (f"### {escape_markup(solution.experience.task.id)}", "", *fence_text(solution.experience.source))
+
+
+def _write_remarks(remarks: Remarks) -> Iterator[str]:
+    """What people say of the run, as a quotation."""
+    if remarks.all_tags:
+        yield from (f"Tags: {escape_markup(', '.join(remarks.all_tags))}.", "")
+    if remarks.text:
+        yield from (f"> {escape_markup(line)}" for line in remarks.text.splitlines())
+        yield ""
 
 
 _SPEED = ("task, shape set", "time of one call", "GB/s", "GFLOP/s", "of the limit", "ratio", "claim", "grade")
