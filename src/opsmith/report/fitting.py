@@ -96,7 +96,7 @@ class FittedTable(Table):
             for head, width in zip(heads, layout.widths, strict=True)
         ]
         yield from self._join_cells(folded, layout, at_bottom=True)
-        yield Text(" " * INDENT + "─" * (sum(layout.widths) + layout.gap * (len(layout.widths) - 1) + INDENT))
+        yield Text(" " * INDENT + "─" * (sum(layout.widths) + layout.gap * (len(layout.widths) - 1)))
         is_cut = False
         for cells in rows:
             if cells is None:
