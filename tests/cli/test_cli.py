@@ -154,3 +154,9 @@ def test_a_task_is_described_by_its_file_and_shown_with_all_that_it_asks(opsmith
     ]  # fmt: skip
     assert "layer_norm(input_data['E0'], [D_value], eps=1e-5)" in shown
     assert "return torch.softmax(x, -1)" in opsmith("tasks", "softmax").out
+
+
+def test_what_a_language_takes_not_is_said_once(opsmith):
+    done = opsmith("verify", "rms_norm", "--target", "wgsl")
+    assert (done.code, done.out.count("expected"), done.out.count("try:")) == (2, 1, 1)
+    assert "  given:    bf16 for the target wgsl\n" in done.out

@@ -46,7 +46,7 @@ def test_a_problem_that_is_asked_for_in_no_language_is_no_candidates_fault(opsmi
     done = opsmith("verify", "kernels/softmax", "--json")
     assert done.code == 2
     assert [(line["outcome"], line["charged_to"]) for line in done.lines] == [("unjudged", "task")]
-    assert "try: --target c" in done.lines[0]["message"]
+    assert "try:      --target c" in done.lines[0]["message"]
 
 
 def test_files_of_one_name_in_several_folders_are_told_apart_by_their_paths(opsmith, tasks):

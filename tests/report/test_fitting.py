@@ -6,13 +6,25 @@ import io
 from itertools import zip_longest
 
 import pytest
+from agents_store import write_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from opsmith.report.by_model import print_models
+from opsmith.report.closing import closing_table, rounds_table, solutions_table
+from opsmith.report.comparison import runs_side_by_side
 from opsmith.report.console import PlainConsole
+from opsmith.report.conversations import print_tool_use
 from opsmith.report.fitting import HINT, FittedTable
-from opsmith.report.tables import make_table
+from opsmith.report.plan_tables import print_plans
+from opsmith.report.samples import samples_table, tabulate_refusals
+from opsmith.report.spent import spent_of, spent_table
+from opsmith.report.tables import make_table, runs_table
+from opsmith.report.views import run_view
+from opsmith.results.refusals import read_refusals
+from opsmith.results.result import result_of
+from opsmith.store import Store
 
 IDS = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,9}){0,2}-s[0-9]-[0-9a-f]{4,10}", fullmatch=True)
 NUMBERS = st.one_of(st.integers(0, 10**9).map("{:,}".format), st.just("0.667 [0.619, 0.726]"), st.just("4.9 s"))
@@ -79,3 +91,24 @@ def test_numbers_stand_below_each_other_and_texts_of_others_steer_nothing(capsys
     assert len({len(line) for line in lines[2:4]}) == 1
     assert "\x1b" not in "".join(lines)
     assert "\u202e" not in "".join(lines)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_all_that_is_shown_of_a_run_fits(tmp_path, width):
+    run = write_run(tmp_path / "opsmith.sqlite")
+    out = io.StringIO()
+    console = Console(file=out, width=width, markup=False)
+    with Store.open(tmp_path / "opsmith.sqlite") as store:
+        console.print(runs_table(store.list_runs(), {run: "1.2 [1.1, 1.3] to plain of 2"}, {run: "2.0 of 3 tasks"}))
+        result, view = result_of(store, run), run_view(store, run)
+        console.print(rounds_table(result), solutions_table(store.read_experiences(run)), closing_table(result))
+        print_models(console, store, run)
+        print_plans(console, store, run)
+        print_tool_use(console, store, run)
+        console.print(runs_side_by_side([view, view]), spent_table(spent_of(store, run, ("agent",)), "agent"))
+        task = store.read_tasks(run)[0].id
+        console.print(tabulate_refusals(read_refusals(store, run)), samples_table(store.list_samples(run, task)))
+    lines = out.getvalue().splitlines()
+    assert [line for line in lines if len(line) > width] == []
+    words = " ".join(lines).replace(":", " ").split()
+    assert words.count(run) >= 2, "its id is whole wherever it stands"

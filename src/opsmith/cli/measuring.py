@@ -209,7 +209,6 @@ def bench_pages(
     A temporary store is filled with one run, then each page is asked for over HTTP while 50 samples a second go on
     coming.
     """
-    import sys
     import tempfile
     from dataclasses import asdict
 
@@ -220,8 +219,12 @@ def bench_pages(
     with needs_extra():
         from opsmith.bench.pages import time_pages
 
-    with tempfile.TemporaryDirectory(prefix="opsmith-") as folder, Store.open(folder) as store:
-        times_of_pages = time_pages(store, samples, times, lambda text: print(text, file=sys.stderr))
+    with (
+        show_progress("a store is filled") as tell,
+        tempfile.TemporaryDirectory(prefix="opsmith-") as folder,
+        Store.open(folder) as store,
+    ):
+        times_of_pages = time_pages(store, samples, times, tell)
     if as_json:
         print(json.dumps([asdict(row) for row in times_of_pages]))
     else:
@@ -269,7 +272,6 @@ def bench_store(
     Temporary stores are filled with what a run would leave, then every question of the program is asked in a process of
     its own, and every page of `opsmith ui` over HTTP. A million samples take some 5 GB and half an hour.
     """
-    import sys
     from dataclasses import asdict
 
     from opsmith.cli.serving import needs_extra
@@ -279,10 +281,8 @@ def bench_store(
         from opsmith.bench.growth.measure import measure_growth
     from opsmith.bench.growth.table import tabulate_growth
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr)
-
-    sizes = [measure_growth(size, runs, times, say, url) for size in samples or (1000, 10_000)]
+    with show_progress("a store is filled") as tell:
+        sizes = [measure_growth(size, runs, times, tell, url) for size in samples or (1000, 10_000)]
     if as_json:
         print(json.dumps([asdict(store_size) for store_size in sizes]))
     else:

@@ -130,12 +130,15 @@ def _add_languages(data: dict[str, Any], languages: LanguageTable | None) -> dic
 
 
 def _print_tables(tables: list[Table | str]) -> None:
-    """Tables at the terminal's width; lines as they are."""
-    from opsmith.report.tables import open_console
+    """Tables and lines at the terminal's width."""
+    from opsmith.report.tables import open_console, print_fact
 
     console = open_console()
     for table in tables:
-        console.print(table, soft_wrap=isinstance(table, str))
+        if isinstance(table, str):
+            print_fact(console, table)
+        else:
+            console.print(table)
 
 
 def _choose_formats(options: list[str] | None, output: Path | None) -> list[str]:

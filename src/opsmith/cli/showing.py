@@ -122,4 +122,4 @@ def _show_sample(console: PlainConsole, store: Store, place: tuple[str, str], wi
         used = store.read_tool_calls([detail.row.id]).get(detail.row.id, ())
         console.print(*conversation_text(detail, used), sep="\n", soft_wrap=True)
     else:
-        console.print(f"what was asked and answered: opsmith show {run} {detail.row.id[:12]} --prompt")
+        console.print(f"what was asked:  opsmith show {run} {detail.row.id[:12]} --prompt", soft_wrap=True)

@@ -32,7 +32,7 @@ def print_bill(
     """
     from opsmith.records import to_json
     from opsmith.report.spent import BY, spent_lines, spent_of, spent_table
-    from opsmith.report.tables import open_console
+    from opsmith.report.tables import open_console, print_fact
 
     if by is not None and by not in BY:
         raise UsageError(f"--by: given {by!r}; expected one of {', '.join(BY)}")
@@ -41,4 +41,7 @@ def print_bill(
         if as_json:
             print(json.dumps(to_json(bill), indent=1))
         else:
-            open_console().print(*[spent_table(bill, name) for name in bill.by], *spent_lines(bill), sep="\n")
+            console = open_console()
+            console.print(*[spent_table(bill, name) for name in bill.by])
+            for line in spent_lines(bill):
+                print_fact(console, line)

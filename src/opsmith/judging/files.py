@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,8 @@ from opsmith.targets.capabilities import explain_message, repair_program
 from opsmith.targets.faults import charged_to_target
 from opsmith.targets.lookup import is_language_file
 from opsmith.targets.problem import explain_lack_of_language
+
+_MESSAGE = re.compile(r"(\S+): given (.*?); expected (.*?)(?:; try: (.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,15 @@ def _repair_source(task: Task, source: str, origin: ProgramSource) -> str:
 
 
 def _bad_file(message: str, findings: tuple[Diagnostic, ...] = ()) -> Verdict:
-    finding = Diagnostic("TASK", "the task file", message, "a file that can be checked")
-    return _leave_unread(Boundary.TASK, *(findings or (finding,)))
+    return _leave_unread(Boundary.TASK, *(findings or (_split_message(message),)))
+
+
+def _split_message(message: str) -> Diagnostic:
+    """A message that says where, what was given, what was expected and what to try, as a finding that says it once."""
+    parts = _MESSAGE.fullmatch(message)
+    if parts is None:
+        return Diagnostic("TASK", "the task file", message, "a file that can be checked")
+    return Diagnostic("TASK", parts[1], parts[2], parts[3], parts[4] or "")
 
 
 def _leave_unread(charged_to: Boundary, *findings: Diagnostic) -> Verdict:

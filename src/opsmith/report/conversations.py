@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opsmith.records import printable
-from opsmith.report.tables import make_table
+from opsmith.report.tables import make_table, print_fact
 from opsmith.results.tool_use import CallingSamples, ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.queries import SampleDetail
@@ -80,7 +80,7 @@ def print_tool_use(console: Console, store: Store, run: str) -> None:
     if use is not None:
         console.print(tabulate_tools(use))
         for line in describe_tool_use(use):
-            console.print(f"tools   {line}", soft_wrap=True)
+            print_fact(console, f"tools   {line}")
 
 
 def describe_tool_use(use: ToolUse) -> Iterator[str]:

@@ -96,7 +96,7 @@ class FittedTable(Table):
             for head, width in zip(heads, layout.widths, strict=True)
         ]
         yield from self._join_cells(folded, layout, at_bottom=True)
-        yield Text(" " * INDENT + "─" * (sum(layout.widths) + layout.gap * (len(layout.widths) - 1) + INDENT))
+        yield Text(" " * INDENT + "─" * (sum(layout.widths) + layout.gap * (len(layout.widths) - 1)))
         is_cut = False
         for cells in rows:
             if cells is None:
@@ -154,7 +154,8 @@ class FittedTable(Table):
         for cells in rows:
             if cells is None:
                 continue
-            name = f"{self._fitted[0].name} " if self._fitted[0].is_number else ""
+            is_bare = self._fitted[0].is_number or cells[0].plain.isdigit()
+            name = f"{self._fitted[0].name} " if is_bare else ""
             yield from _fold_lines(console, Text.assemble(name, cells[0], style="bold"), width, INDENT)
             room, pairs = max(width - INDENT - _MARGIN, 1), list[Text]()
             for column, cell in zip(self._fitted[1:], cells[1:], strict=True):

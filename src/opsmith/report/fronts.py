@@ -10,7 +10,7 @@ from rich.table import Table
 
 from opsmith.measuring.objectives import TIME
 from opsmith.report.speed_rows import NOTHING
-from opsmith.report.tables import list_names
+from opsmith.report.tables import list_names, make_table
 from opsmith.results.fronts import REFERENCE, FrontPoint, TaskFront, measure_own_share
 
 _MOST_TASKS = 12  # that a line names
@@ -31,10 +31,10 @@ def print_task_fronts(console: Console, fronts: Sequence[TaskFront]) -> None:
 
 def tabulate_fronts(fronts: Sequence[TaskFront]) -> Table:
     """A row for each task: how many programs, how many of them no other beats, the least of each figure, the volume."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
     names = fronts[0].names
-    for heading in ("task", "right", "front", *(f"{word_figure(name)}: least, own" for name in names), "hypervolume"):
-        table.add_column(heading, justify="left" if heading == "task" else "right")
+    figures = [f"{word_figure(name)}: least, own" for name in names]
+    numbers = ("right", "front", *figures, "hypervolume")
+    table = make_table("task", *numbers, right=numbers, least=("right", "front"))
     for front in fronts:
         table.add_row(
             front.task,

@@ -16,7 +16,7 @@ from opsmith.report.optimised import (
     view_optimisation,
 )
 from opsmith.report.speed_rows import NOTHING
-from opsmith.report.tables import make_table
+from opsmith.report.tables import make_table, print_fact
 from opsmith.results.optimisation import OptimisedTask, find_parent, read_optimisation
 from opsmith.store import Store
 from opsmith.store.measurements import Profile
@@ -37,7 +37,7 @@ def print_optimisation(console: Console, store: Store, run: str, task: str | Non
         console.print(tabulate_steps(tasks))
     if task is None:
         for line in view.headlines:
-            console.print(f"gain    {line}", soft_wrap=True)
+            print_fact(console, f"gain    {line}")
 
 
 def print_gains(console: Console, store: Store, run: str) -> None:
@@ -86,7 +86,7 @@ def tabulate_steps(tasks: Iterable[OptimisedTask]) -> Table:
         "kept",
         "suggestion",
         right=figures,
-        least=("kept", "suggestion", "task"),
+        least=("kept", "suggestion", "to start"),
     )
     grid.title = "timeline"
     for task in tasks:

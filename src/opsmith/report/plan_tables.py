@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from opsmith.records import printable
 from opsmith.report.plans import PlannedView, summarise_plans, view_plans
-from opsmith.report.tables import make_table
+from opsmith.report.tables import make_table, print_fact
 from opsmith.store import Store
 
 
@@ -27,7 +27,7 @@ def print_plans(console: Console, store: Store, run: str, task: str | None = Non
             console.print()
             console.print(tabulate_plans(tree.list_all()))
     if task is None:
-        console.print(f"plans   {summarise_plans(trees)}", soft_wrap=True, markup=False)
+        print_fact(console, f"plans   {summarise_plans(trees)}")
 
 
 def grow_tree(planned: PlannedView, above: Tree | None = None) -> Tree:

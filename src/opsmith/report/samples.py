@@ -14,7 +14,7 @@ from opsmith.records import Outcome, Task, printable
 from opsmith.report.conversations import is_tool_turn, list_calls
 from opsmith.report.tables import DESCRIPTION, make_table
 from opsmith.report.verdicts import verdict_json
-from opsmith.results.refusals import RunRefusals, read_refusals
+from opsmith.results.refusals import RunRefusals, describe_nearness, read_refusals
 from opsmith.store import Store
 from opsmith.store.queries import Call, CandidateRow, SampleDetail, SampleRow
 from opsmith.store.rows import ToolCallEntry
@@ -101,18 +101,19 @@ def print_task(console: Console, store: Store, run: str, task: str) -> None:
         console.print(tabulate_refusals(refusals))
     for group in refusals.unjudged:
         console.print(printable(f"unjudged  {group.samples:,}, charged to {group.charged_to}: {group.reason}"))
-    console.print(printable(f"one of them: opsmith show {run} SAMPLE; all: opsmith show {run} {task} --samples"))
+    console.print(printable(f"look at one:  opsmith show {run} SAMPLE"), soft_wrap=True)
+    console.print(printable(f"all samples:  opsmith show {run} {task} --samples"), soft_wrap=True)
 
 
 def tabulate_refusals(refusals: RunRefusals) -> Table:
     """A row for each reason, the nearest miss first."""
     grid = make_table(
-        "samples", "refused at", "reason", "nearest miss",
+        "samples", "refused at", "reason", "nearest miss", "how near",
         right=("samples",), title="refusals, the nearest miss first", lines=DESCRIPTION, least=("refused at",),
     )  # fmt: skip
     for group in refusals.sort_by_nearness():
-        near = group.nearest.sample[:12]
-        grid.add_row(f"{group.samples:,}", group.stage.name, printable(group.reason), near)
+        near = (group.nearest.sample[:12], describe_nearness(group.nearest.nearness))
+        grid.add_row(f"{group.samples:,}", group.stage.name, printable(group.reason), *near)
     return grid
 
 
