@@ -25,7 +25,7 @@ DATABASE = "postgresql://team:a-password@db.example:5432/opsmith"  # and an empt
 # Pages that go on where the one before them ended share a folder.
 CHAINS = {
     "a run and what came of it": ["first-run.md", "reports.md", "live-page.md", "export.md"],
-    "work of one's own": ["own-task.md", "own-language.md"],
+    "work of one's own": ["own-task.md", "own-language.md", "python-languages.md"],
     "models on servers": ["paid-models.md"],
     "the rules for servers": ["providers.md"],
     "tools": ["tools.md"],
@@ -53,6 +53,7 @@ NOT_RUN = {
     "bridges.md": 3,
     "export.md": 4,
     "many-machines.md": 1,
+    "own-language.md": 1,
     "flashinfer.md": 1,
     "c.md": 1,
     "gpu-languages.md": 2,

@@ -54,6 +54,7 @@ def test_an_experiment_leaves_complete_files_that_say_whose_results_they_are(ser
 
 
 def test_figures_are_drawn_again_from_the_numbers_alone(series: Small, tmp_path: Path) -> None:
+    assert series.done["fig12"].data["figures"]
     shutil.copy(series.folder / "fig12.json", tmp_path)
     drawn = redraw_results(tmp_path, "fig12")
     assert {path.name for path in drawn} == {f"fig12{end}" for end in (".svg", ".png", "-pass1.svg", "-pass1.png")}

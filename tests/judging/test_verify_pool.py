@@ -1,6 +1,7 @@
 """The worker pool survives whatever its workers do, and says what the verifier says."""
 
 import asyncio
+import signal
 import subprocess
 import sys
 import time
@@ -187,3 +188,11 @@ def test_a_worker_that_has_met_the_task_is_preferred_and_nobody_elses_is_taken()
         idle.put_worker(owner, worker)
     assert [idle.take_worker("", "digest") for _ in range(3)] == [met, newer, None]
     assert idle.take_worker("another", "digest") is foreign
+
+
+def test_a_pool_that_is_closed_before_its_workers_could_start_waits_for_no_import():
+    pool = Pool(1)
+    pool.start_early()
+    process = pool._nursery._process
+    pool.close()
+    assert process.returncode == -signal.SIGKILL

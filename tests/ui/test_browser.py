@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
 from opsmith.report.document import write_document
 from opsmith.store import Store
-from opsmith.store.rows import run_end_row
+from opsmith.store.notes import add_to_note, change_tags
+from opsmith.store.rows import RunInfo, run_end_row, run_rows
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -86,10 +87,21 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     folder = tmp_path_factory.mktemp("agents")
     run = write_run(folder / "opsmith.sqlite")
     with Store.open(folder / "opsmith.sqlite") as store:
+        add_to_note(store, run, "A run with plans: https://example.org/" + "long" * 40)
+        change_tags(store, run, ["good", "a-tag-that-is-as-long-as-a-tag-can-be-40"])
         (folder / "report.html").write_text(write_document(store, [run]), encoding="utf-8")
+        store.put(
+            run_rows(RunInfo("other-s1-1", "1", "tiny", False, "tiny", 1, {}, {}), store.read_tasks(run))
+        ).result()
     with pages_of(folder) as address:
         inside = ["", "/tasks/sum_2", f"/samples/{find_calling().id}", "/results?now=1"]
-        yield [f"file://{folder}/report.html", *(f"{address}/runs/{run}{path}" for path in inside)]
+        shown = [f"{address}/runs/{run}{path}" for path in inside]
+        yield [
+            f"file://{folder}/report.html",
+            *shown,
+            f"{address}/compare?run={run}&run=other-s1-1&now=1",
+            f"{address}/",
+        ]
 
 
 @pytest.fixture
@@ -122,10 +134,13 @@ def watched(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
 def kinds(site: str, run: str, finished: Path) -> list[str]:
     """One address of each kind of page; a sample with a refusal and differences."""
     with Store.open(finished) as store:
-        sample = next(row.id for row in store.list_samples(run) if row.stage and row.stage.name == "MATCH")
+        rows = list(store.list_samples(run))
+    sample = next(row.id for row in rows if row.stage and row.stage.name == "MATCH")
     own = f"{site}/runs/{run}"
-    inside = ["", "/samples", f"/samples/{sample}", "/tasks/sum_0", "/attempts/sum_0", "/results?now=1"]
-    return [f"{site}/", *(own + path for path in inside)]
+    inside = ["", "/samples", f"/samples/{sample}", "/tasks/sum_0", "/attempts/sum_0", "/failures?now=1"]
+    inside += ["/results?now=1", "/delete"]
+    beside = f"{site}/compare?sample={run}/{sample}&sample={rows[-1].id}"
+    return [f"{site}/", beside, *(own + path for path in inside)]
 
 
 def test_a_run_in_another_process_is_followed_paused_and_resumed(watched: Callable[..., Page], tmp_path: Path) -> None:
@@ -170,10 +185,17 @@ def _follow(page: Page, address: str) -> None:
 def _see_the_end(page: Page, folder: Path) -> None:
     expect(page.locator("#state .status")).to_contain_text("stopped")
     with Store.open(folder) as store:
-        store.put([run_end_row(store.list_runs()[0].info.id, "all solved")]).result()
+        run = store.list_runs()[0].info.id
+        change_tags(store, run, ["good"])
+        expect(page.locator(".remarks")).to_contain_text("good")
+        store.put([run_end_row(run, "all solved")]).result()
     expect(page.locator("#state .status")).to_contain_text("finished")
     expect(page.locator("#wish")).to_have_count(0)
     assert page.evaluate("window.unchanged"), "the page was loaded again"
+    page.get_by_text("Note, tags, archive, delete").click()
+    page.get_by_label("Note", exact=True).fill("It was stopped by hand.")
+    page.get_by_role("button", name="Save the note").click()
+    expect(page.locator(".said")).to_have_text("It was stopped by hand.")
     page.close()  # before its server ends
 
 
@@ -295,6 +317,13 @@ def test_all_can_be_reached_by_keyboard(watched: Callable[..., Page], site: str,
     tab_to(page, "#list tbody a")
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_contain_text("A sample of max_0")
+    page.go_back()
+    ticks = page.locator("#list input[type=checkbox]")
+    for tick in (ticks.first, ticks.last):
+        tick.focus()
+        page.keyboard.press("Space")
+    page.get_by_role("button", name="Compare").press("Enter")
+    expect(page.locator("h1")).to_contain_text("Two samples of")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -39,7 +39,7 @@ def draw_task(
     """Draw what came of one task of a run.
 
     Its PyTorch reference, where its samples ended, the refused program that came nearest with its message, and the
-    program that was kept with its cost. An SVG.
+    program that was kept with its cost. An SVG. Rounds that make right programs better are not in it: see `show`.
     """
     from opsmith.report.attempts import find_task
     from opsmith.report.files import write_picture

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +19,8 @@ from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.records import Task
+    from opsmith.store.notes import Remarks
+    from opsmith.store.queries import RunSummary
 
 _SECTIONS = ("dims", "global", "inputs", "fns", "outputs", "reference")  # of a task file, that say what is asked
 _NAMES = frozenset({"test_name", "problem", "group", "target"})
@@ -86,6 +90,9 @@ def show_runs(
     out: Out = Path("runs"),
     url: StoreUrl = None,
     as_json: AsJson = False,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="TAG", help="Those that have it; archived: the hidden ones.")
+    ] = None,
     unwanted: Annotated[
         str | None, typer.Option("--delete", metavar="RUN", help="Delete that run and all that is its own; asks first.")
     ] = None,
@@ -96,6 +103,7 @@ def show_runs(
     from opsmith.report.run_gains import summarise_gains
     from opsmith.report.speed_rows import summarise_runs
     from opsmith.report.tables import open_console, runs_table
+    from opsmith.store.notes import NO_REMARKS, has_tags
 
     if is_sure and unwanted is None:
         raise UsageError("--yes: given without --delete; expected a run to delete; try: opsmith runs --delete RUN")
@@ -104,8 +112,18 @@ def show_runs(
             run = delete_run(store, unwanted, is_sure)
             print(json.dumps({"deleted": run}) if as_json else f"deleted {printable(run)}")
             return
-        summaries = store.list_runs()
+        every, remarks = store.list_runs(), store.list_remarks()
+        summaries = [run for run in every if has_tags(remarks.get(run.info.id, NO_REMARKS), tags or ())]
         if as_json:
-            print(json.dumps([{"run": summary.info.id, **to_json(summary)} for summary in summaries]))
-        else:
-            open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store)))
+            rows = [{"run": run.info.id, **to_json(run), **_tell_remarks(remarks, run)} for run in summaries]
+            print(json.dumps(rows))
+            return
+        open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store), remarks))
+        if archived := sum(remark.is_archived for remark in remarks.values()) if not tags else 0:
+            print(f"archived, not listed: {archived}; opsmith runs --tag archived", file=sys.stderr)
+
+
+def _tell_remarks(remarks: Mapping[str, Remarks], run: RunSummary) -> dict[str, Any]:
+    """What is said of a run, for a script."""
+    remark = remarks.get(run.info.id)
+    return {"note": remark.text if remark else "", "tags": list(remark.all_tags) if remark else []}

@@ -23,16 +23,15 @@ def add_to(app: CommandApp) -> None:
 def init_project(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that is empty or not there yet.")],
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the project; default: the folder's.")] = None,
-    command: Annotated[
-        bool, typer.Option("--command", help="A language of commands: your compiler and simulator, in one TOML file.")
-    ] = False,
+    command: Annotated[bool, typer.Option("--command", help="A language of commands: compiler, simulator.")] = False,
     executed: Annotated[
         bool, typer.Option("--executed", help="A language in Python whose programs are executed.")
     ] = False,
 ) -> None:
     """Make a project of your own that works.
 
-    A task, a small language as a target, settings of runs, tests.
+    With --command: your compiler and simulator, in one TOML file. With --executed: programs that Python runs.
+    Without either: a small language that is interpreted, with tasks, settings of runs and tests.
     """
     from opsmith.scaffold.project import COMMAND, EXECUTED, INTERPRETED, write_project
 
@@ -41,10 +40,11 @@ def init_project(
     kind = COMMAND if command else EXECUTED if executed else INTERPRETED
     for path in write_project(folder, name, kind):
         print(path)
-    tasks = folder / ("problems" if command else "tasks")
     target = f" --target {folder / 'language.toml'}" if command else ""
-    then = f"opsmith verify {tasks}{target}" if command else f"opsmith run {folder / 'experiment.toml'}"
-    typer.echo(f"next: opsmith check {tasks}; {then}", err=True)
+    steps = [f"opsmith check {folder / 'problems' if command else folder / 'tasks'}{target}"]
+    steps += [f"opsmith verify {folder / 'problems'}{target}"] if command else []
+    steps += [f"opsmith run {folder / 'experiment.toml'}{target}"]
+    typer.echo("next: " + "\n      ".join(steps), err=True)
 
 
 def new_task(

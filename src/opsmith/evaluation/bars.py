@@ -12,6 +12,7 @@ from opsmith.report.figure_style import COLUMNS, PAGE
 
 Name = Callable[[Row], str]
 AXES = {"pass@n": "pass@n: share of tasks solved", "pass@1": "pass@1: share of right samples"}
+_MANY_MARKS = 2  # models of the paper beside ours in a figure
 _MANY_BARS = 8  # from here on a figure is as wide as both columns
 
 
@@ -43,6 +44,8 @@ def chart_bars(
         if row.estimate
         for mark in list_marks(study, row)
     ]
+    if len({mark["series"] for mark in marks}) > _MANY_MARKS:  # they would cover each other: the page's table has them
+        marks = []
     options = {"x": "x", "y": "y", "series": "series", "low": "low", "high": "high", "y_domain": [0.0, 1.0]}
     width = COLUMNS if len(points) > _MANY_BARS else PAGE
     words = {"title": title, "x_title": x_title, "y_title": y_title, "width": width}

@@ -79,7 +79,7 @@ def _list_facts(run: str, sample: SampleView, counted: CandidateView | None) -> 
         ("temperature", f"{sample.temperature:g}"),
         ("number", str(sample.number)),
         ("program by", counted.agent if counted is not None and counted.source is not None else "–"),
-        ("largest absolute error", "–" if error is None else f"{error:.3g}"),
+        ("largest error of all trials", "–" if error is None else f"{error:.3g}"),
         ("requests", f"{usage.requests:,}"),
         ("input tokens", f"{usage.input_tokens:,}"),
         ("output tokens", f"{usage.output_tokens:,}"),

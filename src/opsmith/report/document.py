@@ -6,7 +6,7 @@ Its one script sorts and searches tables; the page can be read without it, and i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -14,7 +14,7 @@ from opsmith.records import content_hash
 from opsmith.report.attempts import GROUPS, SampleView, TaskView, task_view
 from opsmith.report.by_target import align_problems, have_several_targets, name_columns
 from opsmith.report.curves import DrawnFigure, draw_picture
-from opsmith.report.failures import FailureView, read_failures
+from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import describe_unjudged, read_languages
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.pages import Anchors, hash_script, name_agent, render_page
@@ -28,6 +28,7 @@ class RunReport:
     figures: tuple[DrawnFigure, ...]
     tasks: tuple[TaskView, ...]
     failures: FailureView
+    failures_by_task: Mapping[str, FailureView]
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,9 @@ def _run_report(store: Store, run: str, groups: int) -> RunReport:
     view = run_view(store, run)
     optimised = view.optimised.result if view.optimised is not None else None
     tasks = tuple(task_view(store, view.id, row, groups, optimised=optimised) for row in view.tasks)
-    return RunReport(view, draw_pictures([view]), tasks, read_failures(store, view.id))
+    reader = FailureReader(store, view.id)
+    by_task = {row.id: reader.view_failures(row.id) for row in view.tasks}
+    return RunReport(view, draw_pictures([view]), tasks, reader.view_failures(), by_task)
 
 
 def _gather_prompts(reports: Sequence[RunReport]) -> Prompts:

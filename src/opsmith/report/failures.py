@@ -9,17 +9,26 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from opsmith.records import Boundary, Stage, Verdict
 from opsmith.report.verdicts import label_of
-from opsmith.results.refusals import Miss, RefusalGroup, RunRefusals, UnjudgedGroup, describe_nearness, read_refusals
+from opsmith.results.refusals import (
+    Miss,
+    Place,
+    RefusalGroup,
+    RefusalGrouping,
+    RunRefusals,
+    UnjudgedGroup,
+    describe_nearness,
+)
 from opsmith.store import Store
 from opsmith.store.attempts import list_unjudged
 from opsmith.store.queries import Tally
-from opsmith.store.rows import NOBODY
+from opsmith.store.refused import list_failed_samples
+from opsmith.store.rows import FUNCTIONAL, NOBODY
 
 GROUPS = 10  # of equal refusals that are shown
 MISSES = 40  # tasks whose nearest miss is shown
@@ -47,6 +56,7 @@ class EndsRow:
     causes: tuple[int, ...]  # in the order of the causes that are listed, numbered from 1
     rarer: int  # refused for other causes
     unjudged: int
+    note: str = ""
 
     @property
     def total(self) -> int:
@@ -169,44 +179,70 @@ class FailureView:
         }
 
 
-def read_failures(
-    store: Store,
-    run: str,
-    task: str | None = None,
-    groups: int = GROUPS,
-    refusals: RunRefusals | None = None,
-) -> FailureView:
-    """Of a run (a whole id), or of one of its tasks, whose groups begin with the nearest miss.
+class FailureReader:
+    """What the views of a run (a whole id) and of its tasks are made of, read once.
 
-    `refusals`: the run's, where they are known.
+    `ended`: the groups of rounds that have ended, by number; they are read where they are not there, and added.
     """
-    refusals = read_refusals(store, run, task) if refusals is None else refusals
-    tallies = [tally for tally in store.read_tallies(run, with_children=True) if task in (None, tally.task)]
-    waiting = [
-        (sample.task, sample.round)
-        for sample in list_unjudged(store, run)
-        if not sample.message and task in (None, sample.task)
-    ]
-    listed = (refusals.groups if task is None else refusals.sort_by_nearness())[:groups]
-    ends = tabulate_ends(refusals, listed, tallies, waiting)
-    unsolved = [row.name for row in ends.tasks if row.is_open and row.name in refusals.nearest]
-    unsolved.sort(key=lambda name: refusals.nearest[name].nearness, reverse=True)
-    misses = [refusals.nearest[name] for name in unsolved[:MISSES]]
-    views = view_misses(store, [*(group.nearest for group in listed), *misses])
-    return FailureView(
-        right=sum(tally.right for tally in tallies),
-        refused=refusals.refused,
-        unjudged=refusals.unjudged_count + len(waiting),
-        ends=ends,
-        charges=tuple(_list_charges(refusals, len(waiting))),
-        causes=tuple(CauseView(group, group.samples / refusals.refused, views[group.nearest]) for group in listed),
-        causes_left=len(refusals.groups) - len(listed),
-        samples_left=refusals.refused - sum(group.samples for group in listed),
-        unjudged_groups=refusals.unjudged[:groups],
-        misses=tuple(views[miss] for miss in misses),
-        misses_left=tuple(unsolved[MISSES:]),
-        alike=tuple(_find_alike(refusals, unsolved)),
-    )
+
+    def __init__(self, store: Store, run: str, ended: dict[int, RefusalGrouping] | None = None) -> None:
+        self._store = store
+        self._rounds = [info for info, _ in store.read_rounds(run, with_children=True) if info.phase == FUNCTIONAL]
+        self._grouping = _read_grouping(store, run, {} if ended is None else ended)
+        self._failed = list_failed_samples(store, run, [info.number for info in self._rounds])
+        self._tallies = store.read_tallies(run, with_children=True)
+        unjudged = list_unjudged(store, run) if store.sample_count(run) > sum(t.judged for t in self._tallies) else []
+        self._waiting = [(sample.task, sample.round) for sample in unjudged if not sample.message]
+
+    def view_failures(self, task: str | None = None, groups: int = GROUPS) -> FailureView:
+        """Of the run, or of one of its tasks, whose groups begin with the nearest miss."""
+        refusals = self._grouping.make_refusals(self._failed, task)
+        tallies = [tally for tally in self._tallies if task in (None, tally.task)]
+        waiting = [place for place in self._waiting if task in (None, place[0])]
+        listed = (refusals.groups if task is None else refusals.sort_by_nearness())[:groups]
+        ends = tabulate_ends(refusals, listed, tallies, waiting, self._describe_rounds())
+        unsolved = [row.name for row in ends.tasks if row.is_open and row.name in refusals.nearest]
+        unsolved.sort(key=lambda name: refusals.nearest[name].nearness, reverse=True)
+        misses = [refusals.nearest[name] for name in unsolved[:MISSES]]
+        views = view_misses(self._store, [*(group.nearest for group in listed), *misses])
+        return FailureView(
+            right=sum(tally.right for tally in tallies),
+            refused=refusals.refused,
+            unjudged=refusals.unjudged_count + len(waiting),
+            ends=ends,
+            charges=tuple(_list_charges(refusals, len(waiting))),
+            causes=tuple(CauseView(group, group.samples / refusals.refused, views[group.nearest]) for group in listed),
+            causes_left=len(refusals.groups) - len(listed),
+            samples_left=refusals.refused - sum(group.samples for group in listed),
+            unjudged_groups=refusals.unjudged[:groups],
+            misses=tuple(views[miss] for miss in misses),
+            misses_left=tuple(unsolved[MISSES:]),
+            alike=tuple(_find_alike(refusals, unsolved)),
+        )
+
+    def _describe_rounds(self) -> dict[str, str]:
+        """By number: what a round showed."""
+        return {
+            str(info.number): f"{_count_noun(len(info.demonstrations), 'demonstration')} ({info.level})"
+            if info.demonstrations
+            else "no demonstrations"
+            for info in self._rounds
+        }
+
+
+def _read_grouping(store: Store, run: str, ended: dict[int, RefusalGrouping]) -> RefusalGrouping:
+    merged = RefusalGrouping()
+    for info, solved in store.read_rounds(run, with_children=True):
+        if info.phase != FUNCTIONAL:
+            continue
+        grouping = ended.get(info.number)
+        if grouping is None:
+            grouping = RefusalGrouping()
+            grouping.add_round(store, run, info.number)
+        if solved is not None:
+            ended[info.number] = grouping
+        merged.merge_grouping(grouping)
+    return merged
 
 
 def view_misses(store: Store, misses: Iterable[Miss]) -> dict[Miss, MissView]:
@@ -221,14 +257,20 @@ def view_misses(store: Store, misses: Iterable[Miss]) -> dict[Miss, MissView]:
     }
 
 
-Place = tuple[str, int]  # task, round
 Counts = Mapping[Place, Counter[str | int]]  # samples by where they ended, and by the number of their cause
 
 
 def tabulate_ends(
-    refusals: RunRefusals, listed: Sequence[RefusalGroup], tallies: Sequence[Tally], waiting: Iterable[Place] = ()
+    refusals: RunRefusals,
+    listed: Sequence[RefusalGroup],
+    tallies: Sequence[Tally],
+    waiting: Iterable[Place] = (),
+    notes: Mapping[str, str] | None = None,
 ) -> EndsTable:
-    """Samples by task, by round, by where they ended and by cause; `waiting`: places of those that are being judged."""
+    """Samples by task, by round, by where they ended and by cause.
+
+    `waiting`: places of those that are being judged; `notes`: what is said of rounds, by number.
+    """
     counts = _count_places(refusals, listed, tallies, waiting)
     totals = sum(counts.values(), Counter[str | int]())
     stages = sorted({group.stage for group in refusals.groups}, reverse=True)
@@ -238,6 +280,7 @@ def tabulate_ends(
     by_round = sorted(counts.items(), key=lambda entry: entry[0][1])
     rounds = _sum_rows(((str(number), counter) for (_, number), counter in by_round), ends, len(listed))
     tasks.sort(key=lambda row: (not row.is_open, -(row.total - row.passed), row.name))
+    rounds = [replace(row, note=(notes or {}).get(row.name, "")) for row in rounds]
     shades, sums = tuple(map(_choose_shade, ends)), tuple(totals[name] for name in ends)
     return EndsTable(ends, shades, sums, tuple(tasks), tuple(rounds))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from opsmith.records import printable
 from opsmith.report.by_target import align_problems, describe_task, have_several_targets, name_columns
+from opsmith.report.failures import FailureReader, FailureView
 from opsmith.report.languages import LanguageTable, describe_unjudged, read_languages
 from opsmith.report.optimised import GainLine
 from opsmith.report.pages import format_interval, format_moment, format_number, format_share
@@ -19,6 +20,7 @@ from opsmith.report.tables import format_cost, format_duration
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
 from opsmith.results.by_model import ModelFigures
 from opsmith.store import Store
+from opsmith.store.notes import Remarks
 from opsmith.store.queries import KeptExperience
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
@@ -33,7 +35,7 @@ def write_markdown(store: Store, runs: Sequence[str]) -> str:
     if (languages := read_languages(store, views)) is not None:
         lines += _write_languages(languages)
     for view in views:
-        lines += _write_run(view, store.read_experiences(view.id))
+        lines += _write_run(view, store.read_experiences(view.id), FailureReader(store, view.id).view_failures())
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -108,18 +110,20 @@ _BY_GROUP = (
 _TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and temperatures."
 
 
-def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[str]:
+def _write_run(view: RunView, solutions: Iterable[KeptExperience], failures: FailureView) -> Iterator[str]:
     yield from (f"# Run `{view.id}`", "")
     begun = format_moment(view.started)
     yield f"Model {_name_model(view)}, target {escape_markup(view.target)}, seed {view.seed}, begun {begun}."
     yield from ((f"**Not a language model:** {escape_markup(view.warning)}.",) if view.warning else ())
     yield from ("", "", f"Ended: {escape_markup(view.end)}" + ("." if view.finished else " (not finished)."), "")
+    yield from _write_remarks(view.remarks)
     names = ("solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
     yield from markdown_table(names, [_figure_cells(view)])
     yield from ("## By group", "", _BY_GROUP, "")
     yield from markdown_table(
         ("group", "solved", "pass@1", "pass@n", "n"), map(_group_cells, (*view.groups, view.overall))
     )
+    yield from _write_failures(failures)
     yield from _write_speeds(view)
     yield from _write_agents(view)
     yield from _write_optimisation(view)
@@ -133,6 +137,46 @@ def _write_run(view: RunView, solutions: Iterable[KeptExperience]) -> Iterator[s
     yield from ("## Kept programs", "")
     for solution in solutions:
         yield from (f"### {escape_markup(solution.experience.task.id)}", "", *fence_text(solution.experience.source))
+
+
+def _write_failures(failures: FailureView) -> Iterator[str]:
+    """Why things fail: causes, where samples ended, nearest misses; a sentence where nothing failed."""
+    yield from ("## Why things fail", "", failures.headline, "")
+    if not failures.refused + failures.unjudged:
+        return
+    causes = [(cause.title, cause.group, cause.group.programs) for cause in failures.causes]
+    rows = [
+        (escape_markup(title), *map(format_number, (group.samples, programs, len(group.tasks), len(group.rounds))))
+        for title, group, programs in causes
+    ]
+    yield from markdown_table(("cause", "samples", "programs", "tasks", "rounds"), rows)
+    if failures.causes_left:
+        yield from (f"{failures.causes_left:,} rarer causes: {failures.samples_left:,} samples.", "")
+    reasons = [
+        (escape_markup(f"{group.charged_to}: {group.reason}"), format_number(group.samples))
+        for group in failures.unjudged_groups
+    ]
+    yield from markdown_table(("without a verdict, charged to", "samples"), reasons) if reasons else ()
+    for what, ends in (("round", failures.ends.rounds), ("task", failures.ends.tasks)):
+        counts = [(escape_markup(row.name), *map(format_number, row.ends)) for row in ends]
+        yield from markdown_table((what, *failures.ends.ends), counts)
+    misses = [
+        (
+            *map(escape_markup, (view.miss.task, f"{view.label}: {view.miss.reason}", view.nearness)),
+            view.miss.sample[:12],
+        )
+        for view in failures.misses
+    ]
+    yield from markdown_table(("unsolved task", "nearest miss", "how near", "sample"), misses) if misses else ()
+
+
+def _write_remarks(remarks: Remarks) -> Iterator[str]:
+    """What people say of the run, as a quotation."""
+    if remarks.all_tags:
+        yield from (f"Tags: {escape_markup(', '.join(remarks.all_tags))}.", "")
+    if remarks.text:
+        yield from (f"> {escape_markup(line)}" for line in remarks.text.splitlines())
+        yield ""
 
 
 _SPEED = ("task, shape set", "time of one call", "GB/s", "GFLOP/s", "of the limit", "ratio", "claim", "grade")

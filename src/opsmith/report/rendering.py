@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from opsmith.report.figure_style import (
 Spec = dict[str, Any]
 
 VEGA_LITE = "5.21"
+_PNG = b"\x89PNG\r\n\x1a\n"
 _ROLES = re.compile(r' (role|aria-\w+|class|pointer-events)="[^"]*"')  # parts that no screen reader can name
 
 
@@ -51,7 +53,7 @@ def render_png(spec: Spec) -> bytes:
     scale = 72 / SCREEN_DPI  # vl-convert counts 72 pixels an inch
     picture = write_vega_lite(spec, "paper")
     data: bytes = vl_convert.vegalite_to_png(picture, vl_version=VEGA_LITE, scale=scale, ppi=PRINT_DPI)
-    return data
+    return _repack_png(data)
 
 
 def render_pdf(spec: Spec) -> bytes:
@@ -68,6 +70,22 @@ def write_vega_lite(spec: Spec, theme: Theme) -> str:
     background = None if theme == "page" else "#ffffff"
     themed = {**spec, "title": _wrap_title(spec), "background": background, "config": write_config(theme)}
     return json.dumps(themed).replace(json.dumps(INK), json.dumps(choose_ink(theme)))
+
+
+def _repack_png(picture: bytes) -> bytes:
+    """The same picture in a fifth of the bytes: vl-convert packs fast and loosely."""
+    chunks, place = [], len(_PNG)
+    while place < len(picture):
+        length = int.from_bytes(picture[place : place + 4], "big")
+        chunks.append((picture[place + 4 : place + 8], picture[place + 8 : place + 8 + length]))
+        place += 12 + length
+    pixels = zlib.compress(zlib.decompress(b"".join(body for name, body in chunks if name == b"IDAT")), 6)
+    before = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
+    return _PNG + b"".join(_write_chunk(*chunk) for chunk in (*before, (b"IDAT", pixels), (b"IEND", b"")))
+
+
+def _write_chunk(name: bytes, body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + name + body + zlib.crc32(name + body).to_bytes(4, "big")
 
 
 def _wrap_title(spec: Spec) -> Any:

@@ -69,7 +69,7 @@ def _make_panels(story: TaskStory, chars: int) -> list[_Panel]:
         _Panel("1  What is asked for, in PyTorch", "head", tuple(_describe_task(story, chars))),
         _Panel(f"2  {story.judged:,} programs were judged", "head", *_count_ends(story, chars)),
         _describe_solution(story.solution, story.costs, chars),
-        _describe_nearest(story.nearest, chars),
+        _describe_nearest(story, chars),
     ]
 
 
@@ -104,9 +104,10 @@ def _style_end(label: str) -> str:
     return "other" if label == Outcome.UNJUDGED.value else "refused"
 
 
-def _describe_nearest(program: ShownProgram | None, chars: int) -> _Panel:
+def _describe_nearest(story: TaskStory, chars: int) -> _Panel:
+    program = story.nearest
     if program is None:
-        return _Panel("4  No program was refused", "head", ())
+        return _Panel("4  No program was refused" if story.judged else "4  No program was judged yet", "head", ())
     lines = [*_write_code(program.source, chars), _Line("")]
     lines += [_Line(line, "refused") for text in program.message.splitlines() for line in _wrap_text(text, chars)]
     return _Panel(f"4  The nearest miss, refused at {program.stage}", "head refused", tuple(lines))

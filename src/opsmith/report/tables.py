@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ from opsmith.terminal import has_wide_tables
 
 if TYPE_CHECKING:  # a list of tasks needs neither models nor a store
     from opsmith.models.table import ModelInfo
+    from opsmith.store.notes import Remarks
     from opsmith.store.queries import RunSummary
 
 DESCRIPTION = 6  # lines of a cell that describes something
+_NOTE = 60  # characters of a note in a list of runs
 _IS_SET = {True: "set", False: "not set"}
 
 
@@ -165,18 +167,24 @@ def _refusal_lines(totals: Mapping[str, Any]) -> list[str]:
 
 
 def runs_table(
-    runs: Iterable[RunSummary], speeds: Mapping[str, str] | None = None, gains: Mapping[str, str] | None = None
+    runs: Iterable[RunSummary],
+    speeds: Mapping[str, str] | None = None,
+    gains: Mapping[str, str] | None = None,
+    remarks: Mapping[str, Remarks] | None = None,
 ) -> Table:
     """A row for each run, with its language where they differ. `speeds`: by run, how much faster its programs are than
-    their partners; `gains`: what its optimisation gained; where any is known."""
+    their partners; `gains`: what its optimisation gained; where any is known. `remarks`: tags and
+    notes, of which the first line is shown."""
     runs = list(runs)
+    tags, notes = _name_remarks(remarks or {}, {run.info.id for run in runs})
     targets = {run.info.id: printable(run.info.target) for run in runs}
     numbers = ("solved", "cost", "time", "samples", "rounds", "tokens")
     languages = targets if len(set(targets.values())) > 1 else None
-    columns = {name: cells for name, cells in (("speed", speeds), ("gain", gains), ("language", languages)) if cells}
+    beside = {"speed": speeds, "gain": gains, "language": languages, "tags": tags, "note": notes}
+    columns = {name: cells for name, cells in beside.items() if cells}
     rows = make_table(
         "run", "started", "state", *numbers, "model", *columns, right=numbers, code=("state",),
-        least=("language", "tokens", "rounds", "samples", "model", "time", "gain", "speed"), room=24,
+        least=("language", "tokens", "rounds", "samples", "model", "time", "note", "gain", "speed", "tags"), room=24,
     )  # fmt: skip
     for run in runs:
         rows.add_row(
@@ -193,6 +201,14 @@ def runs_table(
             *(cells.get(run.info.id, "") for cells in columns.values()),
         )
     return rows
+
+
+def _name_remarks(remarks: Mapping[str, Remarks], runs: Set[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """By run its tags, and the first line of its note; of those runs that have any."""
+    own = {run: remark for run, remark in remarks.items() if run in runs}
+    tags = {run: " ".join(remark.all_tags) for run, remark in own.items() if remark.all_tags}
+    lines = {run: printable(remark.text.splitlines()[0]) for run, remark in own.items() if remark.text}
+    return tags, {run: line if len(line) <= _NOTE else f"{line[: _NOTE - 2]} …" for run, line in lines.items()}
 
 
 def figures_tables(figures: Mapping[str, Any], title: str) -> Iterator[Table]:

@@ -28,6 +28,7 @@ from opsmith.results.tool_use import ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, list_unjudged, spent_by_round
 from opsmith.store.joins import list_joins
+from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.queries import RunSummary, Tally
 from opsmith.store.rows import FUNCTIONAL, RoundInfo
 
@@ -141,6 +142,7 @@ class RunView:
     plans: tuple[PlannedView, ...]  # the tasks that were split
     models: tuple[ModelFigures, ...]  # (): it has one
     tool_use: ToolUse | None  # None: no tool was called
+    remarks: Remarks = NO_REMARKS
 
     @property
     def name(self) -> str:
@@ -185,8 +187,7 @@ def run_view(store: Store, run: str) -> RunView:
     rows, speeds = _view_rounds(rounds, spent, tried), store.read_speeds(run)
     kept_speeds = choose_kept(speeds, store.read_experiences(run))
     unjudged = list_unjudged(store, run) if any(one.judged < one.samples for one in spent.values()) else []
-    beside = count_beside(unjudged, tallies)
-    info, models = summary.info, read_by_model(store, run)
+    info, models, beside = summary.info, read_by_model(store, run), count_beside(unjudged, tallies)
     return RunView(
         id=run,
         model=info.model,
@@ -226,6 +227,7 @@ def run_view(store: Store, run: str) -> RunView:
         plans=view_plans(store, run),
         models=models if len(models) > 1 else (),
         tool_use=read_tool_use(store, run),
+        remarks=store.read_remarks(run),
     )
 
 

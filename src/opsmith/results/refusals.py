@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from opsmith.records import Diagnostic, Stage, Verdict, printable, verdict_from_json
@@ -32,6 +32,7 @@ from opsmith.store.refused import (
 from opsmith.targets.hidden import NOT_SHOWN
 
 Place = tuple[str, int]  # task, round
+_Key = tuple[Stage, str, str]  # stage, kind and masked reason: what equal refusals share
 
 LONGEST = 160  # characters of a reason
 SHORT = 20  # characters of what is expected that stands behind what was given
@@ -46,6 +47,7 @@ _QUOTED = re.compile(r"(['`‘])[A-Za-z_]\w*(['`’])")
 _NAMED = re.compile(r"\b(?:[A-Za-z]+\d\w*|[A-Za-z]\w*_\w+|__\w+)\b")  # fn_mul, E1, fp32
 _NUMBER = re.compile(r"(?<!HTTP )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]|(?<=\w)\([^()]*\)")
+_CHOICE = re.compile(r"\bone of .*")  # what a task allows
 _WORD = re.compile(r"\b[a-z]{3,}\b")
 _DIFFERING = re.compile(r"; (\d+) of (\d+) entries differ")
 _GIVEN = re.compile(r"^ +given: +(.*)$", re.MULTILINE)  # of a finding's block
@@ -144,15 +146,14 @@ def read_refusals(reader: Reader, run: str, task: str | None = None) -> RunRefus
     grouping = RefusalGrouping()
     for number in numbers:
         grouping.add_round(reader, run, number, task)
-    return grouping.make_refusals(list_failed_samples(reader, run, numbers, task))
+    return grouping.make_refusals(list_failed_samples(reader, run, numbers, task), task)
 
 
 class RefusalGrouping:
-    """Groups that grow as refusals are added; what a round that has ended adds never changes."""
+    """Groups, by task, that grow as refusals are added; what a round that has ended adds never changes."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, str, str], _GrowingGroup] = {}
-        self._nearest: dict[str, Miss] = {}
+        self._tasks: dict[str, dict[_Key, _GrowingGroup]] = {}
 
     def add_round(self, reader: Reader, run: str, number: int, task: str | None = None) -> None:
         """Add the refusals of a round of a run."""
@@ -167,29 +168,31 @@ class RefusalGrouping:
         finding = verdict.errors[0] if verdict.errors else None
         kind, text = (finding.kind, describe_finding(finding)) if finding else (program.stage.name, "no finding")
         miss = Miss(program.task, program.round, program.sample, program.program, measure_nearness(verdict), text)
-        key = (program.stage.name, kind, mask_names(text))
-        group = self._groups.setdefault(key, _GrowingGroup(program.stage, kind, miss))
+        groups = self._tasks.setdefault(program.task, {})
+        group = groups.setdefault((program.stage, kind, mask_names(text)), _GrowingGroup(miss))
         group.add_miss(miss, program.samples)
-        self._nearest[program.task] = _choose_nearer(self._nearest.get(program.task, miss), miss)
 
     def merge_grouping(self, addition: RefusalGrouping) -> None:
         """Add all that another one holds, which stays as it is."""
-        for key, group in addition._groups.items():
-            self._groups.setdefault(key, _GrowingGroup(group.stage, group.kind, group.nearest)).merge_group(group)
-        for task, miss in addition._nearest.items():
-            self._nearest[task] = _choose_nearer(self._nearest.get(task, miss), miss)
+        for task, groups in addition._tasks.items():
+            _merge_groups(self._tasks.setdefault(task, {}), groups)
 
-    def make_refusals(self, failed: Iterable[FailedSample] = ()) -> RunRefusals:
-        """What was added so far; `failed`: the samples without a verdict."""
-        groups = [group.freeze_group(masked) for (_, _, masked), group in self._groups.items()]
-        groups.sort(key=lambda group: (-group.samples, -group.stage.rank, group.reason))
-        return RunRefusals(tuple(groups), group_failed(failed), dict(sorted(self._nearest.items())))
+    def make_refusals(self, failed: Iterable[FailedSample] = (), task: str | None = None) -> RunRefusals:
+        """What was added so far, of all tasks or of one; `failed`: the samples without a verdict."""
+        merged: dict[_Key, _GrowingGroup] = {}
+        nearest: dict[str, Miss] = {}
+        for name, groups in sorted(self._tasks.items()) if task is None else [(task, self._tasks.get(task, {}))]:
+            _merge_groups(merged, groups)
+            if groups:
+                nearest[name] = reduce(_choose_nearer, (group.nearest for group in groups.values()))
+        frozen = [group.freeze_group(key) for key, group in merged.items()]
+        frozen.sort(key=lambda group: (-group.samples, -group.stage.rank, group.reason))
+        own = [sample for sample in failed if task in (None, sample.task)]
+        return RunRefusals(tuple(frozen), group_failed(own), nearest)
 
 
 @dataclass
 class _GrowingGroup:
-    stage: Stage
-    kind: str
     nearest: Miss
     texts: set[str] = field(default_factory=set)  # of the reason; two at most
     programs: set[int] = field(default_factory=set)  # beginnings of hashes
@@ -209,13 +212,16 @@ class _GrowingGroup:
         self.places.update(addition.places)
         self.nearest = _choose_nearer(self.nearest, addition.nearest)
 
-    def freeze_group(self, masked: str) -> RefusalGroup:
-        reason = next(iter(self.texts)) if len(self.texts) == 1 else masked
-        places = dict(sorted(self.places.items()))
-        samples = self.places.total()
-        return RefusalGroup(
-            self.stage, self.kind, _shorten_reason(reason), samples, len(self.programs), places, self.nearest
-        )
+    def freeze_group(self, key: _Key) -> RefusalGroup:
+        stage, kind, masked = key
+        reason = _shorten_reason(next(iter(self.texts)) if len(self.texts) == 1 else masked)
+        places, samples = dict(sorted(self.places.items())), self.places.total()
+        return RefusalGroup(stage, kind, reason, samples, len(self.programs), places, self.nearest)
+
+
+def _merge_groups(groups: dict[_Key, _GrowingGroup], additions: Mapping[_Key, _GrowingGroup]) -> None:
+    for key, addition in additions.items():
+        groups.setdefault(key, _GrowingGroup(addition.nearest)).merge_group(addition)
 
 
 def group_failed(failed: Iterable[FailedSample]) -> tuple[UnjudgedGroup, ...]:
@@ -246,8 +252,8 @@ def name_failure(message: str) -> str:
 
 def describe_finding(finding: Diagnostic) -> str:
     """The cause in a line: where, and the rule or what broke it; of values that differ, what their pattern says."""
-    if finding.kind == "DATA" and finding.remedy:
-        head = finding.remedy.partition(":")[0]
+    if finding.kind == "DATA":
+        head = finding.remedy.partition(":")[0] or "the values differ"
         return printable(_HEADS.get(head, head))
     return printable(": ".join(words for words in (_name_where(finding), _name_fault(finding)) if words))
 
@@ -274,7 +280,7 @@ def mask_names(text: str) -> str:
     >>> mask_names("'undeclared_6' undeclared (first use in this function)"), mask_names("expected ';' before 'x'")
     ('… undeclared (first use in this function)', "expected ';' before …")
     """
-    masked = _BRACKETS.sub(lambda match: f"{match[0][0]}…{match[0][-1]}", text)
+    masked = _BRACKETS.sub(lambda match: f"{match[0][0]}…{match[0][-1]}", _CHOICE.sub("one of …", text))
     for pattern in (_QUOTED, _NAMED, _NUMBER):
         masked = pattern.sub("…", masked)
     return re.sub(r"…(?:, …)+", "…", masked)

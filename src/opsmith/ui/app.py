@@ -6,6 +6,7 @@
     /runs/RUN/samples/SAMPLE   prompt, reply, candidates, verdicts
     /runs/RUN/tasks/TASK       one task of the run
     /runs/RUN/attempts/TASK    its attempts, grouped by isomorphism
+    /runs/RUN/failures         why its samples did not pass
     /runs/RUN/results          its numbers with intervals, and its curves
     /runs/RUN/delete           what goes with it, and the question whether it may
     /compare?run=A&run=B       two runs side by side
@@ -92,6 +93,16 @@ def _add_pages(app: FastAPI, site: Site) -> None:
     @app.get("/runs/{run}/attempts/{task:path}")
     def show_attempts(run: str, task: str) -> Response:
         return _render_page("attempts.html", **views.fill_attempts(site, site.find_run(run), task))
+
+    @app.get("/runs/{run}/failures")
+    def show_failures(request: Request, run: str, now: str = "") -> Response:
+        is_fragment = request.headers.get("hx-request") == "true"
+        values = views.fill_failures(site, site.find_run(run), bool(now) or is_fragment)
+        return _render_page("_why.html" if is_fragment else "why.html", **values)
+
+    @app.get("/runs/{run}/failures/{task:path}")
+    def show_task_failures(run: str, task: str) -> Response:
+        return _render_page("_why_task_now.html", **views.fill_failures(site, site.find_run(run), True, task))
 
     @app.get("/runs/{run}/results")
     def show_results(request: Request, run: str, now: str = "") -> Response:

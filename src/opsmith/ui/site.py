@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from opsmith.learn.pause import store_wish
 from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
+from opsmith.report.failures import FailureReader
 from opsmith.report.optimised import summarise_gain
 from opsmith.report.pages import anchor_name
 from opsmith.report.run_deletion import refuse_needed_run
 from opsmith.report.views import RunView, run_view
 from opsmith.results.optimisation import read_optimisation
+from opsmith.results.refusals import RefusalGrouping
 from opsmith.store import Store
 from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.pages import run_ids
@@ -69,6 +71,8 @@ class Site:
         self._snapshots = ValueCache(self.reader.read_snapshot, self._read_version)
         self._lines = ValueCache(self._make_lines, lambda _: (self.store.version(), self._list_held()))
         self._results = ValueCache(self._make_results, self._read_version)
+        self._ended: dict[str, dict[int, RefusalGrouping]] = {}  # by run: of its rounds that have ended
+        self._failures = ValueCache(self._read_failures, self._read_version)
 
     def find_run(self, name: str) -> str:
         """The id of the run that is called so. Raises UsageError."""
@@ -90,6 +94,10 @@ class Site:
 
     def read_results(self, run: str) -> Results:
         return self._results.get_value(run)
+
+    def read_failures(self, run: str) -> FailureReader:
+        """What the views of why things fail are made of; what it counts may be a moment old."""
+        return self._failures.get_value(run)
 
     def render_parts(self, subject: str) -> Fragments:
         """The parts of a run's page, or of the list of runs, as they are now."""
@@ -154,6 +162,9 @@ class Site:
     def _make_results(self, run: str) -> Results:
         view = run_view(self.store, run)
         return Results(view, draw_pictures([view]))
+
+    def _read_failures(self, run: str) -> FailureReader:
+        return FailureReader(self.store, run, self._ended.setdefault(run, {}))
 
     def _list_held(self) -> tuple[str, ...]:
         """The runs that a process works on: what no row of the store tells."""

@@ -34,6 +34,7 @@ from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
 PROGRAMS = 12  # of a task, that its page lists
 EARLIER = 20  # notes of a run, that were replaced
 COMPARED = 100  # of a task, that are compared for isomorphism
+AT_ONCE = 5_000  # samples of a run up to which a page says why things fail without asking for it afterwards
 
 
 def fill_runs(site: Site, tags: Sequence[str]) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def fill_run(site: Site, run: str) -> dict[str, Any]:
         "remarks": site.store.read_remarks(run),
         "earlier_notes": [note for note in notes[1 : EARLIER + 1] if note.text],
         "live": make_url(run) if live else None,
+        "why": site.read_failures(run).view_failures() if _is_small(snapshot) else None,
     }
 
 
@@ -116,6 +118,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "stages": _count_by_stage(snapshot.functional, task),
         "attempts": list_attempts(site.store, run, task, PROGRAMS),
         "program": _find_program(site, run, cell),
+        "why": site.read_failures(run).view_failures(task) if _is_small(snapshot) else None,
         "speeds": speeds,
         "picture": picture,
         "steps": list_steps(improved) if improved is not None else (),
@@ -153,6 +156,17 @@ def fill_attempts(site: Site, run: str, task: str) -> dict[str, Any]:
 def fill_results(site: Site, run: str, now: bool) -> dict[str, Any]:
     """`now`: wait for the numbers, which takes seconds for a large run; otherwise the page asks for them."""
     return {"id": run, "info": site.read_snapshot(run).summary.info, "results": site.read_results(run) if now else None}
+
+
+def fill_failures(site: Site, run: str, now: bool, task: str | None = None) -> dict[str, Any]:
+    """Of a run, or of a task of it. `now`: wait for the groups, which takes some seconds for a large run; otherwise the
+    page asks for them."""
+    why = site.read_failures(run).view_failures(task) if now else None
+    return {"id": run, "task_id": task, "info": site.read_snapshot(run).summary.info, "why": why}
+
+
+def _is_small(snapshot: RunSnapshot) -> bool:
+    return snapshot.counts.total() <= AT_ONCE
 
 
 def _find_cell(site: Site, run: str, task: str) -> TaskCell:

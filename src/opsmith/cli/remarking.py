@@ -1,0 +1,107 @@
+"""`opsmith note`, `tag` and `archive`: what people say of a run. The run itself stays what it was."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsmith.cli.commands import CommandApp
+from opsmith.cli.options import AsJson, Out, StoreUrl, open_store
+from opsmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from opsmith.store import Store
+
+Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
+_MINUS = {"ignore_unknown_options": True}  # `-bad` takes a tag away
+
+
+def add_to(app: CommandApp) -> None:
+    app.add("note", note_run, has_tables=False)
+    app.command(name="tag", context_settings=_MINUS)(tag_run)
+    app.add("archive", archive_run, has_tables=False)
+
+
+def note_run(
+    run: Run,
+    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="Without it the note is printed.")] = None,
+    is_replacing: Annotated[
+        bool, typer.Option("--replace", help="TEXT in place of the note; '' takes it away.")
+    ] = False,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a note on a run, or print it.
+
+    TEXT becomes a further paragraph of the note: what others wrote stays. --replace writes it anew; earlier notes can
+    be read on the run's page.
+    """
+    from opsmith.store.notes import add_to_note, write_note
+
+    if is_replacing and text is None:
+        raise UsageError("--replace: given without TEXT; expected the new note; try: --replace '' to take it away")
+    with open_store(out, url) as store:
+        run = store.find_run(run)
+        if is_replacing and not write_note(store, run, text or "", store.read_remarks(run).note_number):
+            raise UsageError(f"run {run}: somebody else wrote a note at this moment; try: opsmith note {run}")
+        if text is not None and not is_replacing:
+            add_to_note(store, run, text)
+        _print_remarks(store, run, as_json)
+
+
+def tag_run(
+    run: Run,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="[+TAG|-TAG]...", help="Add, or take away.")] = None,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tag a run, or print its tags.
+
+    opsmith tag RUN +good -bad; then `opsmith runs --tag good` lists the runs that have it.
+    """
+    from opsmith.store.notes import change_tags
+
+    names = tags or []
+    with open_store(out, url) as store:
+        run = store.find_run(run)
+        added = [name.removeprefix("+") for name in names if not name.startswith("-")]
+        change_tags(store, run, added, [name[1:] for name in names if name.startswith("-")])
+        _print_remarks(store, run, as_json)
+
+
+def archive_run(
+    run: Run,
+    is_undone: Annotated[bool, typer.Option("--undo", help="Show it in lists again.")] = False,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hide a run from lists; nothing of it is deleted.
+
+    `opsmith runs --tag archived` lists those that are hidden.
+    """
+    from opsmith.store.notes import ARCHIVED, change_tags
+
+    with open_store(out, url) as store:
+        run = store.find_run(run)
+        change_tags(store, run, [] if is_undone else [ARCHIVED], [ARCHIVED] if is_undone else [])
+        _print_remarks(store, run, as_json)
+
+
+def _print_remarks(store: Store, run: str, as_json: bool) -> None:
+    """All that is said of a run now."""
+    from opsmith.records import printable
+
+    remarks = store.read_remarks(run)
+    if as_json:
+        print(json.dumps({"run": run, "note": remarks.text, "tags": list(remarks.all_tags)}))
+        return
+    print(f"run   {printable(run)}")
+    print(f"tags  {' '.join(remarks.all_tags) or '-'}")
+    print(f"note  {printable(remarks.text or '-', keep=chr(10)).replace(chr(10), chr(10) + ' ' * 6)}")
