@@ -53,6 +53,13 @@ def test_a_run_solves_the_tasks_and_says_so(run, opsmith, tasks):
     assert result["run"] in listed.out
     shown = opsmith("show", result["run"])
     assert "copy x" in shown.out  # the guardian's
+    outcomes = [opsmith("show", result["run"], task, "--samples").out.split() for task in result["per_task"]]
+    refused = sum(words.count("refused") for words in outcomes)
+    assert f"why     {refused} of " in shown.out
+    opsmith("tag", result["run"], "+good")
+    [told] = opsmith("show", result["run"], "--json").lines
+    assert (told["failures"]["refused"], told["tags"]) == (refused, ["good"])
+    assert "note    [good]" in opsmith("show", result["run"]).out
     samples = opsmith("show", result["run"], "sum_0", "--samples").out.splitlines()
     passed = next(line.split()[0] for line in samples if "passed" in line)
     detail = opsmith("show", result["run"][:8], passed).out

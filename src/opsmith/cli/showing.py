@@ -64,17 +64,23 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     from opsmith.report import closing
     from opsmith.report.by_model import print_models
     from opsmith.report.conversations import print_tool_use
+    from opsmith.report.failures import FailureReader
     from opsmith.report.optimised_tables import print_optimisation
     from opsmith.report.plan_tables import print_plans
     from opsmith.report.speed_rows import choose_kept
     from opsmith.report.speeds import print_speeds
+    from opsmith.report.tables import print_fact
     from opsmith.results.result import result_of
 
-    result = result_of(store, run)
+    result, failures = result_of(store, run), FailureReader(store, run).view_failures()
+    remarks, solutions = store.read_remarks(run), store.read_experiences(run)
     if as_json:
-        print(json.dumps(result.as_json()))
+        beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.as_json()}
+        print(json.dumps({**result.as_json(), **beside}))
         return
-    solutions = store.read_experiences(run)
+    if remarks.text or remarks.all_tags:
+        tags = " ".join(f"[{tag}]" for tag in remarks.all_tags)
+        print_fact(console, f"note    {tags} {remarks.text}")
     console.print(closing.rounds_table(result), closing.solutions_table(solutions))
     print_speeds(console, choose_kept(store.read_speeds(run), solutions))
     print_plans(console, store, run)
@@ -82,6 +88,7 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     print_tool_use(console, store, run)
     print_optimisation(console, store, run)
     closing.print_closing(console, result)
+    print_fact(console, f"why     {failures.headline} Reasons: opsmith show {run} TASK")
 
 
 def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with_samples: bool, as_json: bool) -> None:

@@ -6,7 +6,6 @@ what is shown alone: one program a group, and the nearest miss of each task with
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -387,11 +386,6 @@ def _miss_json(view: MissView) -> dict[str, Any]:
         "reason": miss.reason,
         "nearness": view.nearness,
     }
-
-
-def write_json(view: FailureView) -> str:
-    """`as_json` as text."""
-    return json.dumps(view.as_json(), ensure_ascii=False, indent=2)
 
 
 def _count_samples(number: int) -> str:
