@@ -64,8 +64,8 @@ def _chart_solved(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCh
     solved = list(accumulate(len(line.solved or ()) for line in rounds))
     if rounds[-1].solved is None:
         solved[-1] += snapshot.pending_count
-    place_x, x_ticks = _scale_axis(samples[-1], LEFT, RIGHT)
-    place_y, y_ticks = _scale_axis(snapshot.task_count, BOTTOM, TOP)
+    place_x, x_ticks = _scale_axis(samples[-1], LEFT, RIGHT, least_step=1.0)
+    place_y, y_ticks = _scale_axis(snapshot.task_count, BOTTOM, TOP, least_step=1.0)
     points = tuple(
         CurvePoint(place_x(x), place_y(y), line.number, _word_solved(snapshot, line, x, y), line.solved is None)
         for line, x, y in zip(rounds, samples, solved, strict=True)
@@ -83,7 +83,7 @@ def _word_solved(snapshot: RunSnapshot, line: RoundLine, samples: int, solved: i
 
 def _chart_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveChart:
     rates = list(_list_rates(snapshot, rounds))
-    place_x, x_ticks = _scale_axis(max(1, rounds[-1].number), LEFT, RIGHT)
+    place_x, x_ticks = _scale_axis(max(1, rounds[-1].number), LEFT, RIGHT, least_step=1.0)
     place_y, y_ticks = _scale_axis(1.0, BOTTOM, TOP)
     points = tuple(
         CurvePoint(
@@ -107,9 +107,11 @@ def _list_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> Iterator[
         yield sum(one.rate for one in solutions if one.round <= line.number) / snapshot.task_count
 
 
-def _scale_axis(largest: float, low: float, high: float) -> tuple[Callable[[float], float], tuple[CurveTick, ...]]:
+def _scale_axis(
+    largest: float, low: float, high: float, least_step: float = 0.0
+) -> tuple[Callable[[float], float], tuple[CurveTick, ...]]:
     """Where a value stands between two places, from 0 on, and the ticks of that axis."""
-    step = choose_step(largest)
+    step = max(choose_step(largest), least_step)
     end = max(largest, step)
     ticks = [step * number for number in range(int(end / step + 1e-9) + 1)]
 
