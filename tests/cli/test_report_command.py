@@ -58,6 +58,9 @@ def test_a_report_is_written_where_it_is_wanted(opsmith, runs):
     assert several[0] == f"all/{runs[0]}.md"
     assert all(Path(name).stat().st_size for name in several)
     assert Path(several[1]).parent == Path(f"all/{runs[0]}-figures")
+    printed = opsmith("report", runs[0], "--format", "pdf", "-o", "print").out.split()
+    assert printed
+    assert all(Path(name).read_bytes().startswith(b"%PDF-") for name in printed)
     drawn = f"runs/reports/{runs[0]}-sum_0.svg"
     assert opsmith("draw", runs[0], "sum_0").out == f"{drawn}\n"
     assert opsmith("draw", runs[0], "sum_0", "-o", "-").out == Path(drawn).read_text()
@@ -68,7 +71,7 @@ def test_a_report_is_written_where_it_is_wanted(opsmith, runs):
     [
         (("draw", "tiny-sampler-s1", "sum_9"), "has no such task"),
         (("report", "nothing"), "no such run"),
-        (("report", "tiny", "--format", "pdf"), "given 'pdf'; expected one of html, md"),
+        (("report", "tiny", "--format", "docx"), "given 'docx'; expected one of html, md"),
         (("report", "tiny-sampler-s1", "--format", "parquet", "-o", "-"), "given stdout; expected a file"),
         (("report", "tiny-sampler-s1", "-o", "a.html", "--format", "md", "--format", "csv"), "one file for 2 formats"),
         (("report", "tiny-sampler-s1", "-o", "a.png"), "one file for all figures"),
