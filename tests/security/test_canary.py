@@ -155,7 +155,7 @@ def test_the_key_is_in_nothing_that_is_made_of_a_run(
         ["export", run, "--dataset", "data", "--all", "--out", "out"],
         ["show", run, "--out", "out"],
         ["show", run, "sum_0", "--out", "out"],
-        ["show", run, sample, "--out", "out"],
+        ["show", run, sample, "--prompt", "--out", "out"],
         ["prompt", "sum_0.yaml", "--from", run, "--out", "out"],
         ["models"],
     ):

@@ -151,7 +151,7 @@ def test_a_program_in_c_is_printed_as_it_was_written(whole: Whole, tmp_path: Pat
         row = next(row for row in store.list_samples(whole.run) if row.task == MENDED)
         sample = store.find_sample(whole.run, row.id)
     with Commands(whole.folder) as commands:
-        shown = commands.start("show", whole.run, row.id, "--out", "runs")
+        shown = commands.start("show", whole.run, row.id, "--prompt", "--out", "runs")
         assert shown.code() == 0, shown.said
         pages = commands.start("report", whole.run, "--out", "runs", "-o", tmp_path / "one.html")
         assert pages.code() == 0, pages.said
