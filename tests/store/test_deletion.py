@@ -117,10 +117,13 @@ def test_an_error_half_way_deletes_nothing(store: Store, monkeypatch: pytest.Mon
 def test_runs_that_begin_with_another_or_are_measured_by_it_are_found(store: Store) -> None:
     one = run(store, samples=12)
     assert referring_runs(store, one) == []
-    three = run(store, selection="none", max_rounds=None, budget_from=one[:-3], samples=2)
+    beginning = one.rpartition("-")[0]
+    three = run(store, selection="none", max_rounds=None, budget_from=beginning, samples=2, seed=7)
     four = improve([TASKS[0], TASKS[3]], TinyModel(), SMALL.replace(from_run=one), store, judge=InProcess())
     assert referring_runs(store, one) == sorted([three, four.run])
     assert referring_runs(store, three) == []
+    assert four.run.startswith(beginning)
+    assert referring_runs(store, four.run) == [], "the beginning of an id meant a run that was there already"
 
 
 def test_replies_that_could_not_be_stored_go_with_their_run(tmp_path: Path) -> None:

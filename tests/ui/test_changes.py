@@ -10,6 +10,7 @@ from ui.test_pages import EVIL, only_run
 
 from opsmith.store import Store
 from opsmith.store.notes import add_to_note, change_tags
+from opsmith.store.rows import RunInfo, run_rows
 from opsmith.ui.changes import CHANGES
 from opsmith.ui.guard import Access
 from opsmith.ui.render import make_url
@@ -30,7 +31,10 @@ def test_a_note_is_written_in_place_and_nothing_of_it_is_markup(
         assert "<script>alert" not in html
         assert "&lt;script&gt;" in html
     assert store.read_remarks(run).text == EVIL + "é" * 3000
-    assert send(client, access, run, "note", note="x" * 4001, number="1").status_code == 404
+    refusal = send(client, access, run, "note", note="x" * 4001, number="1")
+    assert refusal.status_code == 400
+    assert "Nothing was changed" in refusal.text
+    assert send(client, access, run, "note", note="x" * 70_000, number="1").status_code == 413
 
 
 def test_whoever_writes_second_sees_both_notes_and_decides(client: TestClient, store: Store, access: Access) -> None:
@@ -55,7 +59,8 @@ def test_tags_narrow_the_list_and_an_archived_run_leaves_it(client: TestClient, 
     assert store.read_remarks(run).tags == ("paper/fig-2",)
     assert run in client.get("/?tag=paper/fig-2").text
     assert run not in client.get("/?tag=good").text
-    assert send(client, access, run, "tags", add="<b>").status_code == 404
+    assert "No run has this tag" in client.get("/?tag=good").text
+    assert send(client, access, run, "tags", add="<b>").status_code == 400
     send(client, access, run, "archive")
     assert run not in client.get("/").text
     assert run in client.get("/?tag=archived").text
@@ -73,6 +78,11 @@ def test_a_run_goes_after_a_question_and_not_while_somebody_works_on_it(
         assert client.get(make_url(run, "delete")).status_code == 503
         assert "is being worked on" in send(client, access, run, "delete").text
     assert client.get(make_url(run)).status_code == 200, "to look at the question changes nothing"
+    user = RunInfo("user-s0-1", "1", "tiny", False, "tiny", 0, {"from_run": run}, {})
+    store.put(run_rows(user, store.read_tasks(run))).result()
+    assert make_url(user.id) in client.get(make_url(run, "delete")).text, "the page leads to the run that is in the way"
+    assert send(client, access, run, "delete").status_code == 400
+    store.delete_run(user.id)
     assert send(client, access, run, "delete").headers["location"] == "/"
     assert [summary.info.id for summary in store.list_runs()] == [going_on]
     assert client.get(make_url(run)).status_code == 404

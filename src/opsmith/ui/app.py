@@ -136,8 +136,10 @@ def _add_streams(app: FastAPI, site: Site, feed: Feed) -> None:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(OpsmithError)
-    async def show_own_error(_: Request, error: OpsmithError) -> Response:
-        return _render_error(404 if isinstance(error, UsageError) else 503, str(error))
+    async def show_own_error(request: Request, error: OpsmithError) -> Response:
+        is_form = request.method == "POST"
+        status = 503 if not isinstance(error, UsageError) else 400 if is_form else 404
+        return _render_error(status, str(error), is_form=is_form)
 
     @app.exception_handler(StarletteHTTPException)
     async def show_http_error(_: Request, error: StarletteHTTPException) -> Response:
@@ -160,7 +162,8 @@ def _render_page(template: str, **values: Any) -> Response:
     return HTMLResponse(render_template(template, **{"live": None, **values}))
 
 
-def _render_error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
-    return HTMLResponse(
-        render_template("error.html", live=None, status=status, message=message), status, dict(headers or {})
-    )
+def _render_error(
+    status: int, message: str, headers: Mapping[str, str] | None = None, *, is_form: bool = False
+) -> Response:
+    html = render_template("error.html", live=None, status=status, message=message, is_form=is_form)
+    return HTMLResponse(html, status, dict(headers or {}))

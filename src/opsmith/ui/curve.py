@@ -70,7 +70,9 @@ def _chart_solved(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCh
         CurvePoint(place_x(x), place_y(y), line.number, _word_solved(snapshot, line, x, y), line.solved is None)
         for line, x, y in zip(rounds, samples, solved, strict=True)
     )
-    note = "One point for each round; a hollow one goes on, with tasks that have a right answer so far."
+    note = "Each point is a round."
+    if rounds[-1].solved is None:
+        note += " The hollow one has not ended: it counts the tasks that have a right answer so far."
     line = _join_points([(LEFT, BOTTOM), *((point.x, point.y) for point in points)])
     title, x_title = "Tasks solved by samples judged", "samples judged so far"
     return CurveChart(title, x_title, f"tasks solved of {snapshot.task_count}", note, points, line, x_ticks, y_ticks)
@@ -95,7 +97,7 @@ def _chart_rates(snapshot: RunSnapshot, rounds: Sequence[RoundLine]) -> CurveCha
         )
         for line, rate in zip(rounds, rates, strict=True)
     )
-    note = "The mean over all tasks of the share of right samples in the round that solved it; 0 for an open one."
+    note = "Mean over all tasks: of a solved one, the share of right samples in the round that solved it; else 0."
     line = _join_points([(point.x, point.y) for point in points])
     return CurveChart("pass@1 by round", "round", "pass@1", note, points, line, x_ticks, y_ticks)
 

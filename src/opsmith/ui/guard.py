@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -98,7 +99,7 @@ class Guard:
 
 
 async def read_own_form(request: Request, access: Access) -> dict[str, str] | None:
-    """The fields of a POST from a form of ours; None: it comes from elsewhere, or is too long."""
+    """The fields of a POST from a form of ours; None: it comes from elsewhere. Raises HTTPException: too long."""
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
     if origin is not None and urlsplit(origin).netloc != host:
         return None
@@ -108,7 +109,7 @@ async def read_own_form(request: Request, access: Access) -> dict[str, str] | No
     async for chunk in request.stream():
         body += chunk
         if len(body) > FORM_LIMIT:
-            return None
+            raise HTTPException(413, f"More than {FORM_LIMIT:,} bytes were sent: send a shorter text.")
     fields = {name: values[0] for name, values in parse_qs(body.decode("ascii", "replace")).items()}
     return fields if match_secret(fields.get("secret", ""), access.form_secret) else None
 

@@ -22,11 +22,12 @@ from opsmith.report.run_deletion import describe_run_contents, refuse_needed_run
 from opsmith.report.views import TaskRow
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
+from opsmith.store.deletion import referring_runs
 from opsmith.store.notes import has_tags
 from opsmith.store.pages import SampleKind, page_of
 from opsmith.ui.curve import chart_run
 from opsmith.ui.query import read_filter, read_place, write_filter, write_place
-from opsmith.ui.reasons import read_reasons
+from opsmith.ui.reasons import read_attempt_reasons, read_reasons
 from opsmith.ui.render import make_url
 from opsmith.ui.site import ALL, Site, name_event
 from opsmith.ui.snapshot import RunSnapshot, RunState, TaskCell
@@ -50,10 +51,13 @@ def fill_runs(site: Site, tags: Sequence[str]) -> dict[str, Any]:
 
 
 def fill_deletion(site: Site, run: str) -> dict[str, Any]:
-    """What goes with a run. Raises UsageError or StoreError when it cannot be deleted."""
-    refuse_needed_run(site.store, run)
+    """What goes with a run, or the runs that need it. Raises StoreError while somebody works on it."""
+    users = referring_runs(site.store, run)
+    if not users:
+        refuse_needed_run(site.store, run)
     info = site.read_snapshot(run).summary.info
-    return {"run": run, "info": info, "contents": describe_run_contents(site.store, run), "access": site.access}
+    contents = describe_run_contents(site.store, run)
+    return {"run": run, "info": info, "contents": contents, "users": users, "access": site.access}
 
 
 def fill_run(site: Site, run: str) -> dict[str, Any]:
@@ -106,6 +110,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
     is_live = planned is not None and snapshot.state is not RunState.FINISHED
     speeds, picture = read_task_speeds(site.store, run, task)
     improved = find_improvement(read_optimisation(site.store, run), task)
+    attempts = list_attempts(site.store, run, task, PROGRAMS)
     return {
         "run": run,
         "info": snapshot.summary.info,
@@ -116,7 +121,8 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "cell": cell,
         "rounds": _count_by_round(snapshot.functional, task),
         "stages": _count_by_stage(snapshot.functional, task),
-        "attempts": list_attempts(site.store, run, task, PROGRAMS),
+        "attempts": attempts,
+        "reasons": read_attempt_reasons(site.store, attempts),
         "program": _find_program(site, run, cell),
         "why": site.read_failures(run).view_failures(task) if _is_small(snapshot) else None,
         "speeds": speeds,
