@@ -103,7 +103,7 @@ def count_cycles(target: Commanded, worker: TaskWorker, limits: Limits) -> dict[
         raise UsageError(f"cost of task {worker.task.id}: {outputs}")
     if outputs.cycles is None and not outputs.profile:
         raise UsageError(
-            f"target {worker.task.target!r} has no cost model, and no line of its run says cycles; try: `opsmith verify "
+            f"target {worker.task.target!r} has no cost model, and no line of its run says cycles; try: `verify "
             "--show-commands` shows what a run prints, and run.cycles in the language file is matched with each line"
         )
     profile = {"profile": outputs.profile} if outputs.profile else {}
