@@ -42,6 +42,7 @@ def test_tags_and_the_archive_say_which_runs_are_listed(opsmith, folder: Path) -
     listed = [json.loads(opsmith("runs", "--json", *tags).out) for tags in ((), ("--tag", "good"), ("--tag", "bad"))]
     assert [len(rows) for rows in listed] == [2, 1, 0]
     assert listed[1][0]["tags"] == ["good"]
+    assert opsmith("runs", "--tag", "bad").err == "no run has the tag bad\n"
     assert opsmith("archive", "tiny").code == 0
     shown = opsmith("runs")
     assert (RUN.id in shown.out, "other-s1-4567" in shown.out) == (False, True)

@@ -73,7 +73,7 @@ def test_a_run_solves_the_tasks_and_says_so(run, opsmith, tasks):
     assert "task:" in described["requests"][0]["messages"][1]["content"]
     assert "--prompt: expected a sample" in opsmith("show", result["run"], "sum_0", "--prompt").err
     assert "examples:" in opsmith("prompt", tasks / "sum_0.yaml", "--from", result["run"]).out
-    assert "no sample of" in opsmith("show", result["run"], "zzz").err
+    assert "'zzz': no task and no sample of run" in opsmith("show", result["run"], "zzz").err
 
 
 def test_options_stand_over_the_experiment_file(run, tasks):

@@ -49,6 +49,16 @@ def test_a_problem_that_is_asked_for_in_no_language_is_no_candidates_fault(opsmi
     assert "try:      --target c" in done.lines[0]["message"]
 
 
+def test_a_problem_without_a_program_says_where_one_may_lie(opsmith, tmp_path):
+    path = tmp_path / "double.yaml"
+    problem = "problem: double\ndims: {N: 4}\ninputs: [{name: x, dtype: fp32, shape: [N], data: normal}]\n"
+    outputs = "outputs: [{name: y, dtype: fp32, shape: [N]}]\nreference: 'def double(x): return 2 * x'\n"
+    path.write_text(problem + outputs)
+    (line,) = opsmith("verify", path, "--target", "c", "--json").lines
+    assert "given:    no program of its own" in line["message"]
+    assert "try:      --impl FILE, or a program in plain/double.c beside it" in line["message"]
+
+
 def test_files_of_one_name_in_several_folders_are_told_apart_by_their_paths(opsmith, tasks):
     (tasks / "wrong").mkdir()
     wrong = (tasks / "sum_0.yaml").read_text().replace("x y +", "x y -")

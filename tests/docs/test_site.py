@@ -1,5 +1,6 @@
 """The site builds without a warning, and its pages load nothing from another host."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -44,6 +45,9 @@ def test_every_page_is_there_and_names_no_other_host_to_load_from(site: Path) ->
         urls = [found["url"] for found in LOADED.finditer(page.read_text())]
         assert urls
         assert [url for url in urls if re.match(r"(\w+:)?//", url)] == []
+    entries = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    boosts = {entry["location"]: entry.get("boost", 1) for entry in entries}
+    assert boosts["troubleshooting.html"] > boosts["index.html"] > boosts["design/workers.html"]
     styles = "".join(path.read_text() for path in site.rglob("*.css"))
     assert not re.search(r"""(@import|url\()\s*["']?(https?:)?//""", styles)
 

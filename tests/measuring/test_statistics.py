@@ -12,7 +12,6 @@ from opsmith.measuring.claims import Claim, judge_ratio
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.pairs import (
     compare_times,
-    count_needed_pairs,
     estimate_median,
     measure_variation,
 )
@@ -143,20 +142,6 @@ def test_a_faster_program_is_claimed_as_such() -> None:
     claims = draw_claims(1.5, 1.0)
     assert claims[Claim.FASTER] >= 36, "the trusted interval misses one in twenty"
     assert set(claims) <= {Claim.FASTER, Claim.REFUSED}
-
-
-def test_the_number_of_pairs_is_that_which_gives_the_width() -> None:
-    ratios = draw_ratios(1.0, 1, 400, 0.0, 5)[0]
-    needed = count_needed_pairs(ratios[:40], 0.01)
-    assert needed is not None
-    widths = []
-    for start in range(0, 400 - needed, needed):
-        interval = estimate_median([ratios[start : start + needed]])
-        widths.append(interval.high / interval.low)
-    assert 1.01 < np.median(widths) < 1.03, "about 1 % to both sides"
-    assert (count_needed_pairs(ratios[:40], 0.001) or 0) > 50 * needed
-    assert count_needed_pairs(ratios[:7], 0.01) is None
-    assert count_needed_pairs([1.0] * 9, 0.01) is None
 
 
 def test_variation_is_a_share_of_the_mean() -> None:

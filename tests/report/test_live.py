@@ -64,7 +64,7 @@ def test_a_log_has_a_line_for_each_step_but_not_for_each_sample():
         "  solved bmm_0: rate 0.500 (equals an example of its prompt)",
         "warning: a [bracketed] warning",
     ]
-    assert text.getvalue().splitlines()[-1].startswith("round 0: 1 new, 2 of 3 solved, 1 samples unjudged")
+    assert text.getvalue().splitlines()[-1].startswith("round 0: 1 new, 2 of 3 solved, 1 sample unjudged")
 
 
 def test_a_terminal_shows_the_board_and_keeps_warnings():

@@ -36,6 +36,11 @@ def rotated(x):
     return torch.cat([a * math.cos(1.0) - b, a + b], -1)
 
 
+def rotary(x, cos, sin):
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
 def annotated(x: "N, D", y: Annotated[Tensor, "N"], *, by=2.0):
     return x * y[:, None] * by
 

@@ -110,6 +110,16 @@ def test_a_dim_that_takes_some_sizes_only_is_a_multiple_or_a_number(drafted):
     assert "this size only" in found.notes[0]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
+def test_a_dim_that_goes_with_another_is_a_multiple_of_it(functions, order):
+    shapes = ["x=3,8", "cos=3,4", "sin=3,4"]
+    draft = draft_task(DraftRequest(f"{functions}:rotary", tuple(shapes[at] for at in order), (), None))
+    data = yaml.safe_load(draft.text)
+    (half,) = {entry["dims"][0] for entry in data["inputs"][1:]}
+    assert dims(data) == [[f"2*{half}", "N"], [half, "N"], [half, "N"], [f"2*{half}", "N"]]
+    assert "the sizes 8 and 4 go together" in draft.notes[0]
+
+
 def test_a_dim_that_cannot_be_small_is_a_number(drafted):
     found, data = drafted("picked", "table=6,3", "idx=4:int64:0:5")
     assert dims(data) == [["D", 6], ["M"], ["D", "M"]]

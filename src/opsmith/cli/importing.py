@@ -42,10 +42,10 @@ def import_flashinfer(
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import definitions of FlashInfer Trace, with the sizes of their workloads.
+    """Import definitions of FlashInfer Trace.
 
-    DIR is laid out as the data set is (definitions/, workloads/), or holds definitions. A row per file.
-    Exit code 0: at least one was imported; 1: none was.
+    Sizes are those of their workloads. DIR is laid out as the data set is (definitions/, workloads/), or holds
+    definitions. A row per file. Exit code 0: at least one was imported; 1: none was.
     """
     from opsmith.imports.flashinfer.folder import import_definitions
     from opsmith.imports.outcomes import read_bytes
@@ -70,10 +70,10 @@ def import_kernelbench(
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import KernelBench's files: a class Model, get_inputs and get_init_inputs.
+    """Import KernelBench's files.
 
-    A file's code runs in confined processes only. Sizes are halved until the largest set fits the limits. A row per
-    file. Exit code 0: at least one was imported; 1: none was.
+    A file holds a class Model, get_inputs and get_init_inputs. Its code runs in confined processes only. Sizes are
+    halved until the largest set fits the limits. A row per file. Exit code 0: at least one was imported; 1: none was.
     """
     from opsmith.imports.kernelbench.folder import PRELOAD, ModuleLimits, import_modules
     from opsmith.imports.outcomes import read_bytes

@@ -118,7 +118,10 @@ def show_runs(
             rows = [{"run": run.info.id, **to_json(run), **_tell_remarks(remarks, run)} for run in summaries]
             print(json.dumps(rows))
             return
-        open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store), remarks))
+        if summaries or not every:
+            open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store), remarks))
+        elif tags:
+            print(f"no run has the tag {printable(' and '.join(tags))}", file=sys.stderr)
         if archived := sum(remark.is_archived for remark in remarks.values()) if not tags else 0:
             print(f"archived, not listed: {archived}; opsmith runs --tag archived", file=sys.stderr)
 

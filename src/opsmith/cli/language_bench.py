@@ -27,10 +27,10 @@ def bench_languages(
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge right and wrong programs of every compiled language, and time builds and verdicts.
+    """Judge right and wrong programs of compiled languages.
 
-    Right programs are the problems' plain ones; wrong ones say in their first lines where they must be refused. Exit
-    code 1: a verdict was not what it should be.
+    Builds and verdicts are timed. Right programs are the problems' plain ones; wrong ones say in their first lines
+    where they must be refused. Exit code 1: a verdict was not what it should be.
     """
     from opsmith.bench.language_table import list_notes, tabulate_languages, write_markdown
     from opsmith.bench.languages import choose_languages, measure_languages

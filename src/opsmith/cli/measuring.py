@@ -128,7 +128,7 @@ def bench_measurements(
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what is known: how right are measurements of speed here?
+    """Measure known ratios: how often is the interval right?
 
     A program beside itself, and beside copies that do 5 %, 20 % and 100 % more; quiet, and beside two busy processes.
     A row says how often the interval held the true ratio, and how far the worst figure lay from it.
@@ -165,10 +165,11 @@ def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure problems' own programs, torch eager and torch.compile, and programs of yours beside them.
+    """Time problems' own programs and yours beside torch.
 
-    A row for each problem and shape set, with ratios to the problem's own program; then the geometric mean of your
-    programs over the faster of eager and compile. Best on a quiet machine; the 24 kernels take half an hour.
+    Beside torch eager and torch.compile. A row for each problem and shape set, with ratios to the problem's own
+    program; then the geometric mean of your programs over the faster of eager and compile. Best on a quiet machine; the
+    24 kernels take half an hour.
     """
     import sys
 

@@ -106,11 +106,11 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     url: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Optimise kernels in C without a language model, and measure what came of it beside compilers and torch.
+    """Make kernels in C faster without a language model.
 
-    The tuner rewrites a program as the analyst suggests; both read their prompts and nothing else. Each task begins
-    with its plain program. The best program is measured by full grade at the largest timed sizes, the plain one with
-    other flags, torch eager and torch.compile by a screen.
+    What comes of it is measured beside compilers and torch. The tuner rewrites a program as the analyst suggests; both
+    read their prompts and nothing else. Each task begins with its plain program. The best program is measured by full
+    grade at the largest timed sizes, the plain one with other flags, torch eager and torch.compile by a screen.
     """
     from opsmith.bench.tuned_table import list_means, list_missing, tabulate_tuned, write_markdown
     from opsmith.records import to_json

@@ -102,7 +102,10 @@ def count_cycles(target: Commanded, worker: TaskWorker, limits: Limits) -> dict[
     if isinstance(outputs, Diagnostic):
         raise UsageError(f"cost of task {worker.task.id}: {outputs}")
     if outputs.cycles is None and not outputs.profile:
-        raise UsageError(f"target {worker.task.target!r} has no cost model, and its runs say no cycles")
+        raise UsageError(
+            f"target {worker.task.target!r} has no cost model, and no line of its run says cycles; try: `verify "
+            "--show-commands` shows what a run prints, and run.cycles in the language file is matched with each line"
+        )
     profile = {"profile": outputs.profile} if outputs.profile else {}
     return {"cycles": outputs.cycles, "at": name, **profile}
 

@@ -14,12 +14,13 @@ from opsmith.errors import OptionError, TargetError, TaskError, UsageError
 from opsmith.judging.pool import Pool
 from opsmith.judging.verifier import leave_unjudged, with_dropped
 from opsmith.records import Boundary, Diagnostic, Outcome, Task, Verdict
-from opsmith.suites import name_files, read_task_file
+from opsmith.suites import PLAIN, name_files, read_task_file
 from opsmith.targets import get_target
 from opsmith.targets.capabilities import explain_message, repair_program
 from opsmith.targets.faults import charged_to_target
 from opsmith.targets.lookup import is_language_file
 from opsmith.targets.problem import explain_lack_of_language
+from opsmith.targets.protocols import Suffixed
 
 _MESSAGE = re.compile(r"(\S+): given (.*?); expected (.*?)(?:; try: (.*))?", re.DOTALL)
 
@@ -85,7 +86,14 @@ def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task
         return task, pool.submit(task, _repair_source(task, reply.source, source)), reply
     if source.reply is not None:
         return task, _wrap_verdict(reply.make_refusal(get_target(task.target).verifier)), reply
-    return task, _wrap_verdict(_bad_file(f"{path}: the file has no impl of its own; try: --impl FILE")), reply
+    return task, _wrap_verdict(_leave_unread(Boundary.TASK, _explain_no_program(path, task))), reply
+
+
+def _explain_no_program(path: Path, task: Task) -> Diagnostic:
+    target = get_target(task.target)
+    beside = f", or a program in {PLAIN}/{path.stem}{target.suffix} beside it" if isinstance(target, Suffixed) else ""
+    remedy = f"--impl FILE{beside}"
+    return Diagnostic("TASK", str(path), "no program of its own", "a program to judge", remedy)
 
 
 def _find_program(task: Task, source: ProgramSource) -> ReadReply:

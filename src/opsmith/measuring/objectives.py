@@ -16,7 +16,6 @@ from opsmith.targets.protocols import Carried, Costed, Stating, Timed
 TIME, FRONT = "time", "front"
 COSTS = (TimeUnit.CYCLES.value, TimeUnit.ON_CHIP_BYTES.value, TimeUnit.OFF_CHIP_BYTES.value)
 FIGURES = (TIME, *COSTS)
-OBJECTIVES = (*FIGURES, FRONT)
 
 
 def list_figures(task: Task) -> tuple[str, ...]:

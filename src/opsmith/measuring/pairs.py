@@ -22,8 +22,6 @@ from opsmith.measuring.intervals import Interval
 RESAMPLES = 2000
 _NORMAL = 1.959964  # 97.5 % quantile
 _STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622)  # of 1, 2 ... degrees of freedom
-_MEDIAN_LOSS = math.sqrt(math.pi / 2)  # how much less certain a median is than a mean, of normal numbers
-_MAD_SCALE = 1.482602  # median absolute deviation -> standard deviation, of normal numbers
 
 
 def compare_times(times: Sequence[float], partner_times: Sequence[float]) -> list[float]:
@@ -78,17 +76,3 @@ def measure_variation(figures: Sequence[float]) -> float | None:
     if len(figures) < 2:
         return None
     return float(np.std(figures, ddof=1) / np.mean(figures))
-
-
-def count_needed_pairs(ratios: Sequence[float], width: float) -> int | None:
-    """How many pairs of one process bring the interval's ends within `width` of the median, as a share (0.01: 1 %).
-
-    Judged by the spread of those at hand, outliers apart; None: they are too few to tell (8), or do not differ.
-    """
-    if len(ratios) < 8:
-        return None
-    logs = np.log(np.asarray(ratios, dtype=np.float64))
-    spread = _MAD_SCALE * float(np.median(np.abs(logs - np.median(logs))))
-    if spread == 0:
-        return None
-    return max(1, math.ceil((_NORMAL * _MEDIAN_LOSS * spread / math.log1p(width)) ** 2))

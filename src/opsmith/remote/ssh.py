@@ -34,14 +34,13 @@ _OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o"
 _LARGEST_LINE, _LARGEST_OUTPUT = 16 << 20, 512 << 20  # bytes; of the outputs of a shape set
 _FILE_BYTES = 1024  # that a file of nothing takes
 _END_S = 10.0  # for ssh to end
-_LEAST_PYTHON = (3, 8)
 _NO_PYTHON, _OLD_PYTHON = 127, 96  # exit codes
 _BOOTSTRAP = (  # of any Python 3; no character that a shell reads within single quotes
     'import os,sys,tempfile;sys.version_info>=(3,8) or sys.exit(96);r=open(0,"rb",0,closefd=False);'
     'n=int(b"".join(iter(lambda:r.read(1),bytes([10]))));p=b"".join(map(lambda _:r.read(1),range(n)));'
     'd=tempfile.mkdtemp(prefix="opsmith-");f=os.path.join(d,"runner.py");open(f,"wb").write(p);'
     'os.execv(sys.executable,[sys.executable,"-I","-S",f,"--stream"])'
-).replace("\n", b"\x0a".decode() if False else "\n")
+)
 
 
 class RemoteError(OpsmithError):

@@ -62,7 +62,7 @@ def closing_lines(result: RunResult) -> Iterator[str]:
     yield f"time    {format_duration(result.wall_s)}"
     if result.solved_before:
         names = printable(", ".join(result.solved_before))
-        yield f"given   {len(result.solved_before)} tasks were solved before this run and are not counted: {names}"
+        yield f"given   {len(result.solved_before)} solved before this run and not counted: {names}"
     if result.unjudged:
         yield f"unjudged  {result.unjudged:,} samples have no verdict and count nowhere; why: opsmith show RUN TASK"
     if result.cut_short:

@@ -65,7 +65,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield printable(f"differs {name}: {first} | {second}")
     if comparison.unpaired:
         names = printable(list_names(comparison.unpaired))
-        yield f"left out {len(comparison.unpaired)} tasks that are not in both runs alike: {names}"
+        yield f"left out {len(comparison.unpaired)} as not in both runs alike: {names}"
     for run in (comparison.first, comparison.second):
         if not run.is_language_model:
             yield printable(f"note    {run.id}: {run.warning}")

@@ -156,7 +156,8 @@ class FailureView:
         ended += [f"{self.unjudged:,} {_verb(self.unjudged)} left without a verdict"] if self.unjudged else []
         tasks = sum(row.is_open for row in self.ends.tasks)
         is_whole = len(self.ends.tasks) > 1
-        unsolved = f"{_count_noun(tasks, 'task')} without a right sample" if tasks else "every task has a right sample"
+        unsolved = f"{_count_noun(tasks, 'task')} without a right sample"
+        unsolved = unsolved if tasks else "every task that was tried has a right sample"
         return f"{'; '.join([*ended, unsolved] if is_whole else ended)}."
 
     def as_json(self) -> dict[str, Any]:

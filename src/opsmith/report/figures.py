@@ -449,12 +449,6 @@ def _span_ends(rows: Records) -> Domain:
     return math.floor(low / step - 0.2) * step, math.ceil(high / step + 0.2) * step
 
 
-def _find_top(rows: Records) -> float:
-    """The end of an axis that holds all values with their intervals, and some room."""
-    ends = [row[name] for row in rows for name in ("y", "high") if row.get(name) is not None]
-    return max(ends, default=1.0) * 1.08 or 1.0
-
-
 def _dodge_series(rows: Records, domain: Domain, width: float, is_log: bool) -> list[Spec]:
     """Series some pixels beside each other, so that none covers another one."""
     names = _list_names(rows, "series") if rows and "series" in rows[0] else []

@@ -197,12 +197,3 @@ def describe_unjudged(column: LanguageColumn) -> str:
     """How many samples, and which share of all."""
     share = column.unjudged_share
     return f"{column.unjudged:,}" + (f" ({share:.1%})" if share else "")
-
-
-def tabulate_problems(table: LanguageTable) -> Table:
-    """A row for each problem, a column for each language."""
-    grid = make_table("problem", *(printable(column.target) for column in table.columns))
-    for row in table.rows:
-        cells = ("–" if cell is None else f"{cell.best}; {cell.samples}" for cell in row.cells)
-        grid.add_row(printable(row.name), *map(printable, cells))
-    return grid

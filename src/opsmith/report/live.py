@@ -80,7 +80,7 @@ class RunProgress:
         """`3 tasks`, `2 tasks and 4 nodes`."""
         own = sum(task in self.tasks for task in info.attempted)
         nodes = len(info.attempted) - own
-        counts = [f"{own} tasks"] if own or not nodes else []
+        counts = [_count_noun(own, "task")] if own or not nodes else []
         return " and ".join([*counts, *([_count_noun(nodes, "node")] if nodes else [])])
 
     def _start_round(self, event: events.RoundStarted) -> None:
@@ -130,14 +130,15 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
     match event:
         case events.RunStarted():
             verb = "goes on" if event.resumed else "starts"
-            return printable(f"run {event.run} {verb}: {len(event.tasks)} tasks, model {event.model}")
+            return printable(f"run {event.run} {verb}: {_count_noun(len(event.tasks), 'task')}, model {event.model}")
         case events.RoundStarted(round=info):
-            return f"round {info.number}: {board.examples}; {board.count_attempted(info)}, {info.planned} samples"
+            asked = f"{board.count_attempted(info)}, {_count_noun(info.planned, 'sample')}"
+            return f"round {info.number}: {board.examples}; {asked}"
         case events.TaskSolved(experience=found):
             flag = " (equals an example of its prompt)" if event.contaminated else ""
             return printable(f"  solved {found.task.id}: rate {found.success_rate:.3f}{flag}")
         case events.RoundEnded(round=info):
-            unjudged = f", {event.unjudged} samples unjudged" if event.unjudged else ""
+            unjudged = f", {_count_noun(event.unjudged, 'sample')} unjudged" if event.unjudged else ""
             clock = format_duration(time.monotonic() - board.began)
             new = f"{len(event.solved)} new, {board.solved} of {len(board.tasks)} solved"
             if info.phase == OPTIMISATION:
@@ -204,7 +205,7 @@ def describe_round(info: RoundInfo) -> str:
 
 
 def describe_demonstrations(level: str, count: int) -> str:
-    return "no demonstrations" if count == 0 else f"{count} demonstrations ({level})"
+    return "no demonstrations" if count == 0 else f"{_count_noun(count, 'demonstration')} ({level})"
 
 
 def render_board(board: RunProgress) -> RenderableType:

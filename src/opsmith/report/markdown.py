@@ -44,10 +44,10 @@ def escape_markup(text: str) -> str:
     return _MARKUP.sub(r"\\\1", printable(" ".join(text.split())))
 
 
-def markdown_table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """A table whose cells are Markdown already; all columns but the first are numbers, to the right."""
+def markdown_table(names: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> Iterator[str]:
+    """A table whose cells are Markdown already; all columns but the first `texts` are numbers, to the right."""
     yield f"| {' | '.join(names)} |"
-    yield f"|---|{'--:|' * (len(names) - 1)}"
+    yield f"|{'---|' * texts}{'--:|' * (len(names) - texts)}"
     yield from (f"| {' | '.join(row)} |" for row in rows)
     yield ""
 
@@ -62,7 +62,7 @@ def fence_text(text: str) -> Iterator[str]:
 def _write_all(views: Sequence[RunView]) -> Iterator[str]:
     yield from ("# All runs", "")
     names = ("run", "model", "solved", "pass@1", "rounds", "samples", "input tokens", "cost", "time")
-    yield from markdown_table(names, [(f"`{view.id}`", _name_model(view), *_figure_cells(view)) for view in views])
+    yield from markdown_table(names, [(f"`{view.id}`", _name_model(view), *_figure_cells(view)) for view in views], 2)
 
 
 def _by_target(store: Store, views: Sequence[RunView]) -> Iterator[str]:
@@ -167,7 +167,8 @@ def _write_failures(failures: FailureView) -> Iterator[str]:
         )
         for view in failures.misses
     ]
-    yield from markdown_table(("unsolved task", "nearest miss", "how near", "sample"), misses) if misses else ()
+    if misses:
+        yield from markdown_table(("unsolved task", "nearest miss", "how near", "sample"), misses, texts=4)
 
 
 def _write_remarks(remarks: Remarks) -> Iterator[str]:

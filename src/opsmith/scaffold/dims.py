@@ -7,7 +7,7 @@ some number, is asked of the function: sizes are primes, so that a result's size
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 
@@ -111,12 +111,39 @@ def _make_dim(axis: int | str, names: Mapping[int, str], sizes: Mapping[str, int
 
 def settle_dims(naming: Naming, call: Call, arguments: Arguments) -> None:
     """Dims that must have their size become numbers, or multiples; axes that need not be equal are noted."""
-    for settled in (_settle_size, _settle_small):
+    for settled in (_settle_pair, _settle_size, _settle_small):
         for dim in list(dict.fromkeys(dim for axes in naming.axes for dim in axes if dim.symbol)):
             settled(naming, call, dim)
     for symbol in naming.symbols:
         if symbol not in naming.given:
             _note_apart(naming, call, arguments, symbol)
+
+
+def _settle_pair(naming: Naming, call: Call, dim: DraftDim) -> None:
+    """Is it a multiple of another dim, as a rotary row is twice its cosines? Then neither varies alone."""
+    others = [other for axes in naming.axes for other in axes if other.symbol not in {"", dim.symbol}]
+    for other in dict.fromkeys(others):
+        factor, rest = divmod(dim.size, other.size)
+        if dim.symbol in naming.given or rest or factor < 2 or other.factor > 1:
+            continue
+        alone = ({symbol: prime} for symbol in (dim.symbol, other.symbol) for prime in PRIMES[:3])
+        together = ({dim.symbol: factor * prime, other.symbol: prime} for prime in PRIMES[:3])
+        if not _runs_at_any(naming, call, alone) and _runs_at_any(naming, call, together):
+            naming.replace_dim(dim, DraftDim(other.symbol, dim.size, factor))
+            naming.notes.append(
+                f"{other.symbol}: the sizes {dim.size} and {other.size} go together, so the first is "
+                f"{factor}*{other.symbol}; equal sizes share a dim: give sizes that differ where axes need not be equal"
+            )
+            return
+
+
+def _runs_at_any(naming: Naming, call: Call, changes: Iterable[Mapping[str, int]]) -> bool:
+    example = {**naming.example}
+    return any(
+        _can_call(call, naming.shapes_at({**example, **change}))
+        for change in changes
+        if any(example[symbol] != size for symbol, size in change.items())
+    )
 
 
 def _settle_size(naming: Naming, call: Call, dim: DraftDim) -> None:
@@ -154,7 +181,7 @@ def _note_apart(naming: Naming, call: Call, arguments: Arguments, symbol: str) -
     places = [(t, a) for t, axes in enumerate(naming.axes) for a, dim in enumerate(axes) if dim.symbol == symbol]
     if len(places) > MOST_AXES:
         naming.notes.append(f"{symbol}: {len(places)} axes share this dim; whether they must was not tried")
-    if not 1 < len(places) <= MOST_AXES:
+    if not 1 < len(places) <= MOST_AXES or len({naming.axes[t][a].factor for t, a in places}) > 1:
         return
     groups = next(
         (groups for groups in _list_partitions(len(places)) if _can_call(call, _set_apart(naming, places, groups))),

@@ -81,10 +81,8 @@ class SampleQueries(Reading):
         of_run = func.coalesce(request.c.run, "") == run  # no index knows this: the one of ids is used, not the run's
         rows = self.fetch_rows(select_samples().where(of_run, begins_with(name)).order_by(None).limit(2))
         if len(rows) != 1:
-            problem = "more than one sample of" if rows else "no sample of"
-            raise UsageError(
-                f"sample {name!r}: {problem} run {run} begins so; `opsmith show {run} TASK` lists a task's"
-            )
+            problem = f"more than one sample of run {run} begins so" if rows else f"no task and no sample of run {run}"
+            raise UsageError(f"{name!r}: {problem}; try: opsmith show {run}, then opsmith show {run} TASK --samples")
         [detail] = self._read_details(rows).values()
         return detail
 

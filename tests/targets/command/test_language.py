@@ -121,7 +121,9 @@ def test_another_simulator_is_another_toolchain(tmp_path: Path) -> None:
 
 def test_the_words_of_a_run(tmp_path: Path) -> None:
     words = '["true", "--out={outputs}", "{inputs}", "{sizes=}", "{scalars}", "-d", "{here}/x", "{source}"]'
-    language = read_text(tmp_path, MINIMAL.replace('["true"]', words))
+    (tmp_path / "x").write_text("")
+    readable = '\n[toolchain]\nreadable = ["x"]\n'
+    language = read_text(tmp_path, MINIMAL.replace('["true"]', words) + readable)
     problem = read_problem(PROBLEM).problem
     order, _ = order_run(language, {"program.txt": b""}, name_arrays(problem, (2, 3, 0.5)), [b"1", b"2"])
     (command,) = order.commands
@@ -152,6 +154,21 @@ def test_a_script_whose_interpreter_may_not_be_executed_is_told_with_the_way_out
         assert words in str(refused.value)
     readable = '\n[toolchain]\nreadable = ["/usr/bin", "/bin"]\n'
     assert find_programs(read_text(tmp_path, MINIMAL.replace('"true"', '"{here}/simulate"') + readable))
+
+
+def test_a_file_of_a_command_that_its_commands_may_not_read_is_told_before_every_program_is_refused(
+    tmp_path: Path,
+) -> None:
+    text = MINIMAL.replace('["true"]', '["{python}", "{here}/sim.py"]')
+    with pytest.raises(
+        TaskError, match=r"run\.command: given the file '\{here\}/sim\.py'; expected a file that exists"
+    ):
+        read_text(tmp_path, text)
+    (tmp_path / "sim.py").write_text("")
+    with pytest.raises(TaskError, match=r'toml:7: .*try: readable = \["sim\.py"\] under \[toolchain\]'):
+        read_text(tmp_path, text)
+    for readable in ("sim.py", "."):
+        assert read_text(tmp_path, f'{text}\n[toolchain]\nreadable = ["{readable}"]\n')
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:

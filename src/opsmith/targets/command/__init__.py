@@ -141,9 +141,8 @@ class CommandTarget(NativeTasks, DrawnTrials):
             return Build({}, errors, toolchain=toolchain)
         missing = [name for name in compile_table.outputs if name not in result.files]
         if missing:
-            return Build(
-                {}, failure=f"the compiler left no file {missing[0]}; it said: {quote_messages(result.messages)}"
-            )
+            words = quote_messages(result.messages) or "nothing"
+            return Build({}, failure=f"the compiler left no file {missing[0]}; it said: {words}")
         return Build({**files, **result.files}, toolchain=toolchain)
 
     def plan_runs(self, task: Task, artefacts: Mapping[str, bytes], inputs: bytes | memoryview) -> Sequence[CommandRun]:

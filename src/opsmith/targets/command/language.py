@@ -22,6 +22,7 @@ from opsmith.records import content_hash
 PLACES = ("here", "python", "source", "inputs", "outputs", "sizes", "scalars")  # what texts in braces stand for
 LISTS = frozenset(PLACES[3:])  # several words each; with `=`, as in {sizes=}, each with its name: M=48
 MOST_ERRORS = 5  # that are told at once
+_OWN_FILE = re.compile(r"\{here\}/([^{}]+)")  # a word that is a file beside the language file
 PLACEHOLDER = re.compile(r"\{([a-z]+)(=?)\}")
 
 
@@ -188,7 +189,29 @@ def read_language(path: Path) -> Language:
             raise TaskError(
                 f"{place}: toolchain.readable: given {str(readable)!r}; expected a file or folder that exists"
             )
+    _check_own_files(path, text, language)
     return language
+
+
+def _check_own_files(path: Path, text: str, language: Language) -> None:
+    """Raises TaskError for a word `{here}/NAME` after a command's program that its commands could not read: every
+    program would be refused for it."""
+    tables = language.tables
+    keyed = [("compile", "commands", command) for command in (tables.compile.commands if tables.compile else [])]
+    roots = [root.resolve() for root in language.readable]
+    commands = [*keyed, ("run", "command", tables.run.command)]
+    programs = {command[0] for _, _, command in commands}
+    for table, key, command in commands:
+        for word in command[1:]:
+            match = _OWN_FILE.fullmatch(word) if isinstance(word, str) and word not in programs else None
+            file = language.folder / match[1] if match else None
+            if match is None or file is None or any(file.resolve().is_relative_to(root) for root in roots):
+                continue
+            is_there = file.exists()
+            expected = "one that its commands may read" if is_there else "a file that exists"
+            remedy = f'; try: readable = ["{match[1]}"] under [toolchain]' if is_there else ""
+            place = _find_place(path, text, (table, key))
+            raise TaskError(f"{place}: {table}.{key}: given the file {word!r}; expected {expected}{remedy}")
 
 
 def _read_prompt(path: Path, prompt: str) -> str:
@@ -201,6 +224,7 @@ def _list_errors(path: Path, text: str, error: ValidationError) -> Iterator[str]
     for finding in error.errors(include_url=False, include_context=False):
         keys = [str(key) for key in finding["loc"]]
         problem = finding["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        problem = "a list, in brackets" if finding["type"] == "list_type" else problem
         place = _find_place(path, text, keys)
         if finding["type"] == "missing":
             yield f"{place}: {'.'.join(keys)}: given nothing; expected this key, which every language has"
@@ -239,6 +263,8 @@ def _find_place(path: Path, text: str, keys: Sequence[str]) -> str:
     if len(keys) > 1:
         heads = (number for number, line in enumerate(lines, 1) if line.split("#")[0].strip() == f"[{keys[0]}]")
         start = place = next(heads, 0)
+    else:
+        place = next((number for number, line in enumerate(lines, 1) if line.startswith(f"[{keys[0]}]")), 0)
     name = keys[1] if start else keys[0]
     pattern = re.compile(rf"""[ \t]*["']?{re.escape(name)}["']?[ \t]*[=.]""")
     for number, line in enumerate(lines[start:], start + 1):

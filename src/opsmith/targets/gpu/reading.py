@@ -61,11 +61,6 @@ def read_plan(source: str) -> LaunchPlan | tuple[Diagnostic, ...]:
     return findings or LaunchPlan(tuple(reader.workspaces), tuple(reader.launches))
 
 
-def list_plan_lines(source: str) -> list[int]:
-    """The numbers of the lines that hold a program's plan, from 1."""
-    return [line.number for line in _list_lines(source) if line.is_before_code and _PLAN_LINE.match(line.text)]
-
-
 def add_texts(findings: Sequence[Diagnostic], source: str) -> tuple[Diagnostic, ...]:
     """The first findings, each with the text of its line."""
     texts = source.split("\n")
