@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 import pytest
 from agents_store import write_run
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -26,7 +26,7 @@ from opsmith.results.refusals import read_refusals
 from opsmith.results.result import result_of
 from opsmith.store import Store
 
-IDS = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,9}){0,2}-s[0-9]-[0-9a-f]{4,10}", fullmatch=True)
+IDS = st.from_regex(r"[a-z]{1,8}(_[a-z0-9]{1,8}){0,2}-s[0-9]-[0-9a-f]{4,10}", fullmatch=True)  # 40 characters at most
 NUMBERS = st.one_of(st.integers(0, 10**9).map("{:,}".format), st.just("0.667 [0.619, 0.726]"), st.just("4.9 s"))
 PROSE = st.lists(st.text("abcdefgh", min_size=1, max_size=9), max_size=30).map(" ".join)
 CODE = st.lists(st.text("xyz=(), ", max_size=60), min_size=1, max_size=6).map("\n".join)
@@ -50,6 +50,7 @@ def fill(rows, **options) -> FittedTable:
 
 
 @settings(max_examples=30, deadline=None)
+@example([("aaaaaaaa_00000000_00000000-s8-0000000000", "4.9 s", "0.667 [0.619, 0.726]", "", " zx")], 40, False)
 @given(ROWS, st.integers(40, 200), st.booleans())
 def test_no_line_is_too_long_and_no_id_or_number_is_broken(rows, width, drops):
     lines = show(fill(rows, least=("tokens",) if drops else ()), width)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
@@ -257,6 +258,9 @@ def _make_text(console: Console, cell: str | Text, style: str = "") -> Text:
 
 
 def _fold_lines(console: Console, text: Text, width: int, indent: int = 0) -> Iterator[Text]:
+    """Its lines; they stand further left where a word, such as an id, would be broken by the indent alone."""
+    longest = max((cell_len(word) for word in text.plain.split()), default=0)
+    indent = max(min(indent, width - longest), 0)
     yield from _indent_lines(text.wrap(console, max(width - indent, 1)), indent)
 
 
