@@ -73,6 +73,7 @@ def test_report_and_markdown_have_the_same_causes(ran):
     assert view.headline in html
     assert view.headline in text
     assert text.count(f"| {HARD.id.replace('_', chr(92) + '_')} |") == 3  # where it ended, its nearest miss, the task
+    assert FailureReader(store, run).write_headline() == view.headline, "counted without reading a verdict"
     for cause in view.causes:
         assert f"| {cause.group.samples:,} | {cause.group.programs:,} | {len(cause.group.tasks)} |" in text
 
@@ -80,6 +81,7 @@ def test_report_and_markdown_have_the_same_causes(ran):
 def test_where_nothing_failed_a_sentence_says_so(ran):
     store, _, easy = ran
     view = FailureReader(store, easy).view_failures()
+    assert FailureReader(store, easy).write_headline() == view.headline
     assert view.headline == "Nothing failed: 16 samples, all right."
     assert "| cause |" not in write_markdown(store, [easy])
     assert view.causes == ()

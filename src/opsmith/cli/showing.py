@@ -72,10 +72,10 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     from opsmith.report.tables import print_fact
     from opsmith.results.result import result_of
 
-    result, failures = result_of(store, run), FailureReader(store, run).view_failures()
+    result, failures = result_of(store, run), FailureReader(store, run)
     remarks, solutions = store.read_remarks(run), store.read_experiences(run)
     if as_json:
-        beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.as_json()}
+        beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.view_failures().as_json()}
         print(json.dumps({**result.as_json(), **beside}))
         return
     if remarks.text or remarks.all_tags:
@@ -88,7 +88,7 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     print_tool_use(console, store, run)
     print_optimisation(console, store, run)
     closing.print_closing(console, result)
-    print_fact(console, f"why     {failures.headline} Reasons: opsmith show {run} TASK")
+    print_fact(console, f"why     {failures.write_headline()} Reasons: opsmith show {run} TASK")
 
 
 def _show_task(console: PlainConsole, store: Store, place: tuple[str, str], with_samples: bool, as_json: bool) -> None:

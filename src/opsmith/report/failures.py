@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from opsmith.records import Boundary, Stage, Verdict
+from opsmith.report.tables import count_noun
 from opsmith.report.verdicts import label_of
 from opsmith.results.refusals import (
     Miss,
@@ -148,17 +149,7 @@ class FailureView:
     @property
     def headline(self) -> str:
         """How it stands, in a sentence."""
-        if not self.judged + self.unjudged:
-            return "No sample has a verdict yet."
-        if not self.refused + self.unjudged:
-            return f"Nothing failed: {_count_samples(self.right)}, all right."
-        ended = [f"{self.refused:,} of {_count_samples(self.judged)} with a verdict {_verb(self.refused)} refused"]
-        ended += [f"{self.unjudged:,} {_verb(self.unjudged)} left without a verdict"] if self.unjudged else []
-        tasks = sum(row.is_open for row in self.ends.tasks)
-        is_whole = len(self.ends.tasks) > 1
-        unsolved = f"{_count_noun(tasks, 'task')} without a right sample"
-        unsolved = unsolved if tasks else "every task that was tried has a right sample"
-        return f"{'; '.join([*ended, unsolved] if is_whole else ended)}."
+        return write_headline(self.right, self.refused, self.unjudged, [not row.is_open for row in self.ends.tasks])
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, for scripts."""
@@ -188,11 +179,25 @@ class FailureReader:
     def __init__(self, store: Store, run: str, ended: dict[int, RefusalGrouping] | None = None) -> None:
         self._store = store
         self._rounds = [info for info, _ in store.read_rounds(run, with_children=True) if info.phase == FUNCTIONAL]
-        self._grouping = _read_grouping(store, run, {} if ended is None else ended)
+        self._run, self._ended = run, {} if ended is None else ended
         self._failed = list_failed_samples(store, run, [info.number for info in self._rounds])
         self._tallies = store.read_tallies(run, with_children=True)
         unjudged = list_unjudged(store, run) if store.sample_count(run) > sum(t.judged for t in self._tallies) else []
         self._waiting = [(sample.task, sample.round) for sample in unjudged if not sample.message]
+
+    @cached_property
+    def _grouping(self) -> RefusalGrouping:
+        return _read_grouping(self._store, self._run, self._ended)
+
+    def write_headline(self) -> str:
+        """That of the run's view, from counts alone: no verdict is read."""
+        right, solved = sum(tally.right for tally in self._tallies), dict[str, bool]()
+        for tally in self._tallies:
+            solved[tally.task] = solved.get(tally.task, False) or tally.right > 0
+        for name in (*(sample.task for sample in self._failed), *(task for task, _ in self._waiting)):
+            solved.setdefault(name, False)
+        refused = sum(tally.judged for tally in self._tallies) - right
+        return write_headline(right, refused, len(self._failed) + len(self._waiting), list(solved.values()))
 
     def view_failures(self, task: str | None = None, groups: int = GROUPS) -> FailureView:
         """Of the run, or of one of its tasks, whose groups begin with the nearest miss."""
@@ -223,7 +228,7 @@ class FailureReader:
     def _describe_rounds(self) -> dict[str, str]:
         """By number: what a round showed."""
         return {
-            str(info.number): f"{_count_noun(len(info.demonstrations), 'demonstration')} ({info.level})"
+            str(info.number): f"{count_noun(len(info.demonstrations), 'demonstration')} ({info.level})"
             if info.demonstrations
             else "no demonstrations"
             for info in self._rounds
@@ -389,12 +394,22 @@ def _miss_json(view: MissView) -> dict[str, Any]:
     }
 
 
+def write_headline(right: int, refused: int, unjudged: int, solved: Sequence[bool]) -> str:
+    """How samples ended, in a sentence. `solved`: of each task that was tried, whether it has a right sample."""
+    if not right + refused + unjudged:
+        return "No sample has a verdict yet."
+    if not refused + unjudged:
+        return f"Nothing failed: {_count_samples(right)}, all right."
+    ended = [f"{refused:,} of {_count_samples(right + refused)} with a verdict {_verb(refused)} refused"]
+    ended += [f"{unjudged:,} {_verb(unjudged)} left without a verdict"] if unjudged else []
+    tasks = solved.count(False)
+    unsolved = f"{count_noun(tasks, 'task')} without a right sample"
+    unsolved = unsolved if tasks else "every task that was tried has a right sample"
+    return f"{'; '.join([*ended, unsolved] if len(solved) > 1 else ended)}."
+
+
 def _count_samples(number: int) -> str:
-    return _count_noun(number, "sample")
-
-
-def _count_noun(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return count_noun(number, "sample")
 
 
 def _verb(number: int) -> str:

@@ -20,7 +20,7 @@ from rich.text import Text
 from opsmith.learn import events
 from opsmith.records import Usage, printable, strip_number
 from opsmith.report.speed_rows import describe_speed
-from opsmith.report.tables import format_cost, format_duration, make_table
+from opsmith.report.tables import count_noun, format_cost, format_duration, make_table
 from opsmith.store.plans import StoredPlan
 from opsmith.store.rows import OPTIMISATION, RoundInfo
 
@@ -80,8 +80,8 @@ class RunProgress:
         """`3 tasks`, `2 tasks and 4 nodes`."""
         own = sum(task in self.tasks for task in info.attempted)
         nodes = len(info.attempted) - own
-        counts = [_count_noun(own, "task")] if own or not nodes else []
-        return " and ".join([*counts, *([_count_noun(nodes, "node")] if nodes else [])])
+        counts = [count_noun(own, "task")] if own or not nodes else []
+        return " and ".join([*counts, *([count_noun(nodes, "node")] if nodes else [])])
 
     def _start_round(self, event: events.RoundStarted) -> None:
         info = event.round
@@ -130,19 +130,19 @@ def format_event(board: RunProgress, event: events.Event) -> str | None:
     match event:
         case events.RunStarted():
             verb = "goes on" if event.resumed else "starts"
-            return printable(f"run {event.run} {verb}: {_count_noun(len(event.tasks), 'task')}, model {event.model}")
+            return printable(f"run {event.run} {verb}: {count_noun(len(event.tasks), 'task')}, model {event.model}")
         case events.RoundStarted(round=info):
-            asked = f"{board.count_attempted(info)}, {_count_noun(info.planned, 'sample')}"
+            asked = f"{board.count_attempted(info)}, {count_noun(info.planned, 'sample')}"
             return f"round {info.number}: {board.examples}; {asked}"
         case events.TaskSolved(experience=found):
             flag = " (equals an example of its prompt)" if event.contaminated else ""
             return printable(f"  solved {found.task.id}: rate {found.success_rate:.3f}{flag}")
         case events.RoundEnded(round=info):
-            unjudged = f", {_count_noun(event.unjudged, 'sample')} unjudged" if event.unjudged else ""
+            unjudged = f", {count_noun(event.unjudged, 'sample')} unjudged" if event.unjudged else ""
             clock = format_duration(time.monotonic() - board.began)
             new = f"{len(event.solved)} new, {board.solved} of {len(board.tasks)} solved"
             if info.phase == OPTIMISATION:
-                new = f"{_count_noun(len(event.solved), 'task')} gained"
+                new = f"{count_noun(len(event.solved), 'task')} gained"
             return f"round {info.number}: {new}{unjudged}, {clock}"
         case events.Warned() | events.Stopping():
             return f"warning: {event.message}" if isinstance(event, events.Warned) else describe_stop(event)
@@ -189,23 +189,19 @@ def describe_stop(event: events.Stopping) -> str:
     if not event.requests and not event.verdicts:
         return "stopping: nothing is under way"
     where = "that lie in batches (the same command finds them again)" if event.in_batches else "in flight"
-    waiting = f"{_count_noun(event.requests, 'request')} {where} and {_count_noun(event.verdicts, 'verdict')}"
+    waiting = f"{count_noun(event.requests, 'request')} {where} and {count_noun(event.verdicts, 'verdict')}"
     return f"stopping: waiting for {waiting}, {event.seconds:g} s at most; Ctrl-C again ends at once"
-
-
-def _count_noun(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def describe_round(info: RoundInfo) -> str:
     """What a round shows, or what it begins with."""
     if info.phase == OPTIMISATION:
-        return f"optimisation of {_count_noun(len(info.demonstrations), 'program')}"
+        return f"optimisation of {count_noun(len(info.demonstrations), 'program')}"
     return describe_demonstrations(info.level, len(info.demonstrations))
 
 
 def describe_demonstrations(level: str, count: int) -> str:
-    return "no demonstrations" if count == 0 else f"{_count_noun(count, 'demonstration')} ({level})"
+    return "no demonstrations" if count == 0 else f"{count_noun(count, 'demonstration')} ({level})"
 
 
 def render_board(board: RunProgress) -> RenderableType:

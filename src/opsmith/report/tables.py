@@ -250,6 +250,11 @@ def print_fact(console: Console, line: str) -> None:
         console.print(Text(label[0] if number == 0 else " " * label.end()) + folded)
 
 
+def count_noun(number: int, noun: str) -> str:
+    """`1 task`, `2,000 tasks`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def format_cost(usage: Usage) -> str:
     return "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}" if usage.cost_usd else "$0"
 

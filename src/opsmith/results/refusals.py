@@ -76,8 +76,22 @@ class Miss:
     reason: str  # in its own words
 
 
+class _Placed:
+    """Samples that are counted by place."""
+
+    places: Mapping[Place, int]  # samples by task and round
+
+    @property
+    def tasks(self) -> Counter[str]:
+        return _sum_places(self.places, 0)
+
+    @property
+    def rounds(self) -> Counter[int]:
+        return _sum_places(self.places, 1)
+
+
 @dataclass(frozen=True)
-class RefusalGroup:
+class RefusalGroup(_Placed):
     """Samples that were refused for the same reason."""
 
     stage: Stage
@@ -92,31 +106,15 @@ class RefusalGroup:
     def title(self) -> str:
         return f"{self.stage.name}{f' ({self.kind})' if self.kind in _TOLD_APART else ''}: {self.reason}"
 
-    @property
-    def tasks(self) -> Counter[str]:
-        return _sum_places(self.places, 0)
-
-    @property
-    def rounds(self) -> Counter[int]:
-        return _sum_places(self.places, 1)
-
 
 @dataclass(frozen=True)
-class UnjudgedGroup:
+class UnjudgedGroup(_Placed):
     """Samples without a verdict for the same reason."""
 
     charged_to: str  # provider, task, target, sandbox, ours, nobody
     reason: str
     samples: int
     places: Mapping[Place, int]
-
-    @property
-    def tasks(self) -> Counter[str]:
-        return _sum_places(self.places, 0)
-
-    @property
-    def rounds(self) -> Counter[int]:
-        return _sum_places(self.places, 1)
 
 
 @dataclass(frozen=True)
