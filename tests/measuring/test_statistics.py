@@ -109,11 +109,15 @@ def test_an_interval_holds_positive_figures_in_order(figures: tuple[float, float
         ((1.00, 0.99, 1.01), (1.00, 0.98, 1.02), Claim.NO_DIFFERENCE),
         ((1.10, 1.03, 1.20), (1.10, 1.05, 1.15), Claim.NO_DIFFERENCE),  # the bound itself
         ((1.10, 1.031, 1.20), (1.10, 1.05, 1.15), Claim.FASTER),
+        ((22.7, 22.0, 23.0), (19.7, 16.4, 22.1), Claim.FASTER),  # the intervals overlap, the figures do not lie in them
         ((1.05, 1.04, 1.06), (1.02, 0.98, 1.06), Claim.IN_PROCESS),
-        ((1.05, 1.04, 1.06), (1.03, 1.00, 1.06), Claim.IN_PROCESS),  # the bound itself
+        ((1.05, 1.04, 1.06), (1.05, 1.03, 1.06), Claim.IN_PROCESS),  # the bound itself
         ((3.00, 2.90, 3.10), (1.00, 0.96, 1.04), Claim.REFUSED),  # a forged clock
+        ((1.20, 1.10, 1.30), (1.00, 0.90, 1.10), Claim.IN_PROCESS),  # one that touches ours is no claim either
         ((1.50, 1.40, 1.60), (2.00, 1.80, 2.20), Claim.REFUSED),  # too slow is a contradiction as well
+        ((1.00, 0.99, 1.01), (1.20, 1.10, 1.30), Claim.REFUSED),
         ((0.50, 0.49, 0.51), (0.50, 0.45, 0.55), Claim.SLOWER),
+        ((0.50, 0.49, 0.51), (1.00, 0.95, 1.05), Claim.REFUSED),
         ((0.96, 0.94, 0.98), (0.96, 0.90, 1.00), Claim.NO_DIFFERENCE),
     ],
 )

@@ -1,12 +1,17 @@
 """What came of optimisation rounds is told from stored rows: states, ratios along descent, what is kept, what it cost."""
 
+from dataclasses import replace
+
 import pytest
 from optimised_store import OPTIMISED, SUGGESTION, add_optimisation, write_functional
+from speed_store import make_report, spread
 
 from opsmith.measuring.claims import Claim
+from opsmith.measuring.record import SpeedRatio
 from opsmith.results.optimisation import COMPILE, HARDER, START, read_optimisation
 from opsmith.results.states import AttemptState
 from opsmith.store import Store
+from opsmith.store.measurements import StoredSpeed, speed_rows
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +57,21 @@ def test_the_gain_is_of_the_full_grade_and_carries_its_claim(optimised):
     assert result.gain is not None
     assert result.gain.value == pytest.approx(1.75)
     assert result.tasks[0].to_partner(HARDER) == result.tasks[0].to_partner(COMPILE) == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize(("share", "claim"), [(0.5, Claim.FASTER), (2.0, Claim.IN_PROCESS)])
+def test_a_mean_is_claimed_where_both_clocks_show_it_though_one_shape_is_in_process_only(tmp_path, share, claim):
+    run = write_functional(tmp_path / "opsmith.sqlite")
+    with Store.open(tmp_path / "opsmith.sqlite") as store:
+        add_optimisation(store, run)
+        task = read_optimisation(store, run).tasks[0]
+        coarse = SpeedRatio(task.start, spread(1.2), spread(1.2, share), Claim.IN_PROCESS)
+        report = make_report(task.best, "large", 10.0, 1.2)
+        speed = StoredSpeed(
+            task.task, task.steps[4].row.sample, replace(report, measurement=replace(report.measurement, ratio=coarse))
+        )
+        store.put(speed_rows(run, speed)).result()
+        assert read_optimisation(store, run).tasks[0].claim is claim
 
 
 def test_tasks_without_a_faster_program_count_in_fast_p(optimised):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from opsmith.measuring.claims import Claim, explain_refusal, judge_ratio
 from opsmith.measuring.intervals import Interval, chain_ratios
-from opsmith.measuring.measure import TRUSTED_ERROR, SpeedRequest
+from opsmith.measuring.measure import SpeedRequest
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, withhold_ratio
 from opsmith.measuring.torch_partners import TorchFigure, TorchRequest, measure_torch
 
@@ -52,7 +52,7 @@ def _chain_measurement(measurement: SpeedMeasurement, partner: str, figure: Torc
 def _chain_trusted(ratio: SpeedRatio | None, to_plain: Interval) -> Interval | None:
     """None: the clock outside was not asked."""
     if ratio is None:
-        return to_plain.widen_by(TRUSTED_ERROR)
+        return to_plain  # no candidate was beside it: its one clock is believed
     return chain_ratios(ratio.trusted, to_plain) if ratio.trusted is not None else None
 
 

@@ -1,7 +1,7 @@
 """What may be said of a measured ratio: one rule, over two clocks.
 
 The precise clock runs in the process of the candidate, which could forge it. The trusted one is read by us from outside
-and is coarse. A claim needs both.
+and is coarse. A claim needs both: intervals that overlap, and both of them above the noise.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import StrEnum
 from opsmith.measuring.intervals import Interval
 
 LEAST_GAIN = 1.03  # what is less than that is the machine's noise
-CONTRADICTION = 1.3  # times what one clock says of a turn the other one may say: a screen's turns are short
+CONTRADICTION = 1.3  # times what one clock says of a turn the other one may say: turns are short
 SLACK_NS = 1e5  # and so much more
 
 
@@ -20,7 +20,7 @@ class Claim(StrEnum):
 
     FASTER = "faster"  # may be published
     NO_DIFFERENCE = "no difference shown"
-    SLOWER = "slower"  # nobody forges that
+    SLOWER = "slower"  # nobody forges that: the trusted clock need not say the same
     IN_PROCESS = "in-process only"  # the trusted clock is too coarse to say the same: in no headline
     REFUSED = "refused"  # the clocks contradict each other: no figure
 
@@ -31,13 +31,18 @@ def judge_ratio(precise: Interval, trusted: Interval) -> Claim:
     >>> judge_ratio(Interval(3.0, 2.9, 3.1), Interval(1.0, 0.9, 1.1)).value
     'refused'
     """
+    is_apart = precise.low > trusted.high or trusted.low > precise.high
+    return Claim.REFUSED if is_apart else judge_bounds(precise, trusted)
+
+
+def judge_bounds(precise: Interval, trusted: Interval) -> Claim:
+    """The claim for a ratio whose clocks agree, or for a mean of such: their means may lie apart by what each
+    measurement of the coarse clock errs by in one direction."""
     if precise.high < 1 / LEAST_GAIN:
         return Claim.SLOWER
     if precise.low <= LEAST_GAIN:
         return Claim.NO_DIFFERENCE
-    if not trusted.contains(precise.value):
-        return Claim.REFUSED
-    return Claim.FASTER if trusted.low > 1 else Claim.IN_PROCESS
+    return Claim.FASTER if trusted.low > LEAST_GAIN else Claim.IN_PROCESS
 
 
 def explain_refusal(precise: Interval, trusted: Interval) -> str:
@@ -46,11 +51,12 @@ def explain_refusal(precise: Interval, trusted: Interval) -> str:
 
 
 def compare_turns(own: tuple[float, float], ours: tuple[float, float]) -> str:
-    """Why a screen says nothing: (program's, partner's) nanoseconds of a turn by the process's own clock make a gain
-    that the clock outside denies; "": it may be so.
+    """Why a process says nothing: (program's, partner's) nanoseconds of a turn by its own clock make a gain that the
+    clock outside denies; "": it may be so.
 
     Both sides share the process, so that this finds a clock that is forged, and work that is done unseen, if they make
-    much of a difference. The full grade, with processes apart, finds the rest.
+    much of a difference. The full grade, with processes apart, finds the rest. There a clock that is forged by turns
+    alone would widen its interval until the trusted one overlaps it.
 
     >>> compare_turns((3e5, 1e6), (1e6, 1e6))
     "the process's own clock says 3.33, the clock outside it 1.00"

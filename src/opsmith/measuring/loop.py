@@ -184,12 +184,9 @@ def measure_pairs(room: TimingRoom, case: TimedCase, plan: PairPlan, seed: int) 
                 recipes = case.mixer.fill_slots(process.memory, turn, recipes)
                 elapsed = process.time_turn(turn.side, turn.slots)
                 _read_turn(readings, case, process, turn, recipes, elapsed)
-                if plan.protocol.is_watched:
-                    _watch_turn(readings, process, turn)
-            if plan.protocol.is_watched:
-                _compare_clocks(
-                    readings, plan.slots, min(_measure_overhead(process, case, turn) for _ in range(_EMPTY_TURNS))
-                )
+                _watch_turn(readings, process, turn)
+            overhead = min(_measure_overhead(process, case, turn) for _ in range(_EMPTY_TURNS))
+            _compare_clocks(readings, plan.slots, overhead)
         yield _check_readings(readings, case, plan.protocol, seed)
 
 

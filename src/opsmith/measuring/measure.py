@@ -207,7 +207,8 @@ def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name
     )
     if request.partner is None:
         return measurement
-    return say_ratio(measurement, request.partner.name, estimate_ratio(processes), estimate_ratio(apart))
+    trusted = estimate_ratio(apart, TRUSTED_ERROR)
+    return say_ratio(measurement, request.partner.name, estimate_ratio(processes), trusted)
 
 
 def lease_each(room: TimingRoom, purpose: str, processes: Iterator[PairTimes]) -> Iterator[PairTimes]:
@@ -224,10 +225,10 @@ def asks_trusted(request: SpeedRequest) -> bool:
     return request.grade is MeasuringGrade.FULL and request.partner is not None
 
 
-def estimate_ratio(processes: Sequence[PairTimes]) -> Interval | None:
-    """Partner's time by the program's; None: no process was asked."""
+def estimate_ratio(processes: Sequence[PairTimes], error: float = 0.0) -> Interval | None:
+    """Partner's time by the program's, less certain by a share of itself; None: no process was asked."""
     ratios = [compare_times(times.program, times.partner) for times in processes]
-    return estimate_median(ratios) if ratios else None
+    return estimate_median(ratios).widen_by(error) if ratios else None
 
 
 def say_ratio(
@@ -238,7 +239,6 @@ def say_ratio(
         return measurement
     if trusted is None:
         return replace(measurement, ratio=SpeedRatio(partner, precise))
-    trusted = trusted.widen_by(TRUSTED_ERROR)
     claim = judge_ratio(precise, trusted)
     if claim is Claim.REFUSED:
         reason = explain_refusal(precise, trusted)

@@ -40,7 +40,6 @@ class PairProtocol:
     prepared: int = 0  # checks of each process, on inputs whose answers are computed before; 0: as `checks` says
     turn_ns: float = TURN_NS  # how long a turn should take
     turn_bytes: int = CAPACITY  # that inputs and outputs of a turn's calls take at most
-    is_watched: bool = False  # our clock is read beside the process's own, where no processes apart are measured
     seconds: float = math.inf  # of all pairs of a process; where they take longer there are fewer of them
 
     def __post_init__(self) -> None:
@@ -56,7 +55,6 @@ class PairProtocol:
 
 SCREEN = PairProtocol(
     processes=1, pairs=20, prepared=LEAST_CHECKS, turn_ns=1e6, turn_bytes=4 << 20, checking_seconds=0.0, seconds=0.15,
-    is_watched=True,
 )  # fmt: skip
 FULL = PairProtocol(processes=5, pairs=20)  # intervals of five processes are half as wide as those of three
 

@@ -25,7 +25,7 @@ from opsmith.devices.peaks import load_peaks
 from opsmith.devices.probing import name_gpu
 from opsmith.errors import OpsmithError
 from opsmith.measuring.loop import PairTimes, TimingRoom
-from opsmith.measuring.measure import SpeedRequest, estimate_ratio, say_ratio, withhold_figures
+from opsmith.measuring.measure import TRUSTED_ERROR, SpeedRequest, estimate_ratio, say_ratio, withhold_figures
 from opsmith.measuring.pairs import estimate_median
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
 from opsmith.measuring.roofline import bound_time, measure_share
@@ -313,7 +313,7 @@ def _say_figures(packed: PackedSet, device: RemoteDevice, times: _Times) -> Spee
     )
     if request.partner is None:
         return measurement
-    precise, trusted = estimate_ratio(times.pairs), estimate_ratio(times.apart)
+    precise, trusted = estimate_ratio(times.pairs), estimate_ratio(times.apart, TRUSTED_ERROR)
     if packed.convention == "cuda" and request.grade is MeasuringGrade.FULL:
         trusted = precise
     return say_ratio(measurement, request.partner.name, precise, trusted)

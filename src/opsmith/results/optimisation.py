@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from opsmith.measuring.claims import LEAST_GAIN, Claim
+from opsmith.measuring.claims import Claim, judge_bounds
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedRatio, SpeedReport
@@ -331,18 +331,11 @@ class _Ratios:
         return None
 
     def judge_gain(self, program: str, start: str) -> Claim | None:
-        """What may be said of the mean over the shape sets; None: no claim was made at any of them."""
-        claims = {
-            report.measurement.ratio.claim for report in self._list_start(program, start) if report.measurement.ratio
-        }
+        """What may be said of the mean over the shape sets; None: our clock was asked at none of them."""
+        ratios = [report.measurement.ratio for report in self._list_start(program, start)]
+        trusted = average_ratios([ratio.trusted for ratio in ratios if ratio is not None and ratio.trusted is not None])
         gain = self.find_ratio(program, start, MeasuringGrade.FULL, is_start=True)
-        if not claims - {None} or gain is None:
-            return None
-        if Claim.IN_PROCESS in claims:
-            return Claim.IN_PROCESS
-        if gain.high < 1 / LEAST_GAIN:
-            return Claim.SLOWER
-        return Claim.FASTER if gain.low > LEAST_GAIN else Claim.NO_DIFFERENCE
+        return None if gain is None or trusted is None else judge_bounds(gain, trusted)
 
     def find_others(self, program: str, start: str) -> dict[str, Interval]:
         """Its ratios of the full grade by partner, but for the start program."""
