@@ -88,3 +88,12 @@ def test_a_figure_is_drawn_where_it_is_asked_for(opsmith: Callable[..., Any], tm
     assert "Speed of index_0" in (tmp_path / "speed.svg").read_text("utf-8")
     refused = opsmith("measure", "index_0", "--figure", str(tmp_path / "speed.gif"))
     assert "given .gif; expected a file in .svg, .png or .pdf" in refused.err
+
+
+def test_of_a_wrong_program_its_verdict_is_told_and_no_table(opsmith: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "wrong.step").write_text("y = Nothing(x)\n", "utf-8")
+    verdict = opsmith("verify", "index_0", "--impl", "wrong.step").out.splitlines()
+    done = opsmith("measure", "index_0", "--impl", "wrong.step")
+    assert done.code == 1
+    assert "shape set" not in done.out
+    assert set(verdict[1:]) <= {line.removeprefix("the program is not right: ") for line in done.out.splitlines()}

@@ -81,6 +81,11 @@ def test_a_chain_is_as_uncertain_as_its_parts_together() -> None:
     assert chain_ratios(first, first.invert()).contains(1.0)
 
 
+def test_what_is_counted_is_shown_without_an_interval() -> None:
+    assert str(Interval(5.2, 5.2, 5.2)) == "5.200"
+    assert str(Interval(5.2, 5.1, 5.3)) == "5.200 [5.100, 5.300]"
+
+
 def test_the_mean_of_many_ratios_is_more_certain_than_each() -> None:
     one = Interval(2.0, 1.8, 2.2)
     mean = average_ratios([one] * 16)

@@ -59,7 +59,7 @@ def profile_program(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     """Say why a right program is as fast as it is.
 
     The program is judged first, and timed where a profiler needs its time. Exit code 0: it is profiled; 1: it is not
-    right, or a profiler failed.
+    right, or a profiler failed; 2: none is made for its language, or what they need is missing.
     """
     from opsmith.profiling.choice import choose_profilers
     from opsmith.suites import load_tasks
@@ -73,6 +73,11 @@ def profile_program(  # noqa: PLR0913, PLR0917  (one parameter per option: that 
     with make_pool(1, trust_tasks, None, None) as pool:
         profilers, lacks = choose_profilers(chosen, profiles.split(","), pool.cost, command)
         _say_lines(lacks)
+        if not profilers:
+            raise UsageError(
+                f"profile: no profiler here says anything of programs of target {chosen.target}; try: "
+                "--profile-command, or [profile] in a language file"
+            )
         if command is not None:
             _say_lines(["--profile-command is a program of yours: it is not confined"])
         reports, problems = _make_reports(pool, chosen, source, profilers)
@@ -89,7 +94,7 @@ def _make_reports(pool: Pool, task: Task, source: str, profilers: Profilers) -> 
 
     verdict = pool.verify(task, source)
     if not verdict.passed:
-        return [], [f"task {task.id}: the program is not right: {verdict.message.splitlines()[0]}"]
+        return [], [f"task {task.id}: the program is not right: {verdict.message}"]
     reports: list[ProfileReport] = []
     problems = []
     with show_progress(f"{task.id}: it is timed") as tell:
@@ -100,6 +105,8 @@ def _make_reports(pool: Pool, task: Task, source: str, profilers: Profilers) -> 
                 reports += profiler.profile_program(subject)
             except (OpsmithError, OSError, ValueError) as error:
                 problems.append(f"profile {profiler.name}: {error or type(error).__name__}")
+    if not reports and not problems:
+        problems.append(f"profile: task {task.id}: a run of the program says nothing that {profilers[0].name} reads")
     return reports, problems
 
 

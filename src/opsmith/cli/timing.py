@@ -297,7 +297,8 @@ def _print_reports(heading: _Heading, reports: list[SpeedReport], changes: list[
         return
     console = open_console()
     console.print(f"{heading.task}, {heading.grade} grade, on {heading.machine}", markup=False)
-    console.print(tabulate_speeds(reports), *([tabulate_changes(changes)] if changes else []))
+    tables = [tabulate_speeds(reports)] if any(report.measurement.time for report in reports) else []
+    console.print(*tables, *([tabulate_changes(changes)] if changes else []))
     for line in (*list_notes(reports), *filter(None, dict.fromkeys(report.measurement.flags for report in reports))):
         console.print(line, markup=False)
 

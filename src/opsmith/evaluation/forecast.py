@@ -14,6 +14,7 @@ from opsmith.evaluation.forecast_steps import bill_steps
 from opsmith.evaluation.plan import PlannedRun, load_run_tasks
 from opsmith.evaluation.prices import bill_requests
 from opsmith.learn.compose import choose_style
+from opsmith.learn.optimisation import choose_objective
 from opsmith.models.table import (
     check_family,
     check_team,
@@ -81,13 +82,13 @@ def forecast_run(
     """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much;
     `begins_right`: with a right program of every task, so that there is nothing to solve.
 
-    Raises UsageError where the model cannot do what the settings ask for.
+    Raises UsageError where the model or the language cannot do what the settings ask for.
     """
     check_family(settings.provider)
     check_team(settings)
     check_tools(settings)
     check_thinking(settings)
-    settings = choose_analyst(settings)
+    settings = choose_objective(choose_analyst(settings), tasks)
     steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
     if begins_right:
         first, rounds, limit = bill_steps(settings, tasks, 1), 0, Usage(cost_usd=0.0)

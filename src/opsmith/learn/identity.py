@@ -20,6 +20,7 @@ from opsmith.agents.outline import request_outline
 from opsmith.agents.prompt import ReferenceProgram, write_system_prompt
 from opsmith.learn.budget import Budget
 from opsmith.learn.material import read_material
+from opsmith.measuring.objectives import TIME
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST, list_by_price
 from opsmith.models.roles import TOGETHER, RoleModels
@@ -37,7 +38,7 @@ _NO_SAY = {
 }
 _UNOPTIMISED = {
     name: default for group in (Optimisation(), Generation()) for name, default in group.model_dump(mode="json").items()
-}
+} | {"objective": TIME}  # what was stored as nothing when it was every language's default
 _ALONE = {  # one model that neither plans nor calls tools: stored as ever
     name: default
     for group in (Planning(), Tooling(), Thinking(), Showing(), Team())

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from opsmith.learn.attend import GRACE_S, Attendant
+from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget, budget_of
 from opsmith.learn.events import (
     Event,
@@ -31,7 +32,7 @@ from opsmith.learn.identity import run_info
 from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
-from opsmith.learn.optimisation import OptimisationPhase
+from opsmith.learn.optimisation import OptimisationPhase, choose_objective, read_briefs
 from opsmith.learn.planning import require_planning
 from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.references import require_references
@@ -130,6 +131,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     """
     emit = on_event or _ignore_event
     models, target = gather_models(model), target_of(tasks, settings)
+    settings = choose_objective(settings, tasks)
     start, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
     require_planning(settings.teamwork.planning, target, models, judge)
     references = require_references(settings.teamwork.showing.translate, tasks, store)
@@ -140,6 +142,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         if measurer is not None:
             emit(Warned(_OVER.format(run=info.id)))
         return _report_end(store, info.id, emit)
+    briefs = read_briefs(settings, tasks, store, measurer, profiler) if settings.optimisation.optimise else None
     with store.lock(info.id), store.wait_patiently():
         store.check_file()
         store.recover_rows(info.id)
@@ -159,15 +162,22 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         )
         session.references = references
         with time_session(store, session):
-            await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()))
+            await _run_phases(session, tasks, budget, Attendant(session, stop or asyncio.Event()), briefs)
     return _report_end(store, info.id, emit)
 
 
-async def _run_phases(session: RunSession, tasks: Sequence[Task], budget: Budget | None, attendant: Attendant) -> None:
-    """One after the other, until the session halts; a phase that is over finds that out from the store at once."""
+async def _run_phases(
+    session: RunSession,
+    tasks: Sequence[Task],
+    budget: Budget | None,
+    attendant: Attendant,
+    briefs: BriefSource | None,
+) -> None:
+    """One after the other, until the session halts; a phase that is over finds that out from the store at once.
+    `briefs`: of the optimisation phase, if there is one."""
     phases: list[Phase] = [FunctionalPhase(session, tasks, budget, attendant)]
-    if session.settings.optimisation.optimise:
-        phases.append(OptimisationPhase(session, tasks, budget, attendant))
+    if briefs is not None:
+        phases.append(OptimisationPhase(session, tasks, budget, attendant, briefs))
     reasons = []
     for phase in phases:
         reasons.append(await phase.run())

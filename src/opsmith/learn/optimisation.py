@@ -17,17 +17,52 @@ from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget
 from opsmith.learn.events import RoundEnded, RoundStarted
 from opsmith.learn.improve import ImprovingPrompts
+from opsmith.learn.measurer import Measurer
+from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
-from opsmith.measuring.objectives import TIME, choose_figures
+from opsmith.measuring.objectives import TIME, choose_figures, list_figures
 from opsmith.measuring.record import MeasuringGrade
+from opsmith.models.roles import NO_MODEL
 from opsmith.records import Outcome, Task
 from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages
 from opsmith.settings import Settings
+from opsmith.store import Store
 from opsmith.store.queries import StepRow
 from opsmith.store.rows import NOBODY, OPTIMISATION, RoundInfo, SampleKey, round_end_row, round_row
+from opsmith.targets import get_target
+
+
+def choose_objective(settings: Settings, tasks: Sequence[Task]) -> Settings:
+    """With the objective that is usual in the tasks' language, where none is named. Raises UsageError for one that the
+    language cannot say."""
+    if not settings.optimisation.optimise or not tasks:
+        return settings
+    figures, objective = list_figures(tasks[0]), settings.optimisation.objective
+    if not figures:
+        raise UsageError(
+            f"optimise: target {tasks[0].target}: its programs are neither timed in rounds nor counted in cycles, so "
+            "that none is known to be better; try: run.cycles in a language file, or --target c"
+        )
+    if objective == "auto":
+        return settings.replace(objective=figures[0])
+    choose_figures(tasks[0], objective)
+    return settings
+
+
+def read_briefs(
+    settings: Settings, tasks: Sequence[Task], store: Store, measurer: Measurer | None, profiler: ProfileSource | None
+) -> BriefSource:
+    """What generators are told. Raises UsageError and TaskError where the phase could not do what the settings ask
+    for: a run that is refused then is none."""
+    lack = measurer.explain_lack(tasks[0]) if measurer is not None else "there is no measurer"
+    if lack:
+        raise UsageError(f"optimise: {lack}")
+    if profiler is not None and settings.optimisation.analyst != NO_MODEL:
+        profiler.explain_lacks(tasks[0])
+    return BriefSource(settings, get_target(tasks[0].target), store, tasks)
 
 
 @dataclass(frozen=True)
@@ -44,16 +79,22 @@ class _Progress:
 class OptimisationPhase:
     """Fits `Phase`."""
 
-    def __init__(self, session: RunSession, tasks: Sequence[Task], budget: Budget | None, attendant: Attendant) -> None:
+    def __init__(
+        self,
+        session: RunSession,
+        tasks: Sequence[Task],
+        budget: Budget | None,
+        attendant: Attendant,
+        briefs: BriefSource,
+    ) -> None:
         self.session = session
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
         self.attendant = attendant
-        self._briefs = BriefSource(session.settings, session.target, session.store, tuple(self.tasks.values()))
+        self._briefs = briefs
 
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
-        self._require_measurer()
         while not self.session.halt:
             progress = self._read_progress()
             parents = self._choose_parents(progress)
@@ -62,16 +103,6 @@ class OptimisationPhase:
                 return "" if self.session.halt else parents
             await self._run_round(progress, parents)
         return ""
-
-    def _require_measurer(self) -> None:
-        """Raises UsageError where nothing can be measured: then nobody knows what is better."""
-        objective = self.session.settings.optimisation.objective
-        solved = {earned.experience.task.id for earned in self.session.store.read_experiences(self.session.run)}
-        for task in (task for name, task in self.tasks.items() if name in solved):
-            lack = self.session.measurer.explain_lack(task) if self.session.measurer else "there is no measurer"
-            if lack:
-                raise UsageError(f"optimise: {lack}")
-            choose_figures(task, objective)
 
     def _read_progress(self) -> _Progress:
         store, run, settings = self.session.store, self.session.run, self.session.settings.optimisation

@@ -101,8 +101,7 @@ def _count_right(verify: Verify, count: CountCosts, task: Task, source: str) -> 
     try:
         verdict = verify(task, source)
         if not verdict.passed:
-            message = verdict.message.splitlines()[0] if verdict.message else verdict.stage.name
-            return _Counted({}, f"is not right: {message}")
+            return _Counted({}, f"is not right: {verdict.message or verdict.stage.name}")
         return _Counted(count(task, source))
     except OpsmithError as error:
         return _Counted({}, f"was not counted: {error}")

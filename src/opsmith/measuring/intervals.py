@@ -40,7 +40,8 @@ class Interval:
         return Interval(1 / self.value, 1 / self.high, 1 / self.low)
 
     def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        """A figure that is counted has no interval."""
+        return f"{self.value:.3f}" + (f" [{self.low:.3f}, {self.high:.3f}]" if self.low < self.high else "")
 
 
 def chain_ratios(first: Interval, second: Interval) -> Interval:

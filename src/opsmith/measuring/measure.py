@@ -125,7 +125,8 @@ def _require_timed(task: Task) -> tuple[Timed, Stating]:
     target: Target = get_target(task.target)
     if not isinstance(target, Timed) or not isinstance(target, Stating):
         raise UsageError(
-            f"task {task.id}: programs of target {task.target} cannot be timed here; try, for its problem: --target c"
+            f"task {task.id}: programs of target {task.target} cannot be timed here; try, for its problem: --target c; "
+            "in a language file: run.cycles"
         )
     return target, target
 
@@ -143,7 +144,7 @@ def find_obstacle(verify: Verify, request: SpeedRequest) -> str:
         verdict = verify(program.task or request.task, program.source) if program is not None else None
         if verdict is not None and not verdict.passed:
             whose = "the program" if program is request.program else f"the partner {program.name}" if program else ""
-            return f"{whose} is not right: {verdict.message.splitlines()[0] if verdict.message else verdict.stage.name}"
+            return f"{whose} is not right: {verdict.message or verdict.stage.name}"
     return ""
 
 

@@ -11,7 +11,7 @@ from opsmith.errors import UsageError
 from opsmith.measuring.record import SpeedMeasurement, TimeUnit
 from opsmith.records import Task
 from opsmith.targets import Commanded, get_target
-from opsmith.targets.protocols import Carried, Costed, Stating, Timed
+from opsmith.targets.protocols import Carried, Costed, Counting, Stating, Timed
 
 TIME, FRONT = "time", "front"
 COSTS = (TimeUnit.CYCLES.value, TimeUnit.ON_CHIP_BYTES.value, TimeUnit.OFF_CHIP_BYTES.value)
@@ -22,7 +22,8 @@ def list_figures(task: Task) -> tuple[str, ...]:
     """What can be said of right programs of the task's target, the usual one first: a time, or costs."""
     target = get_target(task.target)
     times = (TIME,) if isinstance(target, Timed) and isinstance(target, Stating) else ()
-    costs = COSTS if isinstance(target, Costed) else COSTS[:1] if isinstance(target, Commanded) else ()
+    is_counted = isinstance(target, Commanded) and not (isinstance(target, Counting) and not target.counts_cycles)
+    costs = COSTS if isinstance(target, Costed) else COSTS[:1] if is_counted else ()
     return (*times, *costs)
 
 

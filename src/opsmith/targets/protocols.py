@@ -259,6 +259,14 @@ class Commanded(Protocol):
 
 
 @runtime_checkable
+class Counting(Protocol):
+    """It is known before a run whether the commands say cycles; without it they may."""
+
+    @property
+    def counts_cycles(self) -> bool: ...
+
+
+@runtime_checkable
 class HidesSizes(Protocol):
     """Candidates are also tried at sizes drawn for each of them: the hidden sizes.
 

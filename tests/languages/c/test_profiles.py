@@ -11,6 +11,7 @@ from targets.native.programs import needs_compiler
 from opsmith.profiling.cachegrind import CachegrindProfiler, find_tool
 from opsmith.profiling.mca import McaProfiler
 from opsmith.profiling.profiler import ProfileSubject
+from opsmith.profiling.remarks import RemarksProfiler
 from opsmith.suites import load_tasks
 
 pytestmark = [needs_compiler]
@@ -26,6 +27,17 @@ def test_cachegrind_counts_an_access_for_each_number_of_a_product() -> None:
     accesses = [int(count) for count in re.findall(r"(\d+) accesses", report.body)]
     assert max(accesses) >= 2 * products
     assert "built for x86-64-v" in report.body
+
+
+def test_a_loop_under_a_pragma_of_openmp_has_the_remarks_of_its_first_statement() -> None:
+    """At the pragma's line stand the loops over the lanes of vectors, of which one adds in order."""
+    [task] = load_tasks(("kernels/row_sum",), "c")
+    loop = "        for (int64_t n = 0; n < N; n++) {"
+    source = (task.impl or "").replace(loop, f"#pragma omp simd reduction(+ : sum)\n        // a comment\n{loop}")
+    [report] = RemarksProfiler().profile_program(ProfileSubject(task, source))
+    line = source.splitlines().index(loop) + 1
+    assert f"line {line}, innermost, depth 2: {loop.strip()}\n  vectorised, " in report.body
+    assert report.body.count("in-order reduction") == 1, "in the heading"
 
 
 @pytest.mark.skipif(shutil.which("llvm-mca") is None, reason="llvm-mca is not installed: Debian's package llvm")

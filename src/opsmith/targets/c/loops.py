@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,31 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LOOPS = frozenset({"for_statement", "while_statement", "do_statement"})
+_BEFORE = frozenset({"comment", "preproc_call"})
+_PRAGMA = re.compile(rb"#\s*pragma\s+omp\b")
 
 
 def list_loops(source: str) -> list[SourceLoop]:
     """In the order of the text. Raises UsageError where there is no parser."""
     root = load_parser().parse(source.encode("utf-8", "replace")).root_node
-    return [SourceLoop(node.start_point[0] + 1, depth, not _holds_loops(node)) for node, depth in _walk_loops(root)]
+    return [_place_loop(node, depth) for node, depth in _walk_loops(root)]
+
+
+def _place_loop(node: Node, depth: int) -> SourceLoop:
+    """gcc places a loop under a pragma of OpenMP at its first statement, and at the pragma what it does before and
+    after the loop."""
+    first, is_innermost = node.start_point[0] + 1, not _holds_loops(node)
+    within = range(first + 1, node.end_point[0] + 2) if is_innermost else ()
+    return SourceLoop(first, depth, is_innermost, (first, *within, *_find_pragma(node)))
+
+
+def _find_pragma(loop: Node) -> Iterator[int]:
+    """The line of a pragma of OpenMP before a loop, where there is one."""
+    node = loop.prev_named_sibling
+    while node is not None and node.type in _BEFORE:
+        if _PRAGMA.match(node.text or b""):
+            yield node.start_point[0] + 1
+        node = node.prev_named_sibling
 
 
 def _walk_loops(root: Node) -> Iterator[tuple[Node, int]]:

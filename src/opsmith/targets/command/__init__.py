@@ -46,7 +46,8 @@ _LONGEST_LINE = 1 << 16
 
 
 class CommandTarget(NativeTasks, DrawnTrials):
-    """Fits `Target`, `Built`, `Commanded`, `Executed`, `HidesSizes`, `Versioned`, `Portable`, `Adapting`, `Sampled`."""
+    """Fits `Target`, `Built`, `Commanded`, `Counting`, `Executed`, `HidesSizes`, `Versioned`, `Portable`, `Adapting`,
+    `Sampled`."""
 
     stages = ("PARSE", "COMPILE")
 
@@ -61,6 +62,10 @@ class CommandTarget(NativeTasks, DrawnTrials):
 
     def base_prompt(self, role: str) -> str | None:
         return self.language.prompt if role == PROPOSER else None
+
+    @property
+    def counts_cycles(self) -> bool:
+        return bool(self.language.tables.run.cycles)
 
     def describe_platform(self) -> str:
         return describe_platform(self.language)

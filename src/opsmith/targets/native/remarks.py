@@ -39,6 +39,7 @@ class SourceLoop:
     line: int
     depth: int  # 1: in no other loop
     is_innermost: bool
+    places: Sequence[int]  # lines at which the compiler may say that it stands, the likeliest first
 
 
 def describe_loops(request: BuildRequest, loops: Sequence[SourceLoop]) -> str:
@@ -55,8 +56,9 @@ def describe_loops(request: BuildRequest, loops: Sequence[SourceLoop]) -> str:
     flags = " ".join(flag for flag in request.flags.compile_flags if not flag.startswith("-W"))
     rows = [_HEADING.format(compiler=toolchain.version if toolchain is not None else "", flags=flags)]
     for loop in ordered[:MOST_LOOPS]:
-        remark = remarks.get(loop.line)
-        rows += _describe_loop(loop, lines[loop.line - 1], remark, unrolled.get(loop.line, 0))
+        remark = next((remarks[place] for place in loop.places if place in remarks), None)
+        rounds = next((unrolled[place] for place in loop.places if place in unrolled), 0)
+        rows += _describe_loop(loop, lines[loop.line - 1], remark, rounds)
     if len(ordered) > MOST_LOOPS:
         rows.append(f"and {len(ordered) - MOST_LOOPS} further loops")
     return "\n".join(rows) + "\n"
