@@ -138,7 +138,7 @@ def test_the_lines_of_a_learning_curve_join_its_rounds_in_their_order() -> None:
     turned = replace(observed("adaptive", 0, ADAPTIVE[0]), tokens={0: {"a_0": 900, "a_1": 900}, 1: {"a_1": 100}})
     chart = ANALYSES["curves"](replace(study(), observed=(turned,))).figures[""]
     assert [point["x"] for point in chart.points] == [900, 500]
-    (line,) = re.findall(r'role-mark layer_\d+_marks".*?<path [^>]*d="M([^"]+)"', render_svg(draw_chart(chart)))[:1]
+    (line,) = re.findall(r'<path d="M([\d.,L]+)" stroke', render_svg(draw_chart(chart)))
     places = [tuple(map(float, place.split(","))) for place in line.split("L")]
     assert places[0][0] > places[1][0], "to the left"
     assert places[0][1] > places[1][1], "and up"
