@@ -61,7 +61,7 @@ def share_marks(seeds: Sequence[Marks], samples: int = 0) -> MeanEstimate | None
     if not own:
         return None
     value, tasks = math.fsum(own) / len(own), len({task for marks in seeds for task in marks})
-    low, high = bound_share(value * tasks, tasks)
+    low, high = bound_share(value, tasks)
     return MeanEstimate(value, low, high, tasks, samples, tuple(own))
 
 

@@ -50,20 +50,20 @@ class Estimate:
         return format(self)
 
 
-def bound_share(right: float, n: float) -> tuple[float, float]:
-    """Wilson's interval of `right` of n, which is above 0.
+def bound_share(share: float, n: float) -> tuple[float, float]:
+    """Wilson's interval of a share of n, which is above 0.
 
     >>> [round(end, 4) for end in bound_share(0, 64)]
     [0.0, 0.0566]
     """
-    middle, half = right + _Z**2 / 2, _Z * math.sqrt(right * (1 - right / n) + _Z**2 / 4)
+    middle, half = share * n + _Z**2 / 2, _Z * math.sqrt(n * share * (1 - share) + _Z**2 / 4)
     low, high = ((middle + end) / (n + _Z**2) for end in (-half, half))
-    return max(0.0, low), min(1.0, high)
+    return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
 def estimate_share(right: float, tasks: int) -> Estimate | None:
     """The share of tasks that are right; None without tasks."""
-    return Estimate(right / tasks, *bound_share(right, tasks), tasks, tasks) if tasks else None
+    return Estimate(right / tasks, *bound_share(right / tasks, tasks), tasks, tasks) if tasks else None
 
 
 def estimate_pass_at_k(counts: Counts, k: int) -> Estimate | None:
@@ -101,8 +101,7 @@ def bound_pass_at(tasks: Sequence[tuple[int, int, int]]) -> Bounds:
     shares = [(value * size + 1) / (size + 2) for value, size in zip(values, trials, strict=True)]
     value, share = (math.fsum(column) / len(tasks) for column in (values, shares))
     error = math.fsum(part * (1 - part) / size for part, size in zip(shares, trials, strict=True)) / len(tasks) ** 2
-    effective = share * (1 - share) / error
-    low, high = bound_share(value * effective, effective)
+    low, high = bound_share(value, share * (1 - share) / error)
     return value, low, high
 
 

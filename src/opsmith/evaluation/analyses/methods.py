@@ -104,5 +104,5 @@ def _write_headline(study: Study, rows: list[Row]) -> str:
     name = make_namer(study)
     counts = [f"{name(row)} {count_solved(row.estimate)}" for row in rows if row.measure == "pass@n" and row.estimate]
     ratios = [f"{name(row)} {row.estimate:.2f}" for row in rows if row.measure == "ratio" and row.estimate]
-    times = f"; times those of {study.experiment.relative_to}: {', '.join(ratios)}" if ratios else ""
+    times = f"; times those of {study.experiment.relative_to}, paired: {', '.join(ratios)}" if ratios else ""
     return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{times}"
