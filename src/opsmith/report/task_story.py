@@ -12,6 +12,7 @@ from opsmith.records import Outcome, Stage, Task
 from opsmith.report.attempts import find_task, read_task_speeds
 from opsmith.report.closing import not_a_model
 from opsmith.report.verdicts import label_of
+from opsmith.results.bests import find_best
 from opsmith.results.refusals import read_refusals
 from opsmith.store import Store
 from opsmith.store.attempts import count_stages
@@ -100,12 +101,10 @@ def _read_nearest(store: Store, run: str, task: str) -> ShownProgram | None:
 
 def _read_solution(store: Store, run: str, task: Task) -> ShownProgram | None:
     """The program that was kept, with the verdict of its sample; one that the run was given has none."""
-    for solution in store.read_experiences(run, with_children=True):
-        if solution.experience.task.digest == task.digest:
-            if solution.sample is not None:
-                return _read_program(store, solution.sample)
-            return ShownProgram(Stage.MATCH.name, solution.experience.source, "passed before this run")
-    return None
+    best = find_best(store, run, task.digest)
+    if best is None or best.sample is not None:
+        return None if best is None or best.sample is None else _read_program(store, best.sample)
+    return ShownProgram(Stage.MATCH.name, best.experience.source, "passed before this run")
 
 
 def _read_program(store: Store, sample: str) -> ShownProgram:
