@@ -116,15 +116,17 @@ def test_no_right_answer_of_sixteen_is_no_proof_that_there_is_none() -> None:
 
 
 def test_a_ratio_is_paired_over_tasks_and_the_one_over_samples_stands_beside_it_by_name() -> None:
-    """Both arms solve the same two tasks of six, most often: as samples could have come out, not as tasks are drawn."""
-    counts = [(8, 8), (8, 8), (8, 0), (8, 0), (8, 0), (8, 0)]
-    paired, over_samples = divide_solved([counts] * 2, [counts] * 2)
+    """Both arms solve the same 20 tasks of 26: samples could have come out otherwise, which tasks are hard could not."""
+    counts = [(8, 8)] * 20 + [(8, 0)] * 6
+    paired, over_samples = divide_solved([counts] * 3, [counts] * 3)
     assert paired is not None
     assert over_samples is not None
-    assert (paired.value, paired.low, paired.high, paired.seeds) == (1.0, 1.0, 1.0, (1.0, 1.0))
+    assert (paired.value, paired.seeds) == (1.0, (1.0, 1.0, 1.0))
     assert over_samples.low is not None
     assert over_samples.high is not None
     assert over_samples.low < 1 < over_samples.high
+    assert paired.low is not None
+    assert over_samples.low < paired.low < 1
     assert divide_solved([counts[:4]], [counts[:4]])[0] == replace(
         paired, low=None, high=None, tasks=4, samples=64, seeds=(1.0,)
     )

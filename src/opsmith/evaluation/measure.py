@@ -16,6 +16,7 @@ from opsmith.results.intervals import (
     Counts,
     Estimate,
     MeanBounds,
+    bound_difference,
     bound_mean,
     bound_pass_at,
     bound_ratio,
@@ -53,6 +54,16 @@ def divide_solved(over: Sequence[Counts], under: Sequence[Counts]) -> tuple[Mean
     both = [*over, *under]
     over_samples = divide_bounds(_bound_seeds(over, None), _bound_seeds(under, None))
     return _describe_bounds(paired, own, both), _describe_bounds(over_samples, own, both)
+
+
+def subtract_marks(over: Sequence[Marks], under: Sequence[Marks]) -> MeanEstimate | None:
+    """The share of one arm less that of another, of the seeds that both have: paired, over tasks and seeds."""
+    pairs = list(zip(over, under, strict=False))
+    if not pairs or not over[0]:
+        return None
+    tables = [[list(pair[side].values()) for pair in pairs] for side in (0, 1)]
+    own = tuple((sum(top) - sum(base)) / len(top) for top, base in zip(*tables, strict=True))
+    return MeanEstimate(*bound_difference(*tables), tasks=len(over[0]), samples=0, seeds=own)
 
 
 def share_marks(seeds: Sequence[Marks], samples: int = 0) -> MeanEstimate | None:

@@ -46,7 +46,7 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
     return [
         Row(series, arm, "pass@n", ALL, estimate, study.find_paper("pass@n", arm, series)),
         Row(series, arm, "performance ratio", ALL, better, study.find_paper("performance ratio", arm, series)),
-        Row(series, arm, f"performance ratio, {OVER_SAMPLES}", ALL, over_samples),
+        *([] if arm == base else [Row(series, arm, f"performance ratio, {OVER_SAMPLES}", ALL, over_samples)]),
     ]
 
 
@@ -66,7 +66,7 @@ def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[s
         format_estimate(own["pass@n"].estimate),
         *map(format_number, counts),
         format_estimate(own["performance ratio"].estimate),
-        str(own[f"performance ratio, {OVER_SAMPLES}"].estimate or "-"),
+        str(beside.estimate or "-") if (beside := own.get(f"performance ratio, {OVER_SAMPLES}")) else "1",
     )
     return (shorten_model(series), arm, *values, *ratios, "; ".join(paper))
 

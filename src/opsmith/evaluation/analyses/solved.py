@@ -13,7 +13,7 @@ from functools import partial
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, list_points, shorten_model
 from opsmith.evaluation.bars import make_namer
 from opsmith.evaluation.charts import Chart
-from opsmith.evaluation.measure import Marks, MeanEstimate, average_tasks, share_marks
+from opsmith.evaluation.measure import MeanEstimate, share_marks, subtract_marks
 from opsmith.evaluation.study import ALL, Study
 
 SOLVED, MORE = "solved", "solved more than base"
@@ -43,16 +43,6 @@ def analyse_solved(study: Study) -> Analysis:
     )
 
 
-def count_more(seeds: Sequence[Marks], base: Sequence[Marks]) -> MeanEstimate | None:
-    """How many tasks more than the base, of the seeds that both have.
-
-    >>> count_more([{"a": 1.0, "b": 1.0}], [{"a": 0.0, "b": 1.0}]).value
-    1.0
-    """
-    pairs = zip(seeds, base, strict=False)
-    return count_tasks(average_tasks([{task: own[task] - control[task] for task in own} for own, control in pairs]))
-
-
 def count_tasks(share: MeanEstimate | None) -> MeanEstimate | None:
     """A share of the tasks, or a difference of shares, as their number."""
     if share is None:
@@ -67,7 +57,7 @@ def _list_rows(study: Study, series: str, arm: str) -> list[Row]:
     marks = [run.mark_solved(tasks) for run in runs]
     estimates = {SOLVED: count_tasks(share_marks(marks))}
     if controls and arm != base:
-        estimates[MORE] = count_more(marks, [run.mark_solved(tasks) for run in controls])
+        estimates[MORE] = count_tasks(subtract_marks(marks, [run.mark_solved(tasks) for run in controls]))
     samples = sum(run.judged for run in runs)
     return [
         Row(series, arm, name, ALL, estimate and replace(estimate, samples=samples))
