@@ -17,6 +17,7 @@ from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRati
 from opsmith.records import Candidate, Task
 from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.fronts import FrontPoint, TaskFront, is_beside_own, read_fronts
+from opsmith.results.lineage import read_objective
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience
@@ -57,7 +58,8 @@ def choose_programs(store: Store, run: str, own: Sequence[Task], objective: str)
         for program in list_right_programs(store, run, own)
     }
     choices, fronts = {}, read_fronts(store, [run], own, names, is_published=True)
-    if not any(front.programs for front in fronts):
+    is_default = store.find_optimisation(run) is not None and read_objective(store, run) == objective
+    if not is_default and not any(front.programs for front in fronts):
         full = f"opsmith pareto {run} --full" if objective == TIME else f"opsmith pareto {run}"
         raise UsageError(f"export: --objective {objective}: no right program has that figure; try: {full}")
     for front in fronts:

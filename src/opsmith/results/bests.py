@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval, average_ratios
 from opsmith.measuring.objectives import TIME, name_figure
-from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement, SpeedRatio
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio
 from opsmith.records import Candidate, Outcome
-from opsmith.results.lineage import ScreenPlace, choose_measured_figures, read_objective
+from opsmith.results.lineage import MeasuredPlace, choose_measured_figures, name_start, read_objective
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience
@@ -28,8 +28,8 @@ class ProgramGrade:
     """What the full grade, or a count, says of a program beside the start program, at every place that is measured."""
 
     program: str  # Candidate.id
-    ratios: Mapping[ScreenPlace, SpeedRatio | None]  # None: it has no figure there
-    reasons: Mapping[ScreenPlace, str]  # why there is none
+    ratios: Mapping[MeasuredPlace, SpeedRatio | None]  # None: it has no figure there
+    reasons: Mapping[MeasuredPlace, str]  # why there is none
 
     @property
     def gain(self) -> Interval | None:
@@ -66,8 +66,8 @@ def grade_programs(
     places = sorted({(name_figure(measurement), measurement.shape_set) for measurement in measured})
     partner = name_start(speeds, start)
     costs = _read_costs(measured, start, partner)
-    reports: dict[str, dict[ScreenPlace, SpeedRatio | None]] = {}
-    reasons: dict[str, dict[ScreenPlace, str]] = {}
+    reports: dict[str, dict[MeasuredPlace, SpeedRatio | None]] = {}
+    reasons: dict[str, dict[MeasuredPlace, str]] = {}
     for measurement in measured:
         place = (name_figure(measurement), measurement.shape_set)
         ratio, sought = measurement.ratio, measurement.sought_partner
@@ -87,14 +87,6 @@ def grade_programs(
         for program, ratios in reports.items()
         if program != start
     }
-
-
-def name_start(speeds: Iterable[StoredSpeed], start: str) -> str:
-    """The partner as which a task's start program stands in its measurements: the task's own one has a name."""
-    measured = [speed.report.measurement for speed in speeds]
-    partners = {m.ratio.partner if m.ratio is not None else m.sought_partner for m in measured}
-    is_beside_own = any(m.program == start and m.ratio is not None and m.ratio.partner == PLAIN for m in measured)
-    return start if start in partners or is_beside_own else PLAIN
 
 
 def choose_best(grades: Iterable[ProgramGrade]) -> ProgramGrade | None:
@@ -135,7 +127,7 @@ def find_best(store: Store, run: str, digest: str) -> KeptExperience | None:
     return next((solution for solution in bests if solution.experience.task.digest == digest), None)
 
 
-def _read_costs(measured: Sequence[SpeedMeasurement], start: str, partner: str) -> dict[ScreenPlace, float]:
+def _read_costs(measured: Sequence[SpeedMeasurement], start: str, partner: str) -> dict[MeasuredPlace, float]:
     """The start program's counted figures, by what stands beside it."""
     costs = {}
     for measurement in measured:

@@ -25,7 +25,7 @@ from opsmith.store.rows import OPTIMISATION, RoundInfo
 SHOWN = 1.02  # a ratio whose interval lies above this is no noise of a screen
 LIMIT = 0.95  # of what the device allows: nothing is left to gain
 
-ScreenPlace = tuple[str, str]  # figure and shape set
+MeasuredPlace = tuple[str, str]  # figure and shape set
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class OptimisedProgram:
     sample: str | None  # None: it is what the task was solved with
     gains: tuple[float, ...]
     share: float | None = None  # of what the device allows where it comes nearest to nothing, as far as that is known
-    screens: Mapping[ScreenPlace, Interval] = field(default_factory=dict)  # to the start program, along its parents
+    screens: Mapping[MeasuredPlace, Interval] = field(default_factory=dict)  # to the start program, along its parents
 
     @property
     def is_slower(self) -> bool:
@@ -87,8 +87,10 @@ class Lineage:
 
     def list_leaders(self) -> list[OptimisedProgram]:
         """Those that the screens say to be better than the start program, and slower nowhere; the leading one first."""
-        programs = {program.name: program for program in reversed(self.list_programs()) if program.sample is not None}
-        better = [program for program in reversed(programs.values()) if program.gain > 1 and not program.is_slower]
+        programs: dict[str, OptimisedProgram] = {}
+        for program in self.list_programs():
+            programs.setdefault(program.name, program)
+        better = [program for program in programs.values() if program.gain > 1 and not program.is_slower]
         return list(choose_beam(better, len(better)))
 
     def find_program(self, name: str) -> OptimisedProgram:
@@ -114,21 +116,25 @@ class Screens:
     of_pair: Mapping[tuple[str, str, str], Mapping[str, SpeedReport]]  # by program, partner and figure; by shape set
 
     @classmethod
-    def gather(cls, speeds: Iterable[StoredSpeed]) -> Screens:
-        """Those of one task."""
+    def gather(cls, speeds: Sequence[StoredSpeed], start: str) -> Screens:
+        """Those of one task; `start`: Candidate.id of its start program."""
+        start_name = name_start(speeds, start)
         of_pair: dict[tuple[str, str, str], dict[str, SpeedReport]] = {}
         for speed in speeds:
             measured = speed.report.measurement
             partner = measured.ratio.partner if measured.ratio is not None else measured.sought_partner
             if measured.grade is MeasuringGrade.SCREEN and partner:
-                places = of_pair.setdefault((measured.program, partner, name_figure(measured)), {})
-                places[measured.shape_set] = speed.report
+                pair = (measured.program, start if partner == start_name else partner, name_figure(measured))
+                of_pair.setdefault(pair, {})[measured.shape_set] = speed.report
         return cls(of_pair)
 
-    def find_screens(self, program: str, parent: OptimisedProgram, figure: str) -> Mapping[str, SpeedReport]:
-        """By shape set. A start program that is the task's own one stands under that name."""
-        names = (parent.name,) if parent.sample is not None else (parent.name, PLAIN)
-        return next((self.of_pair[key] for name in names if (key := (program, name, figure)) in self.of_pair), {})
+
+def name_start(speeds: Iterable[StoredSpeed], start: str) -> str:
+    """The partner as which a task's start program stands in its measurements: the task's own one has a name."""
+    measured = [speed.report.measurement for speed in speeds]
+    partners = {m.ratio.partner if m.ratio is not None else m.sought_partner for m in measured}
+    is_beside_own = any(m.program == start and m.ratio is not None and m.ratio.partner == PLAIN for m in measured)
+    return start if start in partners or is_beside_own else PLAIN
 
 
 def begin_lineage(task: str, source: str, figures: Sequence[str]) -> Lineage:
@@ -176,7 +182,10 @@ def trace_lineages(
         speeds_of.setdefault(speed.task, []).append(speed)
     lineages = {}
     for task, source in sorted(starts.items()):
-        lineage, screens = begin_lineage(task, source, figures), Screens.gather(speeds_of.get(task, ()))
+        lineage, screens = (
+            begin_lineage(task, source, figures),
+            Screens.gather(speeds_of.get(task, []), Candidate(source).id),
+        )
         for info in rounds:
             if info.phase == OPTIMISATION and task in info.attempted:
                 of_round = rows_of.get((info.number, task), [])
@@ -217,7 +226,7 @@ def read_step(row: StepRow, parent: OptimisedProgram, screens: Screens, figures:
     """What became of a sample. A program that equals its parent has gained nothing."""
     if row.outcome is not Outcome.PASSED or row.candidate is None or row.source is None:
         return OptimisationStep(row, parent, (None,) * len(figures), None)
-    reports = {figure: screens.find_screens(row.candidate, parent, figure) for figure in figures}
+    reports = {figure: screens.of_pair.get((row.candidate, parent.name, figure), {}) for figure in figures}
     ratios = tuple(_average_screens(reports[figure].values()) for figure in figures)
     changes = [count_gain(ratio) for ratio in ratios if ratio is not None]
     if len(changes) < len(figures):

@@ -16,9 +16,9 @@ from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
 from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.record import MeasuringGrade, SpeedRatio, SpeedReport
 from opsmith.records import Candidate, Outcome, Usage
-from opsmith.results.bests import ProgramGrade, choose_best, grade_programs, name_start
+from opsmith.results.bests import ProgramGrade, choose_best, grade_programs
 from opsmith.results.intervals import Estimate
-from opsmith.results.lineage import Lineage, choose_measured_figures, read_lineages, read_objective
+from opsmith.results.lineage import Lineage, choose_measured_figures, name_start, read_lineages, read_objective
 from opsmith.results.metrics import mean_of
 from opsmith.results.speedups import (
     FastShare,
@@ -239,7 +239,8 @@ def _read_task(
 ) -> OptimisedTask:
     start, ratios = lineage.start.name, _Ratios(speeds, lineage.start.name)
     grades = grade_programs(speeds, start, figures)
-    best = choose_best(grades.values())
+    right = {row.candidate for row in rows if row.outcome is Outcome.PASSED}
+    best = choose_best(grade for name, grade in grades.items() if name in right)
     family = _Family(lineage, ratios, grades)
     beams = {program.name for beam in lineage.beams for program in beam if program.sample is not None}
     kept = beams if best is None else {*beams, best.program}
