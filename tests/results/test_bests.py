@@ -94,7 +94,8 @@ def test_every_room_gives_the_best_program_of_an_optimised_run(store):
     best = find_best(opened, run, start.experience.task.digest)
     assert best.experience.source == start.experience.source + " # best"
     assert (best.experience.gain, best.sample != start.sample) == (pytest.approx(1.75), True)
-    assert tell_story(opened, run, "sum_0").solution.source == best.experience.source
+    story = tell_story(opened, run, "sum_0")
+    assert (story.solution.source, story.start.source) == (best.experience.source, start.experience.source)
     assert best.experience.source in {program.source for program in list_solved_programs(opened, run, ())}
 
 
