@@ -153,7 +153,7 @@ def bound_difference(over: Marks, under: Marks) -> MeanBounds:
     import numpy as np  # noqa: PLC0415 - most commands compute nothing
 
     tops, bases = _redraw_arms(over, under)
-    return bound_redrawn(float(np.mean(over) - np.mean(under)), tops - bases, len(over[0]))
+    return bound_redrawn(float(np.mean(np.subtract(over, under))), tops - bases, len(over[0]))
 
 
 def bound_redrawn(value: float, redrawn: Table, n: int) -> MeanBounds:
