@@ -23,13 +23,13 @@ _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
 _LONG_KEY = re.compile(rf"""(?<![\w"'-])(?:{_PART}){{{MOST_PARTS}}}""")
 
 
-def read_text(path: Path) -> str:
-    """The text of a file. Raises TaskError when it is none."""
+def read_text(path: Path, most: int = MAX_BYTES) -> str:
+    """The text of a file of so many bytes at most. Raises TaskError when it is none."""
     try:
         if not path.is_file():
             raise TaskError(f"{path}: cannot be read: it is no regular file; try: check the path and its links")
-        if (size := path.stat().st_size) > MAX_BYTES:
-            raise TaskError(f"{path}: given {size} bytes; expected at most {MAX_BYTES}; try: keep data out of it")
+        if (size := path.stat().st_size) > most:
+            raise TaskError(f"{path}: given {size} bytes; expected at most {most}; try: keep data out of it")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"{path}: cannot be read: {error}") from error
