@@ -56,7 +56,7 @@ def test_a_direction_flag_that_is_left_set_is_told_and_an_access_under_it_is_wha
     read, setting = "for (int64_t i = 0; i < M * N; i++) y[i] = x[i];", "__writeeflags(__readeflags() | 0x400);"
     for body, words in (
         (f"{read} {setting}", "returns with the direction flag set"),
-        (f"{setting} memcpy(y, x, M * N * 4);", "reads, 1 byte before the start of input x"),
+        (f"{setting} y[0] = x[M - 5];", "reads 4 bytes, 8 bytes before the start of input x"),
         (f"{setting} ((float *)x)[2] = 0;", "writes in input x, which is not to be written"),
     ):
         failed = fail(body)

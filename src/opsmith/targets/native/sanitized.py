@@ -3,8 +3,9 @@
 The driver reads draws from its standard input and calls the function on each in turn. Every array is exactly as long as
 its tensor: the bytes behind and before it are poisoned for a stretch and not mapped for a longer one, so that an access
 at a wrong index is seen whichever way it misses. Inputs are read-only. Before each call it says on the standard error
-where the arrays lie, and behind it whether the direction flag is set, under which nothing of ours would work. The calls are made in a thread: of a first one the sanitizer would look up the stack's bounds in a
-file that it may not read. What the sanitizer says is `sanitizer_report`'s to read.
+where the arrays lie, and behind it whether the direction flag is set, under which nothing of ours would work. The
+calls are made in a thread: of a first one the sanitizer would look up the stack's bounds in a file that it may not
+read. What the sanitizer says is `sanitizer_report`'s to read.
 """
 
 from __future__ import annotations
