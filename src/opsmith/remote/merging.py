@@ -120,7 +120,7 @@ def _bound_results(pack: Pack) -> int:
     figures, checks = processes * 2 * (asked["pairs"] + asked["warm_ups"]), processes * asked["checks"]
     arrays = sum(len(packed.entry["inputs"]) + len(packed.entry["outputs"]) for packed in pack.sets.values())
     of_set = _ROW_BYTES + figures * _FIGURE_BYTES + checks * _CHECK_BYTES
-    return MAX_BYTES + len(pack.sets) * of_set + arrays * checks * _ARRAY_BYTES
+    return int(MAX_BYTES + len(pack.sets) * of_set + arrays * checks * _ARRAY_BYTES)
 
 
 def merge_results(room: TimingRoom, pack: Pack, results: RemoteResults) -> Iterator[tuple[SpeedRequest, SpeedReport]]:
