@@ -214,7 +214,7 @@ def test_what_is_submitted_is_judged_and_kept_as_imported(speak, tmp_path):
         info = store.read_info(run)
         assert info is not None
         assert info.model == "import:Claude Code 2"
-        [best] = list_best(store, run)
+        [best] = [entry.experience for entry in list_best(store, run)]
         assert (best.task.id, best.source, best.round, best.origin) == (TASK, RIGHT.rstrip(), -1, run)
         result = result_of(store, run)
         assert (result.finished, result.solved_before, result.usage.requests) == (True, (TASK,), 0)
