@@ -34,6 +34,7 @@ class Wording:
     """A language's own words in findings."""
 
     outputs: str = "outputs"  # what a program returns
+    has_fields: bool = False  # an output of several tensors is one value with fields; else each has a name
     reordered: str = "check the order of axes and of loops"
     differing: str = "check which values are combined, and what is reduced"
 
@@ -119,7 +120,7 @@ class _Tensor:
         within = "exactly" if allowed is None else f"within {float(allowed[draw][first]):.3g}"
         return Diagnostic(
             "DATA",
-            _name_place(self.output, self.number, label),
+            _name_place(self.output, self.number, label, wording),
             f"{_write_number(self.result[draw][first])} at index {list(first)}; {int(wrong.sum())} of {wrong.size} "
             f"entries differ, max abs error {float(self.difference[draw].max()):.3g}",
             f"{_write_number(self.limit.expected[draw][first])} {within}",
@@ -150,15 +151,16 @@ def _find_form_errors(
             if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
                 actual = f"a tensor of shape {tuple(result.shape[1:])} and {result.dtype}"
                 expected = f"shape {tuple(limit.expected.shape[1:])} and {limit.dtype}"
-                yield Diagnostic("OUT", _name_place(output, number, label), actual, expected)
+                yield Diagnostic("OUT", _name_place(output, number, label, wording), actual, expected)
 
 
 # -- what would help
 
 
-def _name_place(output: OutputTensors, number: int, trial: str) -> str:
-    field = f", field {number}" if len(output.types) > 1 else ""
-    return f"output {output.name}{field} ({output.types[number].label}, index outermost first), {trial}"
+def _name_place(output: OutputTensors, number: int, trial: str, wording: Wording) -> str:
+    field = f"{output.name}, field {number}" if len(output.types) > 1 else output.name
+    name = field if wording.has_fields else output.tensor_names[number]
+    return f"output {name} ({output.types[number].label}, index outermost first), {trial}"
 
 
 def _find_hints(values: Array, expected: Array, wrong: Array, trial: str, wording: Wording) -> Iterator[str]:

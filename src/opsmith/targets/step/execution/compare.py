@@ -14,6 +14,7 @@ from opsmith.targets.trial import TrialResult
 
 WORDING = Wording(
     outputs="streams",
+    has_fields=True,
     reordered="check Flatten, Reshape, Bufferize and the order of dims",
     differing="check which streams and functions are combined, and what is reduced",
 )
