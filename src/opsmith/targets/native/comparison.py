@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from opsmith.problems.compare import Agreement, compare_outputs, take_larger
+from opsmith.problems.compare import Agreement, Clues, compare_outputs, take_larger
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
@@ -68,7 +68,7 @@ def _compare_pass(data: NativeTrialData, outputs: bytes) -> Agreement:
         [tensor.view(dtype_of(type_.dtype)) for tensor, type_ in zip(row, output.types, strict=True)]
         for output, row in zip(data.problem.outputs, results, strict=True)
     ]
-    return compare_outputs(data.problem, data.limits, rows, data.label)
+    return compare_outputs(data.problem, data.limits, rows, data.label, clues=Clues(data.draws))
 
 
 def _read_results(data: NativeTrialData, outputs: bytes) -> Results:
