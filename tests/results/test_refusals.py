@@ -16,6 +16,7 @@ from opsmith.results.refusals import (
     read_refusals,
 )
 from opsmith.store import Store
+from opsmith.store.refused import RefusalRow
 from opsmith.suites import load_tasks
 
 
@@ -114,17 +115,38 @@ def test_verdicts_of_today_are_named_by_their_words():
     assert measure_nearness(negative) > measure_nearness(twice)
 
 
-def _refuse(stage, given="", trials=0, error=None, line=None):
-    finding = Diagnostic("DATA", "output", given, "x", "", line)
+def _refuse(stage, given="", trials=0, error=None, line=None, remedy=""):
+    finding = Diagnostic("DATA", "output", given, "x", remedy, line)
     return Verdict("", Stage(stage), Outcome.REFUSED, Boundary.CANDIDATE, (finding,), (), error, trials)
 
 
-def test_nearness_goes_by_stage_then_trials_then_entries_then_error_then_line():
+LACK = "every entry differs; no stream holds value {} of 7 of the reference, sqrt of add in line 1: y; check"
+
+
+def test_what_programs_lack_of_the_reference_is_one_sentence():
+    task = load_tasks(["norm_0"])[0]
+    grouping = RefusalGrouping()
+    for number, fn in enumerate(["fn_sqrt", "fn_addeps", "fn_square"]):
+        old = "E3 = step.Map(fn=fn_mean)" if fn == "fn_square" else "E8 = step.Map(fn=fn_mean)"
+        verdict = verify(task, (task.impl or "").replace(old, old.replace("fn_mean", fn)))
+        grouping.add_program(RefusalRow(task.id, 0, verdict.stage, "a", "b", 1, str(number)), verdict)
+    refusals = grouping.make_refusals()
+    assert refusals.lacks == (
+        "3 of 3 refused samples lack a value that the reference computes; the first that is missing: "
+        "mean of E0 in line 1 (1), mean of square in line 1 (2)"
+    )
+    assert "mean of square" in refusals.sort_by_nearness()[0].reason
+
+
+def test_nearness_goes_by_stage_then_trials_then_entries_then_reach_then_error_then_line():
     ordered = [
         _refuse("FORMAT"), _refuse("PARSE", line=1), _refuse("PARSE", line=7), _refuse("COMPILE"), _refuse("RUN", trials=4),
         _refuse("MATCH", "nan; 4 of 4 entries differ", 1, float("nan")),
         _refuse("MATCH", "1; 4 of 4 entries differ", 1, 3.0),
         _refuse("MATCH", "1; 3 of 4 entries differ", 1, 0.5),
+        _refuse("MATCH", "1; 4 of 4 entries differ", 1, 2.0, remedy=LACK.format(2)),
+        _refuse("MATCH", "1; 4 of 4 entries differ", 1, 7.0, remedy=LACK.format(3)),
+        _refuse("MATCH", "1; 4 of 4 entries differ", 1, 9.0, remedy="every entry is 2 times the expected one: why?"),
         _refuse("MATCH", "1; 1 of 4 entries differ", 1, 9.0),
         _refuse("MATCH", "1; 4 of 4 entries differ", 2, 9.0),
     ]  # fmt: skip

@@ -41,11 +41,12 @@ class CostRequest:
     def plan_measurements(self) -> list[SpeedMeasurement]:
         """A measurement for each unit, before anything was counted."""
         target = get_target(self.task.target)
+        problem = target.find_problem(self.task) if isinstance(target, Stating) else None
         planned = SpeedMeasurement(
             program=Candidate(self.source).id,
             problem=target.problem_digest(self.task) if isinstance(target, Portable) else self.task.digest,
             shape_set=BASE,
-            sizes=dict(target.find_problem(self.task).base_sizes) if isinstance(target, Stating) else {},
+            sizes={} if problem is None else problem.select_sizes(problem.base_sizes),
             device=f"{_EMULATED}:{target.verifier}",
             protocol="",
             flags="",

@@ -93,7 +93,7 @@ def choose_timed_sets(task: Task, names: Sequence[str] = ()) -> dict[str, dict[s
         if name not in choices:
             raise UsageError(f"shape set {name!r}: task {task.id} has none of that name; known: {', '.join(choices)}")
     chosen = {name: choices[name] for name in names} if names else timed
-    return {name: {**problem.base_sizes, **sizes} for name, sizes in chosen.items()}
+    return {name: problem.select_sizes({**problem.base_sizes, **sizes}) for name, sizes in chosen.items()}
 
 
 def choose_largest_set(task: Task) -> str:

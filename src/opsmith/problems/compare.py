@@ -7,7 +7,7 @@ the expected one is `tolerance`'s question. NaN and infinity fail unless the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from opsmith.problems.draws import Limits
+from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.problem import OutputTensors, Problem
 from opsmith.problems.tolerance import Limit, array_of
 from opsmith.records import Diagnostic
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOVED = 0.01  # of the range of values: how far entries of another order typically lie from their places
 SAME = 1e-5  # of that distance: how far the values may differ that stand in another order
+NEAR = 0.01  # of the expected values: what a small constant moves at most where it does not rule
+LONGEST = 100  # characters of a line of the reference
 FEW = 4  # different values, or more, are no accident
 
 
@@ -34,11 +36,35 @@ class Wording:
     """A language's own words in findings."""
 
     outputs: str = "outputs"  # what a program returns
+    has_fields: bool = False  # an output of several tensors is one value with fields; else each has a name
     reordered: str = "check the order of axes and of loops"
     differing: str = "check which values are combined, and what is reduced"
 
 
 PLAIN_WORDING = Wording()
+
+FindHeld = Callable[[int], Set[int] | None]  # the intermediates of a draw, by number, that a program holds, if known
+
+
+@dataclass(frozen=True)
+class Clues:
+    """What is known of a trial beside its expected values."""
+
+    draws: Sequence[Draw] = ()
+    find_held: FindHeld | None = None  # None: a program has no streams, or they are not there
+
+    def describe_missing(self, draw: int) -> str:
+        """The first value of the reference that no stream holds; "": none, or there is but the result."""
+        values = self.draws[draw].intermediates.values if self.find_held is not None else ()
+        held = self.find_held(draw) if self.find_held is not None and len(values) > 1 else None
+        value = self.draws[draw].intermediates.find_missing(held) if held is not None else None
+        if value is None:
+            return ""
+        place = f"value {value.number} of {len(values)} of the reference, {value.name} in line {value.line}"
+        return f"no stream holds {place}: {value.text[:LONGEST]}"
+
+
+NO_CLUES = Clues()
 
 
 class Agreement(NamedTuple):
@@ -54,6 +80,7 @@ def compare_outputs(
     results: Sequence[Sequence[Tensor]],
     label: Callable[[int], str],
     wording: Wording = PLAIN_WORDING,
+    clues: Clues = NO_CLUES,
 ) -> Agreement:
     """Judge the results of one run on several draws, per output and tensor with the draws as first axis.
 
@@ -63,8 +90,8 @@ def compare_outputs(
     if errors:
         return Agreement(errors, None)
     tensors = [
-        _Tensor(output, number, result, limit)
-        for output, row, expected in zip(problem.outputs, results, limits, strict=True)
+        _Tensor(output, (place, number), result, limit)
+        for place, (output, row, expected) in enumerate(zip(problem.outputs, results, limits, strict=True))
         for number, (result, limit) in enumerate(zip(row, expected, strict=True))
     ]
     worst = reduce(take_larger, (tensor.worst for tensor in tensors), 0.0)
@@ -72,15 +99,17 @@ def compare_outputs(
     if not wrong:
         return Agreement((), worst)
     draw = min(tensor.find_wrong_draw() for tensor in wrong)
-    errors = tuple(tensor.describe_error(draw, label(draw), wording) for tensor in wrong if tensor.is_wrong(draw))
+    errors = tuple(
+        tensor.describe_error(draw, label(draw), wording, clues) for tensor in wrong if tensor.is_wrong(draw)
+    )
     return Agreement(errors, worst)
 
 
 class _Tensor:
     """One tensor of one output on all draws: how far it lies from what is expected, and where that is too far."""
 
-    def __init__(self, output: OutputTensors, number: int, result: Tensor, limit: Limit) -> None:
-        self.output, self.number, self.result, self.limit = output, number, result, limit
+    def __init__(self, output: OutputTensors, place: tuple[int, int], result: Tensor, limit: Limit) -> None:
+        self.output, self.place, self.result, self.limit = output, place, result, limit
         self.worst = 0.0  # the largest absolute difference
         self.wrong: Array | None = None  # which entries lie outside of the limit; None: none does
         if result.numel() and not (limit.allowed is None and torch.equal(result, limit.expected)):
@@ -111,7 +140,7 @@ class _Tensor:
     def is_wrong(self, draw: int) -> bool:
         return self.wrong is not None and bool(self.wrong[draw].any())
 
-    def describe_error(self, draw: int, label: str, wording: Wording) -> Diagnostic:
+    def describe_error(self, draw: int, label: str, wording: Wording, clues: Clues) -> Diagnostic:
         """The DATA finding on one draw: how many entries, the first of them in the tensor's order, and a hint."""
         assert self.wrong is not None
         wrong, allowed = self.wrong[draw], self.limit.allowed_array
@@ -119,12 +148,50 @@ class _Tensor:
         within = "exactly" if allowed is None else f"within {float(allowed[draw][first]):.3g}"
         return Diagnostic(
             "DATA",
-            _name_place(self.output, self.number, label),
+            _name_place(self.output, self.place[1], label, wording),
             f"{_write_number(self.result[draw][first])} at index {list(first)}; {int(wrong.sum())} of {wrong.size} "
             f"entries differ, max abs error {float(self.difference[draw].max()):.3g}",
             f"{_write_number(self.limit.expected[draw][first])} {within}",
-            next(_find_hints(self.values[draw], self.limit.expected_array[draw], wrong, label, wording)),
+            next(self._find_hints(draw, label, wording, clues)),
         )
+
+    def _find_hints(self, draw: int, trial: str, wording: Wording, clues: Clues) -> Iterator[str]:
+        """What the pattern of wrong entries says: all hints that apply, in the order of how much they say."""
+        assert self.wrong is not None
+        values, expected, wrong = self.values[draw], self.limit.expected_array[draw], self.wrong[draw]
+        if np.isnan(values).any():
+            yield "the result holds NaN: look for 0/0, inf - inf or the root of a negative number; check start values"
+        if not values.any():
+            yield "the result is all zeros: is the accumulated value returned?"
+        if _is_constant(values) and not _is_constant(expected):
+            yield "every entry of the result is the same"
+        is_base = trial.startswith("base ") or (trial.startswith("case ") and " at " not in trial)
+        is_near = self.difference[draw].max() <= NEAR * np.abs(expected).max()
+        if is_near or not trial.startswith("base "):
+            for change in self._find_changes(draw, clues):
+                yield f"the reference {change} gives these values: is a constant missing, or at another place?"
+        ratio = _find_common_ratio(values, expected)
+        if ratio is not None:
+            remedy = "is a factor or a division missing or applied twice?"
+            yield f"every entry is {ratio:.6g} times the expected one: {remedy}"
+        if _is_reordered(values, expected, wrong):
+            yield f"these are the right values in another order: {wording.reordered}"
+        if not is_base:
+            yield "the base shape was right: does the program rely on a size, e.g. a literal where a symbol belongs?"
+        if wrong.all():
+            missing = clues.describe_missing(draw)
+            yield f"every entry differs{f'; {missing}; ' if missing else ': '}{wording.differing}"
+        yield "some entries are right: check order, start values and what these positions have in common"
+
+    def _find_changes(self, draw: int, clues: Clues) -> Iterator[str]:
+        """How a small constant of the reference may be changed for it to give these values."""
+        output, number = self.place
+        allowed = self.limit.allowed_array
+        for change, values in clues.draws[draw].changed_values if clues.draws and allowed is not None else ():
+            if allowed is not None and bool(
+                (np.abs(self.values[draw] - array_of(values[output][number])) <= allowed[draw]).all()
+            ):
+                yield change
 
 
 def take_larger(x: float, y: float) -> float:
@@ -150,35 +217,16 @@ def _find_form_errors(
             if result.shape != limit.expected.shape or result.dtype is not limit.dtype:
                 actual = f"a tensor of shape {tuple(result.shape[1:])} and {result.dtype}"
                 expected = f"shape {tuple(limit.expected.shape[1:])} and {limit.dtype}"
-                yield Diagnostic("OUT", _name_place(output, number, label), actual, expected)
+                yield Diagnostic("OUT", _name_place(output, number, label, wording), actual, expected)
 
 
 # -- what would help
 
 
-def _name_place(output: OutputTensors, number: int, trial: str) -> str:
-    field = f", field {number}" if len(output.types) > 1 else ""
-    return f"output {output.name}{field} ({output.types[number].label}, index outermost first), {trial}"
-
-
-def _find_hints(values: Array, expected: Array, wrong: Array, trial: str, wording: Wording) -> Iterator[str]:
-    """What the pattern of wrong entries says: all hints that apply, in the order of how much they say."""
-    if np.isnan(values).any():
-        yield "the result holds NaN: look for 0/0, inf - inf or the root of a negative number; check start values"
-    if not values.any():
-        yield "the result is all zeros: is the accumulated value returned?"
-    if _is_constant(values) and not _is_constant(expected):
-        yield "every entry of the result is the same"
-    ratio = _find_common_ratio(values, expected)
-    if ratio is not None:
-        yield f"every entry is {ratio:.6g} times the expected one: is a factor or a division missing or applied twice?"
-    if _is_reordered(values, expected, wrong):
-        yield f"these are the right values in another order: {wording.reordered}"
-    if not trial.startswith("base ") and (not trial.startswith("case ") or " at " in trial):
-        yield "the base shape was right: does the program rely on a size, e.g. a literal where a symbol belongs?"
-    if wrong.all():
-        yield f"every entry differs: {wording.differing}"
-    yield "some entries are right: check order, start values and what these positions have in common"
+def _name_place(output: OutputTensors, number: int, trial: str, wording: Wording) -> str:
+    field = f"{output.name}, field {number}" if len(output.types) > 1 else output.name
+    name = field if wording.has_fields else output.tensor_names[number]
+    return f"output {name} ({output.types[number].label}, index outermost first), {trial}"
 
 
 def _is_constant(array: Array) -> bool:
@@ -186,14 +234,14 @@ def _is_constant(array: Array) -> bool:
 
 
 def _find_common_ratio(values: Array, expected: Array) -> float | None:
-    """The factor between the two, where there is one other than 1."""
+    """The factor between the two, where there is one that is not near 1: no factor is forgotten then."""
     if values.size < 2 or not expected.all():
         return None
     with np.errstate(invalid="ignore", over="ignore"):
         ratios = values / expected
         ratio = float(ratios.flat[0])
         same = bool(np.abs(ratios - ratio).max() <= 1e-5 * abs(ratio))  # NaN and infinity are not
-    return ratio if same and math.isfinite(ratio) and abs(ratio - 1) > 1e-5 else None
+    return ratio if same and math.isfinite(ratio) and abs(ratio - 1) > NEAR else None
 
 
 def _is_reordered(values: Array, expected: Array, wrong: Array) -> bool:

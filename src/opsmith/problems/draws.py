@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from opsmith.problems.bindings import Bindings
+from opsmith.problems.constants import compute_changed
 from opsmith.problems.drawing import draw_case, draw_with_margins, jitter_data, make_seed
 from opsmith.problems.faults import TaskFault
+from opsmith.problems.intermediates import Intermediates, compute_intermediates
 from opsmith.problems.narrowing import differs_from, run_raised
 from opsmith.problems.problem import ATTEMPTS, Problem
 from opsmith.problems.reference import Values, compute_expected, run_unchecked
@@ -95,6 +97,17 @@ class Draw:
     def values(self) -> Values:
         """The reference in float64."""
         return compute_expected(self.problem, self.wide)
+
+    @cached_property
+    def intermediates(self) -> Intermediates:
+        """The values on the way to those of the reference, in float64."""
+        return compute_intermediates(self.problem, self.wide)
+
+    @cached_property
+    def changed_values(self) -> tuple[tuple[str, Values], ...]:
+        """What the reference gives with a small constant changed, and how; where that fails it is left out."""
+        data = self.declared if self.declared.random_global else self.wide
+        return tuple(compute_changed(self.problem, data))
 
     @cached_property
     def raised_values(self) -> tuple[Values | None, bool]:

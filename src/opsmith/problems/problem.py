@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,12 @@ class OutputTensors:
     references: tuple[str, ...] = ()  # one for each type, or none
     rtol: float | None = None  # None with atol None: the tolerance of `tolerance`
     atol: float | None = None
+
+    @property
+    def tensor_names(self) -> tuple[str, ...]:
+        """Its tensors' names in languages without fields: `S0`, or `S0_0` and `S0_1`."""
+        several = len(self.types) > 1
+        return tuple(f"{self.name}_{number}" if several else self.name for number in range(len(self.types)))
 
     @property
     def kind(self) -> str:
@@ -143,6 +149,22 @@ class Problem:
         """Every symbol that occurs in a dim, and all that a problem with a `reference` states."""
         stated = self.sizes if self.reference else ()
         return frozenset((*stated, *(name for dim in self.dims for name in dim.symbols)))
+
+    def select_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Those of the problem's own symbols, without built-in ones that it does not use."""
+        return {name: size for name, size in sizes.items() if name in self.symbols}
+
+    def without_interface(self) -> Problem:
+        """The problem alone, in plain words: what the language that states it adds binds no other."""
+        inputs, parameters = (
+            tuple(replace(tensor, type=replace(tensor.type, kind="", label="")) for tensor in tensors)
+            for tensors in (self.inputs, self.parameters)
+        )
+        outputs = (
+            replace(output, types=tuple(replace(type_, kind="", label="") for type_ in output.types))
+            for output in self.outputs
+        )
+        return replace(self, inputs=inputs, parameters=parameters, outputs=tuple(outputs), interface=())
 
     def count_numbers(self, sizes: Mapping[str, int]) -> int:
         """How many numbers all tensors hold together. Raises DimError where a dim has no whole value."""

@@ -19,6 +19,8 @@ from opsmith.problems.faults import NanFault, TaskFault, make_fault
 from opsmith.problems.precision import default_dtype, default_of, dtype_of
 from opsmith.problems.problem import OutputTensors, Problem
 
+_REFERENCE = "reference"  # the label of a function for all outputs
+
 Values = tuple[tuple[Tensor, ...], ...]  # per output, per tensor
 
 
@@ -50,25 +52,30 @@ def run_texts(problem: Problem, namespace: dict[str, Any]) -> list[Any]:
     """What the texts give in a namespace, one value for each tensor. Raises TaskFault."""
     if problem.reference:
         return list(call_function(problem, namespace))
-    return [
-        compile_transform(text, _label_text(output, number)).run_text(namespace)
-        for output in problem.outputs
-        for number, text in enumerate(output.references)
-    ]
+    return [compile_transform(text, label).run_text(namespace) for label, text in label_texts(problem).items()]
+
+
+def label_texts(problem: Problem) -> dict[str, str]:
+    """The texts by the labels that they are compiled under."""
+    if problem.reference:
+        return {_REFERENCE: problem.reference}
+    return {
+        _label_text(output, number): text for output in problem.outputs for number, text in enumerate(output.references)
+    }
 
 
 def call_function(problem: Problem, namespace: dict[str, Any]) -> tuple[Any, ...]:
     """What the function for all outputs returns, one value for each. Raises TaskFault."""
-    code, name = compile_function(problem.reference, "reference")
+    code, name = compile_function(problem.reference, _REFERENCE)
     try:
         exec(code, namespace)
         result = namespace[name](**namespace["input_data"], **problem.scalars)
     except (Exception, SystemExit) as error:
-        raise blame_author("TASK", "reference", problem.reference, "<reference>", error) from error
+        raise blame_author("TASK", _REFERENCE, problem.reference, f"<{_REFERENCE}>", error) from error
     values = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if len(values) != len(problem.outputs):
         expected = f"{len(problem.outputs)} ({', '.join(output.name for output in problem.outputs)})"
-        raise make_fault("TASK", "reference", f"{len(values)} values", expected)
+        raise make_fault("TASK", _REFERENCE, f"{len(values)} values", expected)
     return values
 
 

@@ -78,5 +78,5 @@ def explain_shape_sets(problem: Problem, message: str) -> str:
 
 def _write_sizes(problem: Problem, sizes: Mapping[str, int]) -> str:
     """The sizes of the problem's symbols in brackets; "" where a set changes none of them."""
-    rows = ", ".join(f"{name} = {size}" for name, size in sizes.items() if name in problem.symbols)
+    rows = ", ".join(f"{name} = {size}" for name, size in problem.select_sizes(sizes).items())
     return f" ({rows})" if rows else ""

@@ -111,7 +111,8 @@ def _name_shape(subject: ProfileSubject) -> str:
 
         sizes = [*choose_timed_sets(subject.task).values()][-1]
     elif isinstance(target, Stating):
-        sizes = target.find_problem(subject.task).base_sizes
+        problem = target.find_problem(subject.task)
+        sizes = problem.select_sizes(problem.base_sizes)
     return ",".join(f"{name}={size}" for name, size in sizes.items())
 
 

@@ -141,6 +141,7 @@ class FailureView:
     misses: tuple[MissView, ...]  # of tasks without a right sample, the nearest first
     misses_left: tuple[str, ...]  # tasks whose nearest miss is not shown
     alike: tuple[AlikeTask, ...]
+    lacks: tuple[tuple[str, str], ...]  # tasks without a right sample, and the values of the reference that they lack
 
     @cached_property
     def judged(self) -> int:
@@ -209,6 +210,7 @@ class FailureReader:
         unsolved = [row.name for row in ends.tasks if row.is_open and row.name in refusals.nearest]
         unsolved.sort(key=lambda name: refusals.nearest[name].nearness, reverse=True)
         misses = [refusals.nearest[name] for name in unsolved[:MISSES]]
+        lacks = [(name, self._grouping.make_refusals((), name).lacks) for name in unsolved[:MISSES]]
         views = view_misses(self._store, [*(group.nearest for group in listed), *misses])
         return FailureView(
             right=sum(tally.right for tally in tallies),
@@ -223,6 +225,7 @@ class FailureReader:
             misses=tuple(views[miss] for miss in misses),
             misses_left=tuple(unsolved[MISSES:]),
             alike=tuple(_find_alike(refusals, unsolved)),
+            lacks=tuple((name, words) for name, words in lacks if words),
         )
 
     def _describe_rounds(self) -> dict[str, str]:

@@ -170,6 +170,8 @@ def _write_failures(failures: FailureView) -> Iterator[str]:
     ]
     if misses:
         yield from markdown_table(("unsolved task", "nearest miss", "how near", "sample"), misses, texts=4)
+    for task, words in failures.lacks:
+        yield from (escape_markup(f"{task}: {words}."), "")
 
 
 def _write_remarks(remarks: Remarks) -> Iterator[str]:

@@ -99,6 +99,8 @@ def print_task(console: Console, store: Store, run: str, task: str) -> None:
         console.print(f"passed  {', '.join(passed[:PASSED])}{more}")
     if refusals.groups:
         console.print(tabulate_refusals(refusals))
+    if refusals.lacks:
+        console.print(printable(refusals.lacks))
     for group in refusals.unjudged:
         console.print(printable(f"unjudged  {group.samples:,}, charged to {group.charged_to}: {group.reason}"))
     console.print(printable(f"look at one:  opsmith show {run} SAMPLE"), soft_wrap=True)

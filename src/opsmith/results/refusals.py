@@ -45,11 +45,13 @@ _ASIDE = re.compile(r" \((?:[^()]*line \d+|input|rank \d+)\)| (?:of|at) [A-Za-z_
 _LINES = re.compile(r": line \d+ .*", re.DOTALL)  # of each use of a stream
 _QUOTED = re.compile(r"(['`‘])[A-Za-z_]\w*(['`’])")
 _NAMED = re.compile(r"\b(?:[A-Za-z]+\d\w*|[A-Za-z]\w*_\w+|__\w+)\b")  # fn_mul, E1, fp32
-_NUMBER = re.compile(r"(?<!HTTP )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
+_NUMBER = re.compile(r"(?<!HTTP )(?<!value )(?<![\w.])[-+]?(?:\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b(?!\.\w)")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]|(?<=\w)\([^()]*\)")
 _CHOICE = re.compile(r"\bone of .*")  # what a task allows
 _WORD = re.compile(r"\b[a-z]{3,}\b")
 _DIFFERING = re.compile(r"; (\d+) of (\d+) entries differ")
+_LACK = re.compile(r"no stream holds value (\d+) of \S+ of the reference, ([^:]+)")
+_HAS_ALL = re.compile("every entry is .* times|these are the right values|the reference with")  # hints
 _GIVEN = re.compile(r"^ +given: +(.*)$", re.MULTILINE)  # of a finding's block
 _LINE = re.compile(r"\bline \d+: ")
 
@@ -60,6 +62,7 @@ class Nearness(NamedTuple):
     stage: float  # the place of the stage that refused it
     draws: int  # that were run, those of the trial that failed included
     is_mostly_right: bool  # at least half of the entries of the first wrong output are right
+    reached: float  # the first value of the reference that it lacks; infinity: it has all; 0: not known
     closeness: float  # minus the largest absolute error; minus infinity: none, or not finite
     line: int  # of the first finding, 0: none; a checker that stops there has taken all lines before it
 
@@ -132,6 +135,19 @@ class RunRefusals:
     @cached_property
     def unjudged_count(self) -> int:
         return sum(group.samples for group in self.unjudged)
+
+    @property
+    def lacks(self) -> str:
+        """How many programs lack which value of the reference first, in its order; "": of none it is known."""
+        matches = ((_LACK.search(group.reason), group.samples) for group in self.groups)
+        lacks = sorted((int(match[1]), match[2], samples) for match, samples in matches if match)
+        if not lacks:
+            return ""
+        first = ", ".join(f"{name} ({samples:,})" for _, name, samples in lacks)
+        return (
+            f"{sum(samples for *_, samples in lacks):,} of {self.refused:,} refused samples lack a value that the "
+            f"reference computes; the first that is missing: {first}"
+        )
 
     def sort_by_nearness(self) -> list[RefusalGroup]:
         """The groups with the nearest miss first."""
@@ -293,15 +309,21 @@ def measure_nearness(verdict: Verdict) -> Nearness:
     share = 1 - int(differing[1]) / int(differing[2]) if differing and int(differing[2]) else 0.0
     closeness = -error if error is not None and is_finite else -math.inf
     line = (finding.line or 0) if finding is not None else 0
-    return Nearness(verdict.stage.rank, verdict.trials, share >= 0.5, closeness, line)
+    return Nearness(verdict.stage.rank, verdict.trials, share >= 0.5, _measure_reach(finding), closeness, line)
+
+
+def _measure_reach(finding: Diagnostic | None) -> float:
+    remedy = finding.remedy if finding is not None else ""
+    lack = _LACK.search(remedy)
+    return int(lack[1]) if lack else math.inf if _HAS_ALL.match(remedy) else 0.0
 
 
 def describe_nearness(nearness: Nearness) -> str:
     """How far a refused program came, in words.
 
-    >>> describe_nearness(Nearness(Stage.MATCH.rank, 5, True, -0.25, 0))
+    >>> describe_nearness(Nearness(Stage.MATCH.rank, 5, True, 0, -0.25, 0))
     'failed within 5 draws; at least half of the entries are right; largest error on any draw 0.25'
-    >>> describe_nearness(Nearness(Stage("TYPE").rank, 0, False, -math.inf, 7))
+    >>> describe_nearness(Nearness(Stage("TYPE").rank, 0, False, 0, -math.inf, 7))
     'refused at line 7, before it ran'
     """
     if nearness.stage == Stage.FORMAT.rank:

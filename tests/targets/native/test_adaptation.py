@@ -1,13 +1,18 @@
 """Problems of problem files and of STeP task files, asked for in C."""
 
+import re
+
 import pytest
 
 from opsmith.api import improve, load_task
 from opsmith.errors import TaskError, UsageError
+from opsmith.measuring.measure import choose_timed_sets
 from opsmith.problems.digest import hash_problem
 from opsmith.suites import adapt_task, find_bundled, find_files, load_tasks, read_task_file, task_files
 from opsmith.targets import get_target
+from opsmith.targets.native.comparison import judge_pass
 from opsmith.targets.native.task import read_native_task
+from opsmith.targets.native.trials import make_trials
 from opsmith.targets.protocols import Adapting, Configured, Stating, Suffixed
 
 C = get_target("c")
@@ -100,3 +105,25 @@ def test_a_bundled_problem_is_known_in_every_language():
     assert bundled is not None
     assert bundled.impl == task.impl
     assert find_bundled(adapt_task(task, None, {"threads": 2})) is None
+
+
+def test_findings_on_a_step_task_in_c_have_the_shapes_and_names_of_the_prompt():
+    for name in ("gemm_0", "index_1", "extrema_0"):
+        task = load_task(name, "c")
+        types = dict(zip(find_names(task), C.find_problem(task).types, strict=True))
+        for argument, type_ in types.items():
+            assert re.search(rf"\b{argument}: .*{re.escape(type_.label)}", task.shown), (name, argument)
+    (trial, *_) = make_trials(load_task("extrema_0", "c").text).trials
+    wrong = trial.data.layout.outputs_size * b"\0"
+    places = [finding.where for finding in judge_pass(trial.name, trial.data, wrong).errors]
+    assert [place.partition(",")[0] for place in places] == ["output S0_0 (fp32 [N]", "output S0_1 (fp32 [N]"]
+
+
+def find_names(task):
+    problem = C.find_problem(task)
+    return [tensor.name for tensor in problem.tensors] + [n for output in problem.outputs for n in output.tensor_names]
+
+
+def test_timed_sizes_are_those_of_the_task_s_own_dims():
+    assert choose_timed_sets(load_task("norm_0", "c")) == {"large": {"N": 64, "D": 64}}
+    assert choose_timed_sets(load_task("softmax", "c"))["small"] == {"M": 64, "N": 256}

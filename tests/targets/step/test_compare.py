@@ -4,7 +4,10 @@ import pytest
 import torch
 from authors import output, stream, task
 
+from opsmith.judging.verifier import verify, verify_many
 from opsmith.records import Stage
+from opsmith.results.refusals import describe_finding, mask_names
+from opsmith.suites import load_tasks
 from opsmith.targets import TaskFault
 from opsmith.targets.step.execution.compare import compare_streams
 from opsmith.targets.step.execution.trials import make_trials
@@ -253,3 +256,49 @@ def test_entries_that_nearly_tie_are_no_other_order():
     spec = task(inputs=INPUTS, outputs=(output("S0", "fp32 [D, N]", f"1e-6 * {steps} + ({steps} > 20)"),))
     (error,) = judged(spec, lambda x: torch.cat([x.flatten()[:8].flip(0), x.flatten()[8:]]).reshape(x.shape)).errors
     assert ORDER not in error.remedy
+
+
+def normed(x, eps, outside=0.0):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / ((centred.square().mean(-1, keepdim=True) + eps).sqrt() + outside)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (lambda x: normed(x, 0), "the reference without its 1e-05 in line 1 gives these values"),
+        (lambda x: normed(x, 1e-6), "the reference with 1e-06 in place of 1e-05 in line 1 gives these values"),
+        (lambda x: normed(x, 0, 1e-5), "every entry differs"),
+        (lambda x: 1.0001 * normed(x, 1e-5), "every entry differs"),
+        (lambda x: 1.1 * normed(x, 1e-5), "every entry is 1.1 times the expected one"),
+    ],
+)
+def test_a_small_constant_is_named_before_a_factor_is_advised(result, words):
+    case = first_draw(NORM)
+    (error,) = compare_streams(case, [[result(case.stack.inputs["E0"])]]).errors
+    assert error.remedy.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("E3 = step.Map(fn=fn_mean)", "E3 = step.Map(fn=fn_square)"), "value 1 of 7 of the reference, mean of E0 in line 1: torch"),
+        (("fn_minus).apply((E2, E3))", "fn_div).apply((E2, E3))"), "value 2 of 7 of the reference, sub of E0 and mean in"),
+        (("E8 = step.Map(fn=fn_mean)", "E8 = step.Map(fn=fn_sqrt)"), "value 4 of 7 of the reference, mean of square in"),
+        (("E10 = step.Map(fn=fn_sqrt)", "E10 = step.Map(fn=fn_square)"), "value 6 of 7 of the reference, sqrt of add in"),
+    ],
+)  # fmt: skip
+def test_the_first_value_of_the_reference_that_no_stream_holds_is_named(change, words):
+    task = load_tasks(["norm_0"])[0]
+    (error,) = verify(task, (task.impl or "").replace(*change)).errors
+    assert f"every entry differs; no stream holds {words}" in error.remedy
+    assert mask_names(describe_finding(error)).startswith(f"every entry differs; no stream holds {words[:7]}")
+
+
+def test_streams_of_other_programs_of_a_batch_are_not_a_programs_own():
+    task = load_tasks(["norm_0"])[0]
+    right = task.impl or ""
+    wrong = [right.replace("E8 = step.Map(fn=fn_mean)", f"E8 = step.Map(fn={fn})") for fn in ("fn_sqrt", "fn_addeps")]
+    assert [verdict.errors for verdict in verify_many(task, [right, *wrong])[1:]] == [
+        verify(task, source).errors for source in wrong
+    ]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from opsmith.problems.compare import Agreement, compare_outputs, take_larger
+from opsmith.problems.compare import Agreement, Clues, compare_outputs, take_larger
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
@@ -68,7 +68,7 @@ def _compare_pass(data: NativeTrialData, outputs: bytes) -> Agreement:
         [tensor.view(dtype_of(type_.dtype)) for tensor, type_ in zip(row, output.types, strict=True)]
         for output, row in zip(data.problem.outputs, results, strict=True)
     ]
-    return compare_outputs(data.problem, data.limits, rows, data.label)
+    return compare_outputs(data.problem, data.limits, rows, data.label, clues=Clues(data.draws))
 
 
 def _read_results(data: NativeTrialData, outputs: bytes) -> Results:
@@ -95,10 +95,10 @@ def _shape_tensor(numbers: Tensor, type_: ArrayType, data: NativeTrialData) -> T
 
 def _find_odd_bools(data: NativeTrialData, results: Results) -> Iterator[Diagnostic]:
     for output, row in zip(data.problem.outputs, results, strict=True):
-        for type_, tensor in zip(output.types, row, strict=True):
+        for name, type_, tensor in zip(output.tensor_names, output.types, row, strict=True):
             if type_.dtype == "bool" and bool((tensor > 1).any()):
                 place = (tensor > 1).nonzero()[0].tolist()
-                where = f"output {output.name} at index {place[1:]}, {data.label(place[0])}"
+                where = f"output {name} at index {place[1:]}, {data.label(place[0])}"
                 yield Diagnostic("DATA", where, str(int(tensor[tuple(place)])), "0 or 1", "write 0 or 1 to bools")
 
 
@@ -122,12 +122,12 @@ def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes) -
     """Where two passes differ first, and what may be behind it."""
     results = (_read_results(data, first), _read_results(data, second))
     for output, *rows in zip(data.problem.outputs, *results, strict=True):
-        for type_, one, two in zip(output.types, *rows, strict=True):
+        for name, type_, one, two in zip(output.tensor_names, output.types, *rows, strict=True):
             differing = (one != two) & ~(one.isnan() & two.isnan())
             if bool(differing.any()):
                 place = differing.nonzero()[0].tolist()
                 values = [tensor[tuple(place)].item() for tensor in (one, two)]
-                where = f"output {output.name} ({type_.label}) at index {place[1:]}, {data.label(place[0])}"
+                where = f"output {name} ({type_.label}) at index {place[1:]}, {data.label(place[0])}"
                 is_odd = any(_is_odd(value, type_) for value in values)
                 return _explain_disagreement(data, where, values, is_odd)
     return None
@@ -149,14 +149,14 @@ def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[fl
 
 def _describe_damage(data: NativeTrialData, damage: Damage) -> Diagnostic:
     """The finding on a write beside an output."""
-    outputs = [(output, type_) for output in data.problem.outputs for type_ in output.types]
-    output, type_ = outputs[damage.output]
+    outputs = [pair for output in data.problem.outputs for pair in zip(output.tensor_names, output.types, strict=True)]
+    name, type_ = outputs[damage.output]
     side = "behind its end" if damage.is_behind else "before its begin"
     distance = f"{damage.distance} bytes " if damage.distance else "right "
     shape = "x".join(map(str, type_.shape_at(data.sizes))) or "one number"
     return Diagnostic(
         "RUN",
-        f"output {output.name} ({type_.label}), {data.label(damage.draw)}",
+        f"output {name} ({type_.label}), {data.label(damage.draw)}",
         f"a write {distance}{side}",
         f"writes to its {shape} entries",
         "check loop bounds and the last, incomplete group of a row; store full vectors only where they fit",

@@ -90,8 +90,7 @@ def _label_arrays(problem: Problem) -> Iterator[ArrayLabel]:
     for tensor in problem.tensors:
         yield _label_array(f"input {tensor.name}", tensor.type, True)
     for output in problem.outputs:
-        for number, type_ in enumerate(output.types):
-            name = output.name if len(output.types) == 1 else f"{output.name}_{number}"
+        for name, type_ in zip(output.tensor_names, output.types, strict=True):
             yield _label_array(f"output {name}", type_, False)
 
 

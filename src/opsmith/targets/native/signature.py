@@ -122,8 +122,7 @@ def _list_inputs(problem: Problem, names: _NameChooser) -> Iterator[Argument]:
 
 def _list_outputs(problem: Problem, names: _NameChooser) -> Iterator[Argument]:
     for output in problem.outputs:
-        for number, type_ in enumerate(output.types):
-            name = output.name if len(output.types) == 1 else f"{output.name}_{number}"
+        for name, type_ in zip(output.tensor_names, output.types, strict=True):
             c_type = f"{_C_TYPES[type_.dtype]} *restrict"
             yield Argument(names.choose(name), c_type, f"output {name}: {_describe_type(type_)}")
 

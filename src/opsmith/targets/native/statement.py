@@ -63,7 +63,6 @@ def _list_reference(problem: Problem) -> list[str]:
     rows = write_code("global", problem.global_code)
     rows.append("reference:")
     for output in problem.outputs:
-        for number, text in enumerate(output.references):
-            key = output.name if len(output.references) == 1 else f"{output.name}_{number}"
-            rows += [f"  {row}" if row else "" for row in write_block(f"{write_scalar(key)}: ", text)]
+        for name, text in zip(output.tensor_names, output.references, strict=False):
+            rows += [f"  {row}" if row else "" for row in write_block(f"{write_scalar(name)}: ", text)]
     return rows

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -163,8 +163,7 @@ def read_task_problem(text: str) -> Problem:
     target = get_target(origin)
     if not isinstance(target, Stating):
         raise TaskError(f"origin: given {origin!r}; expected a target whose tasks state problems, such as step")
-    problem = target.find_problem(Task("", origin, body))
-    return replace(problem, interface=())  # what that language adds binds no other
+    return target.find_problem(Task("", origin, body)).without_interface()
 
 
 def split_native_task(text: str) -> tuple[str, dict[str, Any], str]:

@@ -121,9 +121,7 @@ def _choose_name(name: str, used: set[str]) -> str:
 def _list_outputs(problem: Problem) -> dict[str, ArrayType]:
     """Each tensor of the outputs by a name of its own."""
     return {
-        output.name if len(output.types) == 1 else f"{output.name}_{number}": type_
-        for output in problem.outputs
-        for number, type_ in enumerate(output.types)
+        name: type_ for output in problem.outputs for name, type_ in zip(output.tensor_names, output.types, strict=True)
     }
 
 
@@ -246,8 +244,6 @@ def _write_results(problem: Problem, names: Names) -> str:
     """One tensor as itself, several as a tuple; an output of several tensors is a tuple in it."""
     groups: list[str] = []
     for output in problem.outputs:
-        fields = (
-            [names[f"{output.name}_{number}"] for number in range(len(output.types))] if len(output.types) > 1 else []
-        )
-        groups.append(f"({', '.join(fields)})" if fields else names[output.name])
+        fields = [names[name] for name in output.tensor_names]
+        groups.append(f"({', '.join(fields)})" if len(fields) > 1 else fields[0])
     return groups[0] if len(groups) == 1 else f"({', '.join(groups)})"

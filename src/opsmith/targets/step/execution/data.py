@@ -69,6 +69,11 @@ class StepTrialData(TrialData[StepDraw]):
         """Per draw. Raises TaskFault."""
         return [draw.bound_wide if self.is_wide else draw.bound_declared for draw in self.draws]
 
+    @property
+    def is_base(self) -> bool:
+        """Whether this is where a program is run first."""
+        return self.is_wide and self.draws[0].shape_set == "base"
+
     @cached_property
     def stack(self) -> Stack:
         return Stack(self.bound)

@@ -34,6 +34,13 @@ class Flow:
         """The element axes of one of its tensors."""
         return tuple(tensor.shape[self.rank :])
 
+    def of_draw(self, draw: int) -> list[Tensor]:
+        """What one draw has of its tensors."""
+        if self.rows is None:
+            return [tensor[draw] for tensor in self.tensors]
+        start = sum(self.rows[:draw])
+        return [tensor[start : start + self.rows[draw]] for tensor in self.tensors]
+
     def reshape_axes(self, axes: tuple[int, ...]) -> Flow:
         """The same entries in the same order under other stream axes; the rows of the draws grow with axis 0."""
         tensors = [tensor.reshape(*axes, *self.element_axes(tensor)) for tensor in self.tensors]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
-from opsmith.problems.compare import take_larger
+from opsmith.problems.compare import FindHeld, take_larger
 from opsmith.problems.precision import default_dtype, default_of
 from opsmith.records import Stage
 from opsmith.targets.step.execution.bounds import count_streamed
 from opsmith.targets.step.execution.compare import compare_streams
 from opsmith.targets.step.execution.data import StepTrialData
-from opsmith.targets.step.execution.run import Outputs, RunError, execute_batch
+from opsmith.targets.step.execution.progress import Progress
+from opsmith.targets.step.execution.run import Outputs, RunError, run_batch
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.trial import TaskFault, TrialResult
@@ -99,11 +101,13 @@ def _has_failed(result: Judged | None) -> bool:
 def _run_on_stack(graphs: Sequence[Graph], indices: Sequence[int], case: StepTrialData) -> dict[int, Judged]:
     _ = case.limits  # computed once, before any candidate has touched the data
     with default_dtype(default_of(case.is_wide)):
-        returned = execute_batch([graphs[index] for index in indices], case.stack)
+        run = run_batch([graphs[index] for index in indices], case.stack, case.is_base)
+    progress = Progress(run, case.draws) if case.is_base else None
     result_by_outputs: dict[tuple[int, ...], TrialResult] = {}
     results: dict[int, Judged] = {}
     may_narrow = case.may_narrow()
-    for index, outputs in zip(indices, returned, strict=True):
+    for number, index in enumerate(indices):
+        outputs = run.read_outcome(run.batch.members[number])
         if isinstance(outputs, RunError):
             results[index] = TrialResult(Stage.RUN, (outputs.diagnostic,))
         elif isinstance(outputs, TaskFault):
@@ -111,13 +115,17 @@ def _run_on_stack(graphs: Sequence[Graph], indices: Sequence[int], case: StepTri
         else:
             key = tuple(id(tensor) for fields in outputs for tensor in fields)
             if key not in result_by_outputs:
+                find_held = None if progress is None else partial(progress.find_held, number)
                 result_by_outputs[key] = (
-                    _compare_narrowed(graphs[index], case, outputs) if may_narrow else compare_streams(case, outputs)
+                    _compare_narrowed(graphs[index], case, outputs, find_held)
+                    if may_narrow
+                    else compare_streams(case, outputs, find_held=find_held)
                 )
             results[index] = result_by_outputs[key]
     return results
 
 
-def _compare_narrowed(graph: Graph, case: StepTrialData, outputs: Outputs) -> TrialResult:
+def _compare_narrowed(graph: Graph, case: StepTrialData, outputs: Outputs, find_held: FindHeld | None) -> TrialResult:
     """The comparison where code of the author computes with less than float64."""
-    return replace(compare_streams(case, outputs, case.limits_for(graph)), notes=case.describe_narrowing(graph))
+    result = compare_streams(case, outputs, case.limits_for(graph), find_held)
+    return replace(result, notes=case.describe_narrowing(graph))

@@ -44,20 +44,27 @@ def execute_program(graph: Graph, bindings: StackableDraw, io_elements: int) -> 
 
 def execute_batch(graphs: Sequence[Graph], stack: Stack) -> list[Outputs | RunError | TaskFault]:
     """What each program returns on the draws of a stack, or why it does not."""
+    run = run_batch(graphs, stack)
+    return [run.read_outcome(member) for member in run.batch.members]
+
+
+def run_batch(graphs: Sequence[Graph], stack: Stack, keeps: bool = False) -> BatchRun:
+    """The programs executed on the draws of a stack; `keeps`: every stream is there afterwards."""
     batch = schedule_programs(tuple(graphs))
-    run = _Run(batch, Scene(stack, {}))
+    run = BatchRun(batch, Scene(stack, {}), keeps)
     with torch.no_grad():
         for step in batch.steps:
             run.perform_step(step)
-    return [run.read_outcome(member) for member in batch.members]
+    return run
 
 
 @dataclass
-class _Run:
+class BatchRun:
     """`flows` is by value number; `left` counts the reads still to come; `failed` is by the step's first result."""
 
     batch: Batch
     scene: Scene
+    keeps: bool
     flows: dict[int, Flow | Deferred] = field(default_factory=dict)
     left: dict[int, int] = field(default_factory=dict)
     failed: dict[int, RunError | TaskFault] = field(default_factory=dict)
@@ -84,7 +91,7 @@ class _Run:
     def _take_operand(self, value: int) -> Flow | Deferred | None:
         """The data of an operand, dropped here when nothing else reads it; None when it was not made."""
         self.left[value] -= 1
-        return self.flows.get(value) if self.left[value] else self.flows.pop(value, None)
+        return self.flows.get(value) if self.keeps or self.left[value] else self.flows.pop(value, None)
 
     def read_outcome(self, member: ScheduledProgram) -> Outputs | RunError | TaskFault:
         for value, line in member.lines.items() if self.failed else ():
