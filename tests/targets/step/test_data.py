@@ -4,9 +4,9 @@ import pytest
 import torch
 from authors import SEED, bindings, output, stream, task
 
+from opsmith.problems.decisions import MARGIN
 from opsmith.problems.dims import make_symbol
 from opsmith.problems.drawing import (
-    MARGIN,
     draw_case,
     draw_data,
     draw_with_margins,

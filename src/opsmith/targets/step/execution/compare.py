@@ -28,4 +28,4 @@ def compare_streams(
     """
     limits = case.limits if limits is None else limits
     agreement = compare_outputs(case.draws[0].problem, limits, results, case.label, WORDING)
-    return TrialResult(Stage.MATCH, *agreement)
+    return TrialResult(Stage.MATCH, *agreement, undecided=case.undecided)
