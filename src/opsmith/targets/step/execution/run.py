@@ -42,9 +42,12 @@ def execute_program(graph: Graph, bindings: StackableDraw, io_elements: int) -> 
     return [[tensor.squeeze(0) for tensor in fields] for fields in outputs]
 
 
-def execute_batch(graphs: Sequence[Graph], stack: Stack) -> list[Outputs | RunError | TaskFault]:
-    """What each program returns on the draws of a stack, or why it does not."""
-    batch = schedule_programs(tuple(graphs))
+def execute_batch(
+    graphs: Sequence[Graph], stack: Stack, with_unread: bool = False
+) -> list[Outputs | RunError | TaskFault]:
+    """What each program returns on the draws of a stack, or why it does not. `with_unread`: what no output depends on
+    is executed too."""
+    batch = schedule_programs(tuple(graphs), with_unread)
     run = _Run(batch, Scene(stack, {}))
     with torch.no_grad():
         for step in batch.steps:
