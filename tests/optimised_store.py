@@ -45,7 +45,7 @@ def write_functional(path: Path) -> str:
         return improve(TASKS, TinyModel(price=0.001), SETTINGS.replace(seed=1, samples=6), store, judge=InProcess()).run
 
 
-def add_optimisation(store: Store, run: str) -> None:
+def add_optimisation(store: Store, run: str, *, with_grade: bool = True) -> None:
     """The two rounds, what was measured in them, and the full grade of the best at their end."""
     first = 1 + max(info.number for info, _ in store.read_rounds(run))
     experiences = {row.experience.task.id: row.experience for row in store.read_experiences(run)}
@@ -55,11 +55,11 @@ def add_optimisation(store: Store, run: str) -> None:
         info = RoundInfo(number, 0, "", parents, OPTIMISED, 4 * len(OPTIMISED), OPTIMISATION)
         store.put([rows.round_row(run, info), rows.round_end_row(run, number, [])]).result()
     for task in OPTIMISED:
-        _add_task(store, run, experiences[task], first)
+        _add_task(store, run, experiences[task], first, with_grade)
     store.flush()
 
 
-def _add_task(store: Store, run: str, solution: Experience, first: int) -> None:
+def _add_task(store: Store, run: str, solution: Experience, first: int, with_grade: bool) -> None:
     task, start = solution.task.id, solution.source
     faster, slower, wrong, best = (start + text for text in (FASTER, " # slower", " # wrong", " # best"))
     name = Candidate(start).id
@@ -79,7 +79,7 @@ def _add_task(store: Store, run: str, solution: Experience, first: int) -> None:
     _measure(store, keys[0][0], faster, name, 1.5)
     _measure(store, keys[0][1], slower, name, 0.8)
     _measure(store, keys[1][0], best, parent, 1.2)
-    for partner, ratio in ((name, 1.75), ("plain", 1.75), ("eager", 2.0), ("compile", 1.25)):
+    for partner, ratio in ((name, 1.75), ("plain", 1.75), ("eager", 2.0), ("compile", 1.25)) if with_grade else ():
         _measure(store, keys[1][0], best, partner, ratio, MeasuringGrade.FULL)
 
 

@@ -88,7 +88,7 @@ def test_the_rounds_of_a_stored_run_are_remembered(store):
 
 def test_what_was_optimised_is_taken_over_with_its_gain(store):
     kept = {row.experience.task.id: row.experience for row in store[0].read_experiences(store[1])}
-    best = {experience.task.id: experience for experience in list_best(*store)}
+    best = {row.experience.task.id: row.experience for row in list_best(*store)}
     gained = {name for name, experience in best.items() if experience.gain is not None}
     assert len(gained) == 2
     assert all(best[name].source != kept[name].source and best[name].gain > 1.5 for name in gained)

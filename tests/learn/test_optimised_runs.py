@@ -16,13 +16,16 @@ from optimised_run import (
     ScriptedModel,
     WordCounter,
     count_layers,
+    write_layers,
 )
 from tiny_run import InProcess
 
 from opsmith.learn.events import Event
 from opsmith.learn.loop import improve
 from opsmith.models.roles import ANALYST, RoleModels
-from opsmith.records import Outcome
+from opsmith.records import Experience, Outcome
+from opsmith.report.failures import FailureReader
+from opsmith.results.bests import list_best
 from opsmith.results.result import RunResult
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -60,6 +63,22 @@ def test_what_gains_is_where_the_next_round_sets_out_from_and_what_is_wrong_neve
         layers = [LAYERS, *(count_layers(sources[name] or "") for name in parents[1:])]
         assert layers == sorted(layers, reverse=True)
         assert layers[-1] < LAYERS, "it set out from programs that became better"
+
+
+def test_a_run_that_begins_with_right_programs_has_nothing_to_solve_and_says_so(tmp_path: Path) -> None:
+    given = [Experience(task, write_layers(task, LAYERS), 1.0, -1, "import") for task in TASKS]
+    with Store.open(tmp_path) as store:
+        models = RoleModels(ScriptedModel(), {ANALYST: ScriptedModel("analyst")})
+        result = improve(TASKS, models, SETTINGS, store, judge=InProcess(), measurer=WordCounter(), experiences=given)
+        (summary,) = store.list_runs()
+        best = {row.experience.task.id: row.experience for row in list_best(store, result.run)}
+        headline = FailureReader(store, result.run).write_headline()
+    assert (summary.solved, summary.tasks, summary.end) == (0, 0, "nothing to solve; optimised")
+    assert headline == "No sample that was to solve a task has a verdict so far."
+    assert all(count_layers(experience.source) < LAYERS for experience in best.values()), (
+        "counted figures need no grade"
+    )
+    assert {round(experience.gain or 0, 2) > 1 for experience in best.values()} == {True}
 
 
 def test_a_run_killed_at_each_step_ends_with_the_store_of_one_that_was_not(tmp_path: Path) -> None:

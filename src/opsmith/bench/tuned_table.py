@@ -19,6 +19,7 @@ _COLUMNS = (
     "best",
     "best to plain",
     "claim",
+    "over all sizes",
     "plain with the best flags",
     "best to that",
     "of the limit",
@@ -42,9 +43,10 @@ def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
         "\n".join(f"- {name}: {fact}" for name, fact in {**facts, **describe_setting(speeds)}.items()),
         "Times are of one call. Ratios are of the best program, above 1 it is the faster one, with 95 % intervals of "
         "the measuring in brackets. *Best to plain* is measured by full grade, by two clocks, with the same flags on "
-        f"both sides; *claim* says what may be said of it. The best flags are the fastest of {_name_flags()} "
-        "for the plain program, where they are faster than its own and its results stay right; these and torch are "
-        "measured by a screen, and the ratios multiplied.",
+        "both sides, at these sizes; *claim* says what may be said of it. *Over all sizes* is the figure by which the "
+        "pass kept the program: a full grade at all timed sizes, faster at one at least and slower at none. The best "
+        f"flags are the fastest of {_name_flags()} for the plain program, where they are faster than its own and its "
+        "results stay right; these and torch are measured by a screen, and the ratios multiplied.",
         table,
         "\n".join(f"**{line}**  " for line in list_means(speeds)),
         "What was changed, in the order in which it was found:\n\n" + "\n".join(_list_changes(speeds)),
@@ -98,6 +100,7 @@ def _write_row(row: TunedSpeed) -> list[str]:
         *(NOTHING if time is None else write_time(time) for time in (row.plain, row.time)),
         write_interval(row.ratio),
         NOTHING if row.claim is None else row.claim.value,
+        NOTHING if program is None else write_interval(program.gain),
         "its own" if flags is None else f"{flags.flags}: {write_interval(flags.ratio)}",
         write_interval(row.over_flags),
         write_percent(row.share),

@@ -15,6 +15,7 @@ from opsmith.judging.trust import is_bundled
 from opsmith.learn.select import hardest_first
 from opsmith.models import Message
 from opsmith.records import Experience, Task
+from opsmith.results.bests import list_best
 from opsmith.results.counting import group_of
 from opsmith.store import FILE, Store
 from opsmith.suites import load_tasks
@@ -105,7 +106,7 @@ def _load_solutions(run: str, out: Path) -> list[Experience]:
     if not (out if out.is_file() else out / FILE).is_file():
         raise UsageError(f"{out}: no runs here; expected the folder of a store made by `opsmith run`; try: out=DIR")
     with Store.open(out) as store:
-        return hardest_first([solution.experience for solution in store.read_experiences(store.find_run(run))])
+        return hardest_first([best.experience for best in list_best(store, store.find_run(run))])
 
 
 @lru_cache(maxsize=1024)

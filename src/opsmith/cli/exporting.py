@@ -60,7 +60,8 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Libraries: of all right programs those with the least time, cycles, on_chip_bytes or off_chip_bytes.",
+            help="Of all right programs those with the least time, cycles, on_chip_bytes or off_chip_bytes. Default: "
+            "the run's solutions, and of optimisation rounds what they showed to be better.",
         ),
     ] = None,
     every: Annotated[
@@ -82,8 +83,8 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
         raise UsageError(f"export: expected one of {kinds}")
     if name is not None and library is None:
         raise UsageError("export: --name belongs to --library")
-    if objective is not None and library is None:
-        raise UsageError("export: --objective belongs to --library")
+    if objective is not None and dataset is not None:
+        raise UsageError("export: --objective chooses programs, of which --dataset takes all; try: without it")
     if every and dataset is None:
         raise UsageError("export: --all belongs to --dataset")
     with open_store(out, url) as store:
@@ -96,9 +97,9 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
             if library is not None:
                 raise typer.Exit(_export_library(store, run, library, name, pool, as_json, choices))
             if kernelbench is not None:
-                raise typer.Exit(_export_modules(store, run, kernelbench, pool, as_json))
+                raise typer.Exit(_export_modules(store, run, kernelbench, pool, as_json, choices))
             if flashinfer is not None:
-                raise typer.Exit(_export_traces(store, run, flashinfer, pool, as_json))
+                raise typer.Exit(_export_traces(store, run, flashinfer, pool, as_json, choices))
 
 
 def _choose_programs(store: Store, name: str, objective: str, trust_tasks: bool) -> dict[str, ProgramChoice]:
@@ -114,11 +115,7 @@ def _choose_programs(store: Store, name: str, objective: str, trust_tasks: bool)
     if objective != TIME:
         costs = [figure for figure in list_figures(own[0]) if figure != TIME]
         complete_figures(store, run, own, costs, MeasuringGrade.SCREEN, trust_tasks)
-    choices = choose_programs(store, run, own, objective)
-    if not choices:
-        full = f"opsmith pareto {run} --full" if objective == TIME else f"opsmith pareto {run}"
-        raise UsageError(f"export: --objective {objective}: no right program has that figure; try: {full}")
-    return choices
+    return choose_programs(store, run, own, objective)
 
 
 def _export_library(
@@ -138,21 +135,25 @@ def _export_library(
     return _print_export(exported, exported_lines(exported), as_json)
 
 
-def _export_modules(store: Store, run: str, folder: Path, pool: Pool, as_json: bool) -> int:
+def _export_modules(
+    store: Store, run: str, folder: Path, pool: Pool, as_json: bool, choices: Mapping[str, ProgramChoice]
+) -> int:
     from opsmith.export.shown import list_module_lines
     from opsmith.export.torch_modules import export_torch_modules
 
     with show_progress(_JUDGED):
-        exported = export_torch_modules(store, run, folder, pool)
+        exported = export_torch_modules(store, run, folder, pool, choices)
     return _print_export(exported, list_module_lines(exported), as_json)
 
 
-def _export_traces(store: Store, run: str, folder: Path, pool: Pool, as_json: bool) -> int:
+def _export_traces(
+    store: Store, run: str, folder: Path, pool: Pool, as_json: bool, choices: Mapping[str, ProgramChoice]
+) -> int:
     from opsmith.export.flashinfer import export_traces
     from opsmith.export.shown import list_trace_lines
 
     with show_progress(_JUDGED):
-        exported = export_traces(store, run, folder, pool)
+        exported = export_traces(store, run, folder, pool, choices)
     return _print_export(exported, list_trace_lines(exported), as_json)
 
 

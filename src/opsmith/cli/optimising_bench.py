@@ -69,7 +69,6 @@ class PassPlan:
             profiles=("remarks", "roofline"),
             memory=0,
             example_pair=False,
-            measure="screen",
         )
 
     def load_tasks(self, names: Sequence[str], folder: Path) -> tuple[Task, ...]:
@@ -172,7 +171,7 @@ def read_programs(store: Store, run: str) -> Iterator[tuple[str, TunedProgram]]:
         best = next((step.row for step in task.steps if step.row.candidate == task.best and step.row.source), None)
         right = sum(step.state is AttemptState.CORRECT for step in task.steps)
         if best is not None and best.source is not None:
-            yield task.task, TunedProgram(best.source, len(task.steps), right, tuple(_list_changes(task)))
+            yield task.task, TunedProgram(best.source, len(task.steps), right, tuple(_list_changes(task)), task.gain)
 
 
 def _list_changes(task: OptimisedTask) -> list[str]:

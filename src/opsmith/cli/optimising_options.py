@@ -83,7 +83,11 @@ MaxMeasured = Annotated[
 ]
 LastGrade = Annotated[
     str | None,
-    typer.Option(metavar="screen|full", help="What is best at the end; default: full.", rich_help_panel=LEARNING),
+    typer.Option(
+        metavar="screen|full",
+        help="How leaders are measured at the end; default: full. A screen alone makes none the best.",
+        rich_help_panel=LEARNING,
+    ),
 ]
 StartProgram = Annotated[
     Path | None,

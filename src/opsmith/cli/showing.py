@@ -70,10 +70,11 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     from opsmith.report.speed_rows import choose_kept
     from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import print_fact
+    from opsmith.results.bests import list_best
     from opsmith.results.result import result_of
 
     result, failures = result_of(store, run), FailureReader(store, run)
-    remarks, solutions = store.read_remarks(run), store.read_experiences(run)
+    remarks, solutions = store.read_remarks(run), list_best(store, run)
     if as_json:
         beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.view_failures().as_json()}
         print(json.dumps({**result.as_json(), **beside}))

@@ -114,7 +114,9 @@ def _measure_run_elsewhere(
     from opsmith.measuring.service import make_request
     from opsmith.store.measurements import StoredSpeed, speed_rows
 
-    requests = [make_request(SpeedOrder(program.task, program.source, grade)) for program in programs]
+    requests = [
+        make_request(SpeedOrder(program.task, program.source, grade, partner=program.partner)) for program in programs
+    ]
     rows = measure_elsewhere(place, requests, trust_tasks)
     if rows is None:
         return 0
@@ -133,7 +135,9 @@ def _refuse_unmeasurable(run: str, programs: Sequence[RightProgram]) -> None:
     from opsmith.measuring.orders import explain_lack_of_figures
 
     if not programs:
-        raise UsageError(f"run {run}: it has solved nothing itself; expected programs to be measured")
+        raise UsageError(
+            f"run {run}: it has solved nothing itself and made nothing better; expected programs to be measured"
+        )
     if lack := explain_lack_of_figures(programs[0].task):
         raise UsageError(f"run {run}: {lack}")
 

@@ -60,6 +60,7 @@ def print_prompt(
     from opsmith.agents.prompt import PromptStyle, compose_prompt
     from opsmith.learn.references import is_run, require_references
     from opsmith.learn.stratify import stratify_experiences
+    from opsmith.results.bests import list_best
     from opsmith.suites import load_task
     from opsmith.targets import get_target
 
@@ -69,7 +70,7 @@ def print_prompt(
     with open_store(out, url) if from_run is not None or is_run(translate) else nullcontext() as store:
         references = require_references(translate, [task_read], store)
         if store is not None and from_run is not None:
-            experiences = [solution.experience for solution in store.read_experiences(store.find_run(from_run))]
+            experiences = [best.experience for best in list_best(store, store.find_run(from_run))]
     demonstrations = [
         experience for stratum in stratify_experiences(experiences, 1) for experience in stratum
     ]  # hardest first

@@ -1,20 +1,23 @@
-"""Which of a run's right programs go into a library: by an objective, from stored figures.
+"""Which of a run's right programs are taken away by an objective, from stored figures.
 
-Of a time only figures of the full grade count, and programs without one are passed over. Where another program is
-faster at some measured sizes, beyond the noise and so that it may be claimed, an operator has both.
+Of a time the rule of `results.bests` says it, beside the tasks' own programs. Where another program is faster at some
+measured sizes, beyond the noise and so that it may be claimed, an operator has both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from opsmith.errors import UsageError
 from opsmith.learn.afterwards import list_right_programs
 from opsmith.measuring.claims import LEAST_GAIN, Claim
 from opsmith.measuring.objectives import TIME, list_figures, require_figures
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio
 from opsmith.records import Candidate, Task
+from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.fronts import FrontPoint, TaskFront, is_beside_own, read_fronts
+from opsmith.results.lineage import read_objective
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience
@@ -46,25 +49,41 @@ class ProgramChoice:
 
 
 def choose_programs(store: Store, run: str, own: Sequence[Task], objective: str) -> dict[str, ProgramChoice]:
-    """By task id, of tasks with a right program that has the objective's figure. Raises UsageError for an objective
-    that the language does not say."""
+    """By task id, of tasks with a right program that has the objective's figure; without those whose own program is
+    better. Raises UsageError for an objective that the language does not say, or that no program has a figure of."""
     require_figures(own[0], (objective,))
     names = (TIME,) if objective == TIME else tuple(name for name in list_figures(own[0]) if name != TIME)
     sources = {
         (program.task.id, Candidate(program.source).id): program.source
         for program in list_right_programs(store, run, own)
     }
-    choices = {}
-    for front in read_fronts(store, [run], own, names, is_published=True):
-        point = front.find_least(objective)
-        if point is not None and (front.task, point.program) in sources:
-            programs = {program: source for (task, program), source in sources.items() if task == front.task}
-            speeds = store.read_speeds(run, front.task) if objective == TIME else ()
+    choices, fronts = {}, read_fronts(store, [run], own, names, is_published=True)
+    is_default = store.find_optimisation(run) is not None and read_objective(store, run) == objective
+    if not is_default and not any(front.programs for front in fronts):
+        full = f"opsmith pareto {run} --full" if objective == TIME else f"opsmith pareto {run}"
+        raise UsageError(f"export: --objective {objective}: no right program has that figure; try: {full}")
+    for front in fronts:
+        programs = {program: source for (task, program), source in sources.items() if task == front.task}
+        speeds = store.read_speeds(run, front.task) if objective == TIME else ()
+        point = front.find_least(objective) if objective != TIME else _find_fastest_point(front, speeds, own, programs)
+        if point is not None and point.program in programs:
             by_size = _choose_by_size(speeds, point.program, programs)
             number = -1 if point.sample is None else store.find_sample(run, point.sample).row.round
             source = programs[point.program]
             choices[front.task] = ProgramChoice(objective, front, point, source, number, by_size)
     return choices
+
+
+def _find_fastest_point(
+    front: TaskFront, speeds: Sequence[StoredSpeed], own: Sequence[Task], programs: Container[str]
+) -> FrontPoint | None:
+    """The best right program; None: the task's own one is, with which the run began. A run that did not begin with it
+    has no better one to give than its fastest."""
+    start = Candidate(next(task.impl for task in own if task.id == front.task) or "").id
+    best = choose_best(grade for grade in grade_programs(speeds, start).values() if grade.program in programs)
+    if best is None:
+        return None if start in programs else front.find_least(TIME)
+    return next((point for point in front.programs if point.program == best.program), None)
 
 
 def _choose_by_size(speeds: Sequence[StoredSpeed], base: str, sources: Mapping[str, str]) -> tuple[SizedChoice, ...]:

@@ -15,11 +15,13 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from opsmith.devices.describe import describe_device
 from opsmith.errors import TaskError, UsageError
 from opsmith.export import folder as folders
+from opsmith.export.choice import ProgramChoice
 from opsmith.export.exported import ExportedFiles
 from opsmith.export.forms import advise_forms
 from opsmith.export.manifest import content_digest
@@ -84,15 +86,24 @@ def _count_measured(entry: TraceEntry) -> int:
     return sum(trace.evaluation is not None and trace.evaluation.performance is not None for trace in entry.traces)
 
 
-def export_traces(store: Store, run: str, folder: Path, pool: Pool) -> ExportedTraces:
-    """Write the data set. Raises UsageError where the folder holds something else, or nothing can be written so."""
+def export_traces(
+    store: Store,
+    run: str,
+    folder: Path,
+    pool: Pool,
+    choices: Mapping[str, ProgramChoice] = MappingProxyType({}),
+) -> ExportedTraces:
+    """Write the data set; `choices` as of `operators_of`.
+
+    Raises UsageError where the folder holds something else, or nothing can be written so.
+    """
     folders.check_free(folder, FILE, FORMAT)
     info = store.summarise_run(store.find_run(run)).info
     target = get_target(store.target_name(info.id))
     if not isinstance(target, Bindable):
         what = f"run {info.id}: programs of the target {info.target} have no form as an extension of torch"
         raise UsageError(f"{what}; try: {advise_forms(target)}")
-    solved = operators_of(store, info.id, pool)
+    solved = operators_of(store, info.id, pool, choices)
     refused = not_passed(solved)
     writer = _EntryWriter(target, [row.report.measurement for row in store.read_speeds(info.id)])
     entries, without_form = writer.write_entries([operator for operator in solved if operator not in refused])

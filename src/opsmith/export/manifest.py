@@ -77,6 +77,7 @@ def _operator_record(operator: SolvedOperator) -> dict[str, Any]:
             "is_language_model": origin.is_language_model,
             "round": origin.round,
             "success_rate": origin.success_rate,
+            **({"gain": origin.gain} if origin.gain else {}),
             "sample": origin.sample,
             "temperature": origin.temperature,
             "equals_an_example_of_its_prompt": origin.contaminated,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.table import Table
 
@@ -10,30 +10,41 @@ from opsmith.export.exported import ExportedFiles
 from opsmith.export.flashinfer import ExportedTraces
 from opsmith.export.library import ExportedLibrary
 from opsmith.export.reverify import Flip, Reverified
+from opsmith.export.solved import SolvedOperator
 from opsmith.export.torch_modules import ExportedModules
 from opsmith.records import Outcome, Stage, printable
-from opsmith.report.tables import make_table
+from opsmith.report.tables import count_noun, make_table
 
 SHOWN = 50  # flipped programs; --json has them all
 
 
 def exported_lines(exported: ExportedLibrary) -> Iterator[str]:
-    yield f"{exported.folder}: package {exported.name}, {len(exported.operators)} operators"
+    yield f"{exported.folder}: package {exported.name}, {count_noun(len(exported.operators), 'operator')}"
+    yield from _list_gains(exported.operators)
     yield from _list_left_out(exported)
     yield f"try: pip install {exported.folder} && pytest {exported.folder}"
 
 
 def list_module_lines(exported: ExportedModules) -> Iterator[str]:
-    yield f"{exported.folder}: {len(exported.modules)} modules: {', '.join(exported.modules)}"
+    yield f"{exported.folder}: {count_noun(len(exported.modules), 'module')}: {', '.join(exported.modules)}"
+    yield from _list_gains(exported.modules.values())
     yield from _list_left_out(exported)
     yield f"try: python {exported.folder}/harness.py" + (f" --device {exported.device}" * (exported.device != "cpu"))
 
 
 def list_trace_lines(exported: ExportedTraces) -> Iterator[str]:
     figures = exported.as_json()
-    traces = f"{figures['traces']} traces, {figures['measured']} of them with a speed"
-    yield f"{exported.folder}: {len(exported.entries)} solutions, {traces}"
+    traces = f"{count_noun(figures['traces'], 'trace')}, {figures['measured']} of them with a speed"
+    yield f"{exported.folder}: {count_noun(len(exported.entries), 'solution')}, {traces}"
+    yield from _list_gains(entry.operator for entry in exported.entries)
     yield from _list_left_out(exported)
+
+
+def _list_gains(operators: Iterable[SolvedOperator]) -> Iterator[str]:
+    """What the run made better, where it did."""
+    gains = [f"{operator.task.id} {operator.origin.gain:.3f}" for operator in operators if operator.origin.gain]
+    if gains:
+        yield printable(f"times as good as what the run began with: {', '.join(gains)}")
 
 
 def _list_left_out(exported: ExportedFiles) -> Iterator[str]:

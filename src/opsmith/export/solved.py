@@ -15,6 +15,7 @@ from opsmith.judging.pool import Pool
 from opsmith.learn.judge import IMPORT
 from opsmith.records import Candidate, Outcome, Task, Usage, Verdict
 from opsmith.report.fronts import word_figure, write_value
+from opsmith.results.bests import list_best
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience, SampleDetail
 from opsmith.store.rows import RunInfo
@@ -32,6 +33,7 @@ class SolutionOrigin:
     is_language_model: bool | None
     round: int | None
     success_rate: float
+    gain: float | None  # over the program that optimisation rounds began with; None: it is that one
     sample: str | None
     temperature: float | None
     contaminated: bool | None  # it equals an example of its own prompt
@@ -70,12 +72,13 @@ class SolvedOperator:
 def operators_of(
     store: Store, run: str, pool: Pool, choices: Mapping[str, ProgramChoice] = MappingProxyType({})
 ) -> list[SolvedOperator]:
-    """Every solved task of a run, those it was given included, judged by today's verifier; by name.
+    """Every solved task of a run, those it was given included, with its best program, judged by today's verifier; by
+    name.
 
-    choices: by task, programs in place of the kept ones.
+    choices: by task, programs in place of the best ones.
     """
     solutions = sorted(
-        store.read_experiences(run), key=lambda solution: (solution.experience.task.id, solution.experience.task.digest)
+        list_best(store, run), key=lambda solution: (solution.experience.task.id, solution.experience.task.digest)
     )
     solutions = [
         choices[solution.experience.task.id].apply(solution) if solution.experience.task.id in choices else solution
@@ -151,6 +154,7 @@ def _find_origin(store: Store, run: str, solution: KeptExperience, counted: Coun
         is_language_model=info.is_language_model if info else None,
         round=earned.experience.round if earned else None,
         success_rate=experience.success_rate,
+        gain=experience.gain,
         sample=earned.sample if earned else None,
         temperature=detail.row.temperature if detail else None,
         contaminated=earned.contaminated if earned else None,
@@ -163,7 +167,7 @@ def _find_origin(store: Store, run: str, solution: KeptExperience, counted: Coun
 
 def _find_earned(store: Store, info: RunInfo | None, task: Task) -> KeptExperience | None:
     """The experience of another run for this task, if that run found it itself."""
-    solutions = store.read_experiences(info.id) if info else []
+    solutions = list_best(store, info.id) if info else []
     same = (
         solution
         for solution in solutions
@@ -197,7 +201,11 @@ def describe_facts(operator: SolvedOperator) -> dict[str, str]:
     phrases = {
         "model": _name_model(origin),
         "run": origin.run if origin.round is None else f"{origin.run}, round {origin.round}",
-        "success rate": f"{origin.success_rate:.3g}, of the samples at the best temperature of that round",
+        "success rate": None
+        if origin.gain
+        else f"{origin.success_rate:.3g}, of the samples at the best temperature of that round",
+        "gain": origin.gain
+        and f"{origin.gain:.3f} times as good as the program that the run began with, over all timed sizes",
         "samples": None
         if origin.samples is None
         else f"{origin.right} right of {origin.samples} judged, in all rounds",

@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata, resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from opsmith.errors import UsageError
 from opsmith.export import folder as folders
+from opsmith.export.choice import ProgramChoice
 from opsmith.export.exported import ExportedFiles
 from opsmith.export.forms import advise_forms
 from opsmith.export.manifest import content_digest
@@ -45,15 +47,24 @@ class ExportedModules(ExportedFiles):
         return {"modules": {name: operator.task.id for name, operator in self.modules.items()}}
 
 
-def export_torch_modules(store: Store, run: str, folder: Path, pool: Pool) -> ExportedModules:
-    """Write the files. Raises UsageError where the folder holds something else, or no program can be written so."""
+def export_torch_modules(
+    store: Store,
+    run: str,
+    folder: Path,
+    pool: Pool,
+    choices: Mapping[str, ProgramChoice] = MappingProxyType({}),
+) -> ExportedModules:
+    """Write the files; `choices` as of `operators_of`.
+
+    Raises UsageError where the folder holds something else, or no program can be written so.
+    """
     folders.check_free(folder, FILE, FORMAT)
     info = store.summarise_run(store.find_run(run)).info
     target = get_target(store.target_name(info.id))
     if not isinstance(target, Modular):
         what = f"run {info.id}: programs of the target {info.target} have no form as a module of torch"
         raise UsageError(f"{what}; try: {advise_forms(target)}")
-    solved = operators_of(store, info.id, pool)
+    solved = operators_of(store, info.id, pool, choices)
     refused = not_passed(solved)
     written, without_form = _write_modules(target, [operator for operator in solved if operator not in refused])
     if not written:

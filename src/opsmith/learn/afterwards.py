@@ -14,7 +14,9 @@ from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome, Task
+from opsmith.results.bests import list_best
 from opsmith.results.fronts import is_beside_own
+from opsmith.results.lineage import read_optimised
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.store.verdicts import list_judgements, read_programs
@@ -34,19 +36,23 @@ class ComparedProgram:
 
 
 def list_solved_programs(store: Store, run: str, own: Sequence[Task]) -> list[RightProgram]:
-    """The solutions that the run found itself, by round and task.
+    """The best programs that the run found itself, in the order of its solutions; where rounds made one better, beside
+    the program that they began with. A leading program that nobody has graded so far stands for the best.
 
     `own`: tasks with the programs of their files, which a store does not have; a solution of another task is measured
     alone.
     """
     task_by_digest = {task.digest: task for task in own}
-    return [
-        RightProgram(
-            task_by_digest.get(earned.experience.task.digest, earned.experience.task), earned.experience.source, sample
-        )
-        for earned in store.read_experiences(run)
-        if (sample := earned.sample) is not None
-    ]
+    lineages, programs = read_optimised(store, run), []
+    for best in list_best(store, run):
+        task = task_by_digest.get(best.experience.task.digest, best.experience.task)
+        source, sample, lineage = best.experience.source, best.sample, lineages.get(task.id)
+        if lineage is not None and source == lineage.start.source and (leaders := lineage.list_leaders()):
+            source, sample = leaders[0].source, leaders[0].sample
+        start = lineage.start.source if lineage is not None and source != lineage.start.source else None
+        if sample is not None:
+            programs.append(RightProgram(task, source, sample, partner=start))
+    return programs
 
 
 def measure_solved(
@@ -58,7 +64,7 @@ def measure_solved(
     """
     measured = frozenset() if is_again else frozenset(read_keys(store, run, only_timed=True))
     for program in programs:
-        order = SpeedOrder(program.task, program.source, grade, measured)
+        order = SpeedOrder(program.task, program.source, grade, measured, program.partner)
         yield from _store_reports(store, run, program.sample, order, fill)
 
 

@@ -117,7 +117,7 @@ class FunctionalPhase:
         """What the next round shows, what is to be planned before it, or why there is neither."""
         settings, forest = self.session.settings, state.forest
         if not forest.is_open:
-            return "nothing left to try" if state.exhausted else "all solved"
+            return "nothing left to try" if state.exhausted else "all solved" if state.number else "nothing to solve"
         if settings.method.max_rounds is not None and state.number >= settings.method.max_rounds:
             return "max rounds"
         budget = self._samples_left(state)

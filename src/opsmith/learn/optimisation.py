@@ -21,9 +21,10 @@ from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
-from opsmith.measuring.objectives import TIME, choose_figures
+from opsmith.measuring.objectives import choose_figures
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Outcome, Task
+from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages
 from opsmith.settings import Settings
 from opsmith.store.queries import StepRow
@@ -58,7 +59,7 @@ class OptimisationPhase:
             progress = self._read_progress()
             parents = self._choose_parents(progress)
             if isinstance(parents, str):
-                await self._measure_best(progress)
+                await self._grade_leaders(progress)
                 return "" if self.session.halt else parents
             await self._run_round(progress, parents)
         return ""
@@ -142,12 +143,9 @@ class OptimisationPhase:
                 yield self._order_screen(task, row, _find_parent(info, lineage, row))
 
     def _order_screen(self, task: Task, row: StepRow, parent: OptimisedProgram) -> RightProgram:
-        from opsmith.measuring.measure import choose_largest_set  # noqa: PLC0415 - imports torch
-
         figures = choose_figures(task, self.session.settings.optimisation.objective)
-        sets = (choose_largest_set(task),) if figures == (TIME,) else ()
         assert row.source is not None
-        return RightProgram(task, row.source, row.sample, MeasuringGrade.SCREEN, parent.source, sets, figures)
+        return RightProgram(task, row.source, row.sample, MeasuringGrade.SCREEN, parent.source, (), figures)
 
     def _end_round(self, info: RoundInfo, progress: _Progress) -> None:
         """Close a round. The tasks whose best program it changed are said to be those that it solved."""
@@ -158,18 +156,36 @@ class OptimisationPhase:
         gained = tuple(task for task in info.attempted if lineages[task].idle_rounds == 0)
         self.session.on_event(RoundEnded(info, gained, unjudged, self.session.spent))
 
-    async def _measure_best(self, progress: _Progress) -> None:
-        """The best program of each task beside the one that it was solved with, as figures that may be published."""
-        settings = self.session.settings
-        grade = MeasuringGrade.SCREEN if settings.measuring.measure == "screen" else MeasuringGrade.FULL
-        programs = []
-        for name, lineage in progress.lineages.items():
-            task, best = self.tasks[name], lineage.best
-            figures = choose_figures(task, settings.optimisation.objective)
-            if best.sample is not None:
-                partner = lineage.start.source
-                programs.append(RightProgram(task, best.source, best.sample, grade, partner, (), figures))
-        await self.attendant.await_work(measure_programs(self.session, programs))
+    async def _grade_leaders(self, progress: _Progress) -> None:
+        """The leading programs of each task beside the one that it was solved with, as figures that may be published:
+        where those do not hold, the next one."""
+        session = self.session
+        is_screen = session.settings.measuring.measure == "screen"
+        grade = MeasuringGrade.SCREEN if is_screen else MeasuringGrade.FULL
+        waiting = {name: lineage.list_leaders() for name, lineage in progress.lineages.items()}
+        while waiting and not session.halt:
+            orders = [
+                self._order_grade(progress.lineages[name], programs.pop(0), grade)
+                for name, programs in waiting.items()
+                if programs
+            ]
+            await self.attendant.await_work(measure_programs(session, orders))
+            waiting = {
+                name: programs
+                for name, programs in waiting.items()
+                if programs and not is_screen and not self._has_best(progress.lineages[name])
+            }
+
+    def _order_grade(self, lineage: Lineage, program: OptimisedProgram, grade: MeasuringGrade) -> RightProgram:
+        task = self.tasks[lineage.task]
+        figures = choose_figures(task, self.session.settings.optimisation.objective)
+        assert program.sample is not None
+        return RightProgram(task, program.source, program.sample, grade, lineage.start.source, (), figures)
+
+    def _has_best(self, lineage: Lineage) -> bool:
+        figures = choose_figures(self.tasks[lineage.task], self.session.settings.optimisation.objective)
+        speeds = self.session.store.read_speeds(self.session.run, lineage.task)
+        return choose_best(grade_programs(speeds, lineage.start.name, figures).values()) is not None
 
 
 def plan_attempts(
@@ -204,7 +220,7 @@ def plan_attempts(
 
 def _is_finished(lineage: Lineage, plateau: int) -> bool:
     """Whether a task is left alone: rounds without a gain, or as fast as the device allows."""
-    share = lineage.best.share
+    share = lineage.leader.share
     return lineage.idle_rounds >= plateau or (share is not None and share >= LIMIT)
 
 

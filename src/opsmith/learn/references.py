@@ -144,6 +144,7 @@ def _search_run(task: Task, store: Store, run: str) -> ReferenceProgram | None:
     if digest is None or target == task.target:
         return None
     keys = problem_keys(store, run)
-    sources = (best.source for best in list_best(store, run) if keys.get(best.task.id) == digest)
+    bests = (best.experience for best in list_best(store, run))
+    sources = (best.source for best in bests if keys.get(best.task.id) == digest)
     source = next(sources, None)
     return None if source is None else ReferenceProgram(target, source)

@@ -23,8 +23,9 @@ from opsmith.targets.protocols import GUARDIAN
 
 def given_experiences(settings: Settings, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
     """Where D starts; of several solutions of a task, the first."""
-    earlier = list_best(store, store.find_run(settings.method.from_run)) if settings.method.from_run else []
-    every = [*earlier, *experiences]
+    from_run = settings.method.from_run
+    earlier = list_best(store, store.find_run(from_run)) if from_run else []
+    every = [*(best.experience for best in earlier), *experiences]
     return list({experience.task.digest: experience for experience in reversed(every)}.values())[::-1]
 
 

@@ -23,6 +23,7 @@ from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
 from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces
 from opsmith.records import Outcome, Task, printable
+from opsmith.results.bests import list_best
 from opsmith.targets import get_target
 from opsmith.tools import Tool, ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import Program, ToolArguments, WrongArgumentsError, check_arguments, write_schema
@@ -249,7 +250,7 @@ def _write_prompt(task: Task) -> str:
 
 def _write_experiences(store: Store, name: str) -> str:
     """A run's solutions as a JSON list: each task as a prompt shows it, and its program."""
-    entries = [solution.experience for solution in store.read_experiences(store.find_run(name))[:MOST_EXPERIENCES]]
+    entries = [best.experience for best in list_best(store, store.find_run(name))[:MOST_EXPERIENCES]]
     rows = [
         {
             "task": experience.task.id,

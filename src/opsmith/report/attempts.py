@@ -22,6 +22,7 @@ from opsmith.report.speed_figures import draw_speeds
 from opsmith.report.speed_rows import SpeedRow, choose_kept, choose_own, word_speed
 from opsmith.report.verdicts import label_of
 from opsmith.report.views import TaskRow
+from opsmith.results.bests import find_best, list_best
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, find_origin, find_parent
 from opsmith.store import Store
 from opsmith.store import attempts as stored
@@ -149,7 +150,7 @@ def task_view(
     `optimised`: what came of the run's optimisation rounds.
     """
     task = find_task(store, run, row.id)
-    solution = _find_solution(store, run, task)
+    solution = find_best(store, run, task.digest)
     groups, improved = _group_attempts(store, run, task, solution, programs), find_improvement(optimised, row.id)
     chosen = _choose_groups(groups, solution, limit)
     ends = stored.count_stages(store, run, task.id)
@@ -200,7 +201,7 @@ def _view_kept_steps(
 
 def read_task_speeds(store: Store, run: str, task: str) -> tuple[tuple[SpeedRow, ...], DrawnFigure | None]:
     """What was measured of the program kept for a task, and its picture over sizes; None: no time is known."""
-    solutions = [solution for solution in store.read_experiences(run) if solution.experience.task.id == task]
+    solutions = [solution for solution in list_best(store, run) if solution.experience.task.id == task]
     kept_speeds = choose_kept(store.read_speeds(run, task), solutions)
     return tuple(map(word_speed, kept_speeds)), _draw_kept(task, kept_speeds)
 
@@ -214,7 +215,7 @@ def sample_view(store: Store, run: str, name: str) -> SampleView:
     """One sample with drawings, and differences against the kept and the bundled program. Raises UsageError."""
     detail = store.find_sample(run, name)
     task = find_task(store, run, detail.row.task)
-    references = _reference_programs(task, _find_solution(store, run, task))
+    references = _reference_programs(task, find_best(store, run, task.digest))
     viewed = _view_step(store, run, task, detail, references, store.read_speeds(run, task.id))
     return next(_add_turns(store, [viewed], {detail.row.id: detail}))
 
@@ -263,17 +264,6 @@ def own_program(task: Task) -> str | None:
 
 
 _find_bundled = lru_cache(maxsize=256)(find_bundled)
-
-
-def _find_solution(store: Store, run: str, task: Task) -> KeptExperience | None:
-    return next(
-        (
-            solution
-            for solution in store.read_experiences(run, with_children=True)
-            if solution.experience.task.digest == task.digest
-        ),
-        None,
-    )
 
 
 def _choose_groups(groups: Sequence[_Group], solution: KeptExperience | None, limit: int) -> list[_Group]:

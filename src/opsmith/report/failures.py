@@ -397,7 +397,7 @@ def _miss_json(view: MissView) -> dict[str, Any]:
 def write_headline(right: int, refused: int, unjudged: int, solved: Sequence[bool]) -> str:
     """How samples ended, in a sentence. `solved`: of each task that was tried, whether it has a right sample."""
     if not right + refused + unjudged:
-        return "No sample has a verdict yet."
+        return "No sample that was to solve a task has a verdict so far."
     if not refused + unjudged:
         return f"Nothing failed: {_count_samples(right)}, all right."
     ended = [f"{refused:,} of {_count_samples(right + refused)} with a verdict {_verb(refused)} refused"]

@@ -121,7 +121,7 @@ def read_languages(store: Store, views: Sequence[RunView]) -> LanguageTable | No
 def _list_cells(store: Store, view: RunView) -> list[tuple[str, str, LanguageCell]]:
     """(problem, task's id, cell) of a run's own tasks."""
     keys, unjudged = problem_keys(store, view.id), _count_unjudged(store, view)
-    gains = {experience.task.id: experience.gain for experience in list_best(store, view.id)}
+    gains = {best.experience.task.id: best.experience.gain for best in list_best(store, view.id)}
     return [
         (
             keys[row.id],

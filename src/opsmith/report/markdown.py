@@ -18,6 +18,7 @@ from opsmith.report.plans import PlannedView
 from opsmith.report.speed_rows import SpeedRow, list_reasons
 from opsmith.report.tables import format_cost, format_duration
 from opsmith.report.views import GroupRow, RoundRow, RunView, TaskRow, run_view
+from opsmith.results.bests import list_best
 from opsmith.results.by_model import ModelFigures
 from opsmith.store import Store
 from opsmith.store.notes import Remarks
@@ -35,7 +36,7 @@ def write_markdown(store: Store, runs: Sequence[str]) -> str:
     if (languages := read_languages(store, views)) is not None:
         lines += _write_languages(languages)
     for view in views:
-        lines += _write_run(view, store.read_experiences(view.id), FailureReader(store, view.id).view_failures())
+        lines += _write_run(view, list_best(store, view.id), FailureReader(store, view.id).view_failures())
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -7,7 +7,6 @@ import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from opsmith.measuring.intervals import Interval
 from opsmith.records import Suggestion
 from opsmith.report.speed_rows import NOTHING, write_interval
 from opsmith.results.intervals import Estimate
@@ -19,7 +18,6 @@ from opsmith.store.rows import FUNCTIONAL, OPTIMISATION
 STATES: tuple[AttemptState | None, ...] = (*AttemptState, None)
 UNJUDGED = "unjudged"
 _PNG = b"\x89PNG\r\n\x1a\n"
-_UNCLAIMED = "screened only"
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ def _word_gain(task: OptimisedTask, partners: Sequence[str]) -> GainLine:
         rounds=len({step.row.round for step in task.steps}),
         attempts=len(task.steps),
         right=sum(step.state is AttemptState.CORRECT for step in task.steps),
-        gain=write_interval(task.gain or _screened_gain(task)),
+        gain=write_interval(task.gain),
         claim=_word_claim(task),
         to_partners=tuple(NOTHING if ratio is None else f"{ratio:.3f}" for ratio in ratios),
         spread=NOTHING if task.spread is None else f"{task.spread:.3f}",
@@ -207,15 +205,8 @@ def _word_gain(task: OptimisedTask, partners: Sequence[str]) -> GainLine:
 
 def _word_claim(task: OptimisedTask) -> str:
     if task.best is None:
-        return "no gain shown"
-    if task.gain is None:
-        return _UNCLAIMED
+        return task.lack or "no gain shown"
     return "counted" if task.claim is None else task.claim.value
-
-
-def _screened_gain(task: OptimisedTask) -> Interval | None:
-    """The best's ratio along its parents, where the full grade is missing."""
-    return next((step.to_start for step in task.steps if task.best and step.row.candidate == task.best), None)
 
 
 def _describe_metrics(metrics: PartnerMetrics) -> str:

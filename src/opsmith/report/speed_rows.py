@@ -14,6 +14,7 @@ from opsmith.measuring.intervals import Interval, average_ratios
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport, TimeUnit
 from opsmith.records import Candidate
 from opsmith.report.tables import list_names
+from opsmith.results.bests import list_best
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience, SampleDetail
@@ -95,7 +96,7 @@ def summarise_runs(store: Store) -> dict[str, str]:
     out."""
     gains = {}
     for run in store.list_measured_runs():
-        summary = summarise_speeds(choose_kept(store.read_speeds(run), store.read_experiences(run)))
+        summary = summarise_speeds(choose_kept(store.read_speeds(run), list_best(store, run)))
         words = (
             f"{summary.gain} of {summary.ratios}"
             if summary.gain is not None

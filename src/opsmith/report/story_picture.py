@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from opsmith.records import Outcome, printable
+from opsmith.report.tables import count_noun
 from opsmith.report.task_story import MEANINGS, ShownProgram, TaskStory
 
 WIDTH, NARROW = 880, 400  # of pictures for a page of a desk and of a phone
@@ -67,7 +68,11 @@ def draw_story(story: TaskStory, width: int = WIDTH) -> str:
 def _make_panels(story: TaskStory, chars: int) -> list[_Panel]:
     return [
         _Panel("1  What is asked for, in PyTorch", "head", tuple(_describe_task(story, chars))),
-        _Panel(f"2  {story.judged:,} programs were judged", "head", *_count_ends(story, chars)),
+        _Panel(
+            f"2  {count_noun(story.judged, 'program')} {'was' if story.judged == 1 else 'were'} judged",
+            "head",
+            *_count_ends(story, chars),
+        ),
         _describe_solution(story.solution, story.costs, chars),
         _describe_nearest(story, chars),
     ]
@@ -106,6 +111,10 @@ def _style_end(label: str) -> str:
 
 def _describe_nearest(story: TaskStory, chars: int) -> _Panel:
     program = story.nearest
+    if story.start is not None:
+        lines = [*_write_code(story.start.source, chars), _Line("")]
+        lines += [_Line(line, "passed") for line in _wrap_text(story.start.message, chars, indent="")]
+        return _Panel("4  The program that it was made from", "head", tuple(lines))
     if program is None:
         return _Panel("4  No program was refused" if story.judged else "4  No program was judged yet", "head", ())
     lines = [*_write_code(program.source, chars), _Line("")]

@@ -191,7 +191,7 @@ def runs_table(
             run.info.id,
             format_date(run.started),
             " ".join((run.end or "runs, or was killed").split()),
-            f"{run.solved}/{run.tasks}",
+            f"{run.solved}/{run.tasks}" if run.tasks else "–",
             format_cost(run.usage),
             format_duration(run.seconds),
             str(run.samples),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,11 @@ from opsmith.records import Outcome, Stage, Task
 from opsmith.report.attempts import find_task, read_task_speeds
 from opsmith.report.closing import not_a_model
 from opsmith.report.verdicts import label_of
+from opsmith.results.bests import find_best
 from opsmith.results.refusals import read_refusals
 from opsmith.store import Store
 from opsmith.store.attempts import count_stages
+from opsmith.store.queries import KeptExperience
 from opsmith.store.rows import RunInfo
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Costed
@@ -54,6 +57,7 @@ class TaskStory:
     functions: tuple[str, ...]  # that a program may call, where the task file lists them
     ends: tuple[tuple[str, int], ...]  # samples by where they ended: passed first, then the furthest
     nearest: ShownProgram | None  # of those refused; None: there is none
+    start: ShownProgram | None  # that rounds made the solution from; None: they made nothing better
     solution: ShownProgram | None  # None: no program is right yet
     costs: tuple[str, ...]  # of the solution, a sentence each
     origin: str  # model, seed, and what the model is not
@@ -66,7 +70,8 @@ class TaskStory:
 def tell_story(store: Store, run: str, name: str) -> TaskStory:
     """Of the task of that name; `run` is a whole id. Raises UsageError for a task that the run has not."""
     task = find_task(store, run, name)
-    ends = sorted(count_stages(store, run, name).items(), key=_order_end)
+    ends = sorted((count_stages(store, run, name) or _count_steps(store, run, name)).items(), key=_order_end)
+    best = find_best(store, run, task.digest)
     speeds, _ = read_task_speeds(store, run, name)
     return TaskStory(
         task=task.id,
@@ -75,7 +80,8 @@ def tell_story(store: Store, run: str, name: str) -> TaskStory:
         functions=_list_functions(task),
         ends=tuple((label_of(*end), count) for end, count in ends),
         nearest=_read_nearest(store, run, name),
-        solution=_read_solution(store, run, task),
+        start=_read_start(store, run, best) if best is not None else None,
+        solution=_read_solution(store, best) if best is not None else None,
         costs=tuple(f"{speed.time} at {speed.sizes}" for speed in speeds),
         origin=_name_origin(store.read_info(run)),
     )
@@ -98,14 +104,26 @@ def _read_nearest(store: Store, run: str, task: str) -> ShownProgram | None:
     return _read_program(store, miss.sample) if miss is not None else None
 
 
-def _read_solution(store: Store, run: str, task: Task) -> ShownProgram | None:
+def _count_steps(store: Store, run: str, task: str) -> Counter[tuple[Stage, Outcome]]:
+    """Where samples of optimisation rounds ended, of a run that had nothing to solve."""
+    rows = [row for row in store.read_steps(run) if row.task == task]
+    return Counter((row.stage, row.outcome) for row in rows if row.stage is not None and row.outcome is not None)
+
+
+def _read_start(store: Store, run: str, best: KeptExperience) -> ShownProgram | None:
+    task, gain = best.experience.task.digest, best.experience.gain
+    starts = (kept.experience.source for kept in store.read_experiences(run) if kept.experience.task.digest == task)
+    source = next(starts, best.experience.source)
+    if gain is None or source == best.experience.source:
+        return None
+    return ShownProgram(Stage.MATCH.name, source, f"the kept one is {gain:.3f} times as good, over all sizes")
+
+
+def _read_solution(store: Store, best: KeptExperience) -> ShownProgram:
     """The program that was kept, with the verdict of its sample; one that the run was given has none."""
-    for solution in store.read_experiences(run, with_children=True):
-        if solution.experience.task.digest == task.digest:
-            if solution.sample is not None:
-                return _read_program(store, solution.sample)
-            return ShownProgram(Stage.MATCH.name, solution.experience.source, "passed before this run")
-    return None
+    if best.sample is not None:
+        return _read_program(store, best.sample)
+    return ShownProgram(Stage.MATCH.name, best.experience.source, "passed before this run")
 
 
 def _read_program(store: Store, sample: str) -> ShownProgram:

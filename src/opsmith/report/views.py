@@ -18,6 +18,7 @@ from opsmith.report.plans import PlannedView, summarise_plans, view_plans
 from opsmith.report.run_fronts import FrontView, view_fronts
 from opsmith.report.speed_rows import SpeedRow, SpeedSummary, choose_kept, summarise_speeds, word_speed
 from opsmith.report.unjudged import count_beside, count_reasons
+from opsmith.results.bests import list_best
 from opsmith.results.by_model import ModelFigures, read_by_model
 from opsmith.results.counting import Count, count_best, deciding_tallies
 from opsmith.results.intervals import Counts, Estimate, estimate_pass_at_k
@@ -185,7 +186,7 @@ def run_view(store: Store, run: str) -> RunView:
     joined = {join.task for join in list_joins(store, run) if join.outcome is Outcome.PASSED}
     counts, of_first = solving_counts(result, tallies, joined), _best_counts(result, tallies, last=0)
     rows, speeds = _view_rounds(rounds, spent, tried), store.read_speeds(run)
-    kept_speeds = choose_kept(speeds, store.read_experiences(run))
+    kept_speeds = choose_kept(speeds, list_best(store, run))
     unjudged = list_unjudged(store, run) if any(one.judged < one.samples for one in spent.values()) else []
     info, models, beside = summary.info, read_by_model(store, run), count_beside(unjudged, tallies)
     return RunView(

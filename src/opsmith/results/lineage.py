@@ -1,18 +1,20 @@
 """Programs that were made better, from the one that a task was solved with: a pure function of stored rows.
 
 A program's gain is what the start program's figure is to its own, above 1 where it is better: its parent's gain times
-its ratio to the parent. A ratio that the noise could have made counts as none. What a round starts from (its beam) are
-the best programs of the rounds before it; of equally good ones, the first in the order of the samples' keys.
+its ratio to the parent, a geometric mean over shape sets. A ratio that the noise could have made counts as none. What a
+round starts from (its beam) are the leading programs of the rounds before it; of equally good ones, the first in the
+order of the samples' keys. All this steers the search; which program is the best one, `bests` says by the full grade.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from opsmith.measuring.intervals import Interval
-from opsmith.measuring.objectives import FRONT, TIME, choose_figures, name_figure
+from opsmith.measuring.claims import LEAST_GAIN
+from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
+from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome
 from opsmith.store import Store
@@ -23,6 +25,8 @@ from opsmith.store.rows import OPTIMISATION, RoundInfo
 SHOWN = 1.02  # a ratio whose interval lies above this is no noise of a screen
 LIMIT = 0.95  # of what the device allows: nothing is left to gain
 
+MeasuredPlace = tuple[str, str]  # figure and shape set
+
 
 @dataclass(frozen=True)
 class OptimisedProgram:
@@ -32,12 +36,18 @@ class OptimisedProgram:
     source: str
     sample: str | None  # None: it is what the task was solved with
     gains: tuple[float, ...]
-    share: float | None = None  # of what the device allows, where that is known
+    share: float | None = None  # of what the device allows where it comes nearest to nothing, as far as that is known
+    screens: Mapping[MeasuredPlace, Interval] = field(default_factory=dict)  # to the start program, along its parents
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether it takes more time at some shape set, whatever it gains at others."""
+        return any(name == TIME and ratio.high < 1 / LEAST_GAIN for (name, _), ratio in self.screens.items())
 
     @property
     def gain(self) -> float:
         """The geometric mean over the figures."""
-        return math.exp(sum(map(math.log, self.gains)) / len(self.gains))
+        return math.exp(sum(map(math.log, self.gains)) / max(1, len(self.gains)))
 
 
 @dataclass(frozen=True)
@@ -71,8 +81,17 @@ class Lineage:
         return self.beams[-1] if self.beams else (self.start,)
 
     @property
-    def best(self) -> OptimisedProgram:
+    def leader(self) -> OptimisedProgram:
+        """By the screens, which nobody publishes: the first that the next round sets out from."""
         return self.beam[0]
+
+    def list_leaders(self) -> list[OptimisedProgram]:
+        """Those that the screens say to be better than the start program, and slower nowhere; the leading one first."""
+        programs: dict[str, OptimisedProgram] = {}
+        for program in self.list_programs():
+            programs.setdefault(program.name, program)
+        better = [program for program in programs.values() if program.gain > 1 and not program.is_slower]
+        return list(choose_beam(better, len(better)))
 
     def find_program(self, name: str) -> OptimisedProgram:
         """One of its programs, by Candidate.id."""
@@ -94,22 +113,28 @@ class Lineage:
 class Screens:
     """The measurements of a run's candidates beside their parents."""
 
-    of_pair: Mapping[tuple[str, str, str], SpeedReport]  # by program, partner and figure
+    of_pair: Mapping[tuple[str, str, str], Mapping[str, SpeedReport]]  # by program, partner and figure; by shape set
 
     @classmethod
-    def gather(cls, speeds: Iterable[StoredSpeed]) -> Screens:
-        """Those of one task."""
-        of_pair = {}
+    def gather(cls, speeds: Sequence[StoredSpeed], start: str) -> Screens:
+        """Those of one task; `start`: Candidate.id of its start program."""
+        start_name = name_start(speeds, start)
+        of_pair: dict[tuple[str, str, str], dict[str, SpeedReport]] = {}
         for speed in speeds:
             measured = speed.report.measurement
-            if measured.grade is MeasuringGrade.SCREEN and measured.ratio is not None:
-                of_pair[measured.program, measured.ratio.partner, name_figure(measured)] = speed.report
+            partner = measured.ratio.partner if measured.ratio is not None else measured.sought_partner
+            if measured.grade is MeasuringGrade.SCREEN and partner:
+                pair = (measured.program, start if partner == start_name else partner, name_figure(measured))
+                of_pair.setdefault(pair, {})[measured.shape_set] = speed.report
         return cls(of_pair)
 
-    def find_screen(self, program: str, parent: OptimisedProgram, figure: str) -> SpeedReport | None:
-        """A start program that is the task's own one stands under that name."""
-        names = (parent.name,) if parent.sample is not None else (parent.name, PLAIN)
-        return next((self.of_pair[key] for name in names if (key := (program, name, figure)) in self.of_pair), None)
+
+def name_start(speeds: Iterable[StoredSpeed], start: str) -> str:
+    """The partner as which a task's start program stands in its measurements: the task's own one has a name."""
+    measured = [speed.report.measurement for speed in speeds]
+    partners = {m.ratio.partner if m.ratio is not None else m.sought_partner for m in measured}
+    is_beside_own = any(m.program == start and m.ratio is not None and m.ratio.partner == PLAIN for m in measured)
+    return start if start in partners or is_beside_own else PLAIN
 
 
 def begin_lineage(task: str, source: str, figures: Sequence[str]) -> Lineage:
@@ -157,7 +182,10 @@ def trace_lineages(
         speeds_of.setdefault(speed.task, []).append(speed)
     lineages = {}
     for task, source in sorted(starts.items()):
-        lineage, screens = begin_lineage(task, source, figures), Screens.gather(speeds_of.get(task, ()))
+        lineage, screens = (
+            begin_lineage(task, source, figures),
+            Screens.gather(speeds_of.get(task, []), Candidate(source).id),
+        )
         for info in rounds:
             if info.phase == OPTIMISATION and task in info.attempted:
                 of_round = rows_of.get((info.number, task), [])
@@ -175,26 +203,50 @@ def read_lineages(store: Store, run: str, figures: Sequence[str], beam: int) -> 
 
 def read_optimised(store: Store, run: str) -> dict[str, Lineage]:
     """The lineages of a run by its own settings; empty for one that has no optimisation rounds."""
-    settings, tasks = store.summarise_run(run).info.settings, store.read_tasks(run)
-    if store.find_optimisation(run) is None or not tasks:
+    if store.find_optimisation(run) is None:
         return {}
-    objective = settings.get("objective", TIME)
-    figures = choose_figures(tasks[0], FRONT) if objective == FRONT else (objective,)
-    return read_lineages(store, run, figures, int(settings.get("beam", 1)))
+    figures = choose_measured_figures(read_objective(store, run), store.read_speeds(run))
+    return read_lineages(store, run, figures, int(store.summarise_run(run).info.settings.get("beam", 1)))
+
+
+def read_objective(store: Store, run: str) -> str:
+    """By which figure a run's programs were to become better."""
+    return str(store.summarise_run(run).info.settings.get("objective", TIME))
+
+
+def choose_measured_figures(objective: str, speeds: Iterable[StoredSpeed]) -> tuple[str, ...]:
+    """Those that an objective rests on; of a front, what was measured."""
+    if objective != FRONT:
+        return (objective,)
+    measured = {name_figure(speed.report.measurement) for speed in speeds}
+    return tuple(name for name in FIGURES if name in measured)
 
 
 def read_step(row: StepRow, parent: OptimisedProgram, screens: Screens, figures: Sequence[str]) -> OptimisationStep:
     """What became of a sample. A program that equals its parent has gained nothing."""
     if row.outcome is not Outcome.PASSED or row.candidate is None or row.source is None:
         return OptimisationStep(row, parent, (None,) * len(figures), None)
-    reports = [screens.find_screen(row.candidate, parent, figure) for figure in figures]
-    ratios = tuple(_read_ratio(report) for report in reports)
+    reports = {figure: screens.of_pair.get((row.candidate, parent.name, figure), {}) for figure in figures}
+    ratios = tuple(_average_screens(reports[figure].values()) for figure in figures)
     changes = [count_gain(ratio) for ratio in ratios if ratio is not None]
     if len(changes) < len(figures):
         return OptimisationStep(row, parent, ratios, None)
     gains = tuple(gain * change for gain, change in zip(parent.gains, changes, strict=True))
-    program = OptimisedProgram(row.candidate, row.source, row.sample, gains, _read_share(reports[0]))
-    return OptimisationStep(row, parent, ratios, program)
+    screened = {
+        (figure, name): report.measurement.ratio.precise
+        for figure in figures
+        for name, report in reports[figure].items()
+        if report.measurement.ratio is not None
+    }
+    chained = {
+        place: chain_ratios(ratio, parent.screens[place]) if place in parent.screens else ratio
+        for place, ratio in screened.items()
+    }
+    shares = [report.share.share if report.share is not None else None for report in reports[figures[0]].values()]
+    share = min((share.value for share in shares if share is not None), default=None) if None not in shares else None
+    return OptimisationStep(
+        row, parent, ratios, OptimisedProgram(row.candidate, row.source, row.sample, gains, share, chained)
+    )
 
 
 def count_gain(ratio: Interval) -> float:
@@ -208,9 +260,10 @@ def count_gain(ratio: Interval) -> float:
 
 
 def choose_beam(programs: Sequence[OptimisedProgram], size: int) -> tuple[OptimisedProgram, ...]:
-    """The best programs: those first that no other one is above by every figure, then by their gain."""
+    """The leading programs: those that are slower nowhere, then those that no other one is above by every figure, then
+    by their gain."""
     free = {program.name for program in programs if not any(_dominates(other, program) for other in programs)}
-    order = sorted(programs, key=lambda program: (program.name not in free, -program.gain))
+    order = sorted(programs, key=lambda program: (program.is_slower, program.name not in free, -program.gain))
     return tuple(order[:size])
 
 
@@ -219,10 +272,7 @@ def _dominates(one: OptimisedProgram, other: OptimisedProgram) -> bool:
     return all(mine >= theirs for mine, theirs in pairs) and any(mine > theirs for mine, theirs in pairs)
 
 
-def _read_ratio(report: SpeedReport | None) -> Interval | None:
-    return None if report is None or report.measurement.ratio is None else report.measurement.ratio.precise
-
-
-def _read_share(report: SpeedReport | None) -> float | None:
-    share = report.share.share if report is not None and report.share is not None else None
-    return None if share is None else share.value
+def _average_screens(reports: Iterable[SpeedReport]) -> Interval | None:
+    """The ratio over all shape sets; None where that at one of them is not known."""
+    ratios = [report.measurement.ratio for report in reports]
+    return average_ratios([ratio.precise for ratio in ratios if ratio is not None]) if None not in ratios else None

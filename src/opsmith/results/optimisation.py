@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from opsmith.measuring.claims import LEAST_GAIN, Claim
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
-from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
-from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedRatio, SpeedReport
+from opsmith.measuring.objectives import name_figure
+from opsmith.measuring.record import MeasuringGrade, SpeedRatio, SpeedReport
 from opsmith.records import Candidate, Outcome, Usage
+from opsmith.results.bests import ProgramGrade, choose_best, grade_programs
 from opsmith.results.intervals import Estimate
-from opsmith.results.lineage import Lineage, read_lineages
+from opsmith.results.lineage import Lineage, choose_measured_figures, name_start, read_lineages, read_objective
 from opsmith.results.metrics import mean_of
 from opsmith.results.speedups import (
     FastShare,
@@ -71,12 +72,13 @@ class OptimisedTask:
 
     task: str
     start: str  # Candidate.id
-    best: str | None  # Candidate.id of a step's; None: none is better than the start program, as far as it was measured
+    best: str | None  # Candidate.id of a step's, by the rule of `bests`; None: the start program is
     steps: tuple[ImprovingStep, ...]
     gain: Interval | None  # of the best over the start program, in the full grade; None: it cannot be said
     claim: Claim | None  # what may be said of it; None: nothing, or the figure is counted and needs no claim
     to_partners: Mapping[str, Interval]  # the best's ratios to others, full grade: eager, compile ...
     shares: tuple[LimitShare, ...] = ()  # of the device's limit, where they are known
+    lack: str = ""  # why a program that leads by its screens is not the best; "": there is none, or it is
 
     @property
     def spread(self) -> float | None:
@@ -148,7 +150,7 @@ def read_optimisation(store: Store, run: str) -> OptimisedRun | None:
     gain = partners[0].geometric
     return OptimisedRun(
         first=first,
-        objective=_read_objective(info),
+        objective=read_objective(store, run),
         tasks=tasks,
         states=_count_states(store, run),
         partners=partners,
@@ -160,22 +162,11 @@ def read_optimisation(store: Store, run: str) -> OptimisedRun | None:
     )
 
 
-def _read_objective(info: RunInfo) -> str:
-    return str(info.settings.get("objective", TIME))
-
-
-def _choose_figures(objective: str, speeds: Iterable[StoredSpeed]) -> tuple[str, ...]:
-    """Those that the objective rests on; of a front, what was measured."""
-    if objective != FRONT:
-        return (objective,)
-    measured = {name_figure(speed.report.measurement) for speed in speeds}
-    return tuple(name for name in FIGURES if name in measured)
-
-
 def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> tuple[OptimisedTask, ...]:
     """Those that any optimisation round tried, by name."""
     rounds = [of_round for of_round, _ in store.read_rounds(info.id)]
-    figures, beam = _choose_figures(_read_objective(info), speeds), int(info.settings.get("beam", 1))
+    figures = choose_measured_figures(read_objective(store, info.id), speeds)
+    beam = int(info.settings.get("beam", 1))
     tried = {task for of_round in rounds if of_round.phase == OPTIMISATION for task in of_round.attempted}
     rows = store.read_steps(info.id)
     lineages = read_lineages(store, info.id, figures, beam)
@@ -185,9 +176,8 @@ def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> t
             lineage,
             [row for row in rows if row.task == task],
             parents,
-            _Ratios(
-                speed for speed in speeds if speed.task == task and name_figure(speed.report.measurement) in figures
-            ),
+            [speed for speed in speeds if speed.task == task and name_figure(speed.report.measurement) in figures],
+            figures,
         )
         for task, lineage in lineages.items()
         if task in tried
@@ -242,35 +232,54 @@ def _measure_partners(tasks: Sequence[OptimisedTask], lacking: int) -> Iterable[
 
 
 def _read_task(
-    lineage: Lineage, rows: Sequence[StepRow], parents: Mapping[tuple[int, str], Sequence[str]], ratios: _Ratios
+    lineage: Lineage,
+    rows: Sequence[StepRow],
+    parents: Mapping[tuple[int, str], Sequence[str]],
+    speeds: Sequence[StoredSpeed],
+    figures: Sequence[str],
 ) -> OptimisedTask:
-    family = _Family(lineage, ratios)
+    start, ratios = lineage.start.name, _Ratios(speeds, lineage.start.name)
+    grades = grade_programs(speeds, start, figures)
+    right = {row.candidate for row in rows if row.outcome is Outcome.PASSED}
+    best = choose_best(grade for name, grade in grades.items() if name in right)
+    family = _Family(lineage, ratios, grades)
     beams = {program.name for beam in lineage.beams for program in beam if program.sample is not None}
+    kept = beams if best is None else {*beams, best.program}
     steps = []
     for row in rows:
         names = parents[row.round, row.task]
-        steps.append(family.read_step(row, names[row.number % len(names)], beams))
-    start, best = lineage.start.name, lineage.best
-    if best.sample is None:
-        return OptimisedTask(lineage.task, start, None, tuple(steps), None, None, {})
+        steps.append(family.read_step(row, names[row.number % len(names)], kept))
+    if best is None:
+        lack = _explain_start(lineage, grades)
+        return OptimisedTask(lineage.task, start, None, tuple(steps), None, None, {}, lack=lack)
     return OptimisedTask(
         task=lineage.task,
         start=start,
-        best=best.name,
+        best=best.program,
         steps=tuple(steps),
-        gain=ratios.find_ratio(best.name, start, MeasuringGrade.FULL, is_start=True),
-        claim=ratios.judge_gain(best.name, start),
-        to_partners=ratios.find_others(best.name, start),
-        shares=tuple(ratios.list_shares(best.name, start)),
+        gain=best.gain,
+        claim=ratios.judge_gain(best.program, start),
+        to_partners=ratios.find_others(best.program, start),
+        shares=tuple(ratios.list_shares(best.program, start)),
     )
+
+
+def _explain_start(lineage: Lineage, grades: Mapping[str, ProgramGrade]) -> str:
+    """Why the start program stays."""
+    leaders = lineage.list_leaders()
+    reasons = [
+        f"{program.name[:8]}: {grades[program.name].explain_lack()}" for program in leaders if program.name in grades
+    ]
+    return f"full grade of {'; of '.join(reasons)}" if reasons else "not graded in full" if leaders else ""
 
 
 class _Family:
     """The programs of a task by descent."""
 
-    def __init__(self, lineage: Lineage, ratios: _Ratios) -> None:
+    def __init__(self, lineage: Lineage, ratios: _Ratios, grades: Mapping[str, ProgramGrade]) -> None:
         self._start = lineage.start.name
         self._ratios = ratios
+        self._grades = grades
         self._samples: dict[str, str | None] = {}  # of equal programs the first
         for program in lineage.list_programs():
             self._samples.setdefault(program.name, program.sample)
@@ -283,9 +292,12 @@ class _Family:
         if state is not AttemptState.CORRECT or name is None:
             return ImprovingStep(row, state, parent, sample, None, None, "", False)
         self._parents.setdefault(name, parent)
-        ratio = self._ratios.find_ratio(name, parent, MeasuringGrade.SCREEN, is_start=parent == self._start)
+        ratio = self._ratios.find_ratio(name, parent, MeasuringGrade.SCREEN)
         reason = "" if ratio is not None else self._ratios.explain_lack(name)
         kept = name in beams and self._samples.get(name) == row.sample
+        if name in self._grades and self._grades[name].gain is None:  # what the full grade denies is no gain
+            reason = f"full grade: {self._grades[name].explain_lack()}"
+            return ImprovingStep(row, state, parent, sample, ratio, None, reason, kept)
         return ImprovingStep(row, state, parent, sample, ratio, self._chain_to_start(name), reason, kept)
 
     def _chain_to_start(self, name: str) -> Interval | None:
@@ -293,8 +305,8 @@ class _Family:
         chained: Interval | None = None
         while name != self._start and name in self._parents:
             parent = self._parents[name]
-            direct = self._ratios.find_ratio(name, self._start, is_start=True) if parent != self._start else None
-            ratio = direct or self._ratios.find_ratio(name, parent, is_start=parent == self._start)
+            direct = self._ratios.find_ratio(name, self._start) if parent != self._start else None
+            ratio = direct or self._ratios.find_ratio(name, parent)
             if ratio is None:
                 return None
             chained = ratio if chained is None else chain_ratios(chained, ratio)
@@ -306,7 +318,8 @@ class _Ratios:
     """The measured ratios of a task's programs by the objective's figures: geometric means over figures and shape sets,
     of each the last measurement."""
 
-    def __init__(self, speeds: Iterable[StoredSpeed]) -> None:
+    def __init__(self, speeds: Sequence[StoredSpeed], start: str) -> None:
+        start_name = name_start(speeds, start)
         self._by_pair: dict[tuple[str, str, MeasuringGrade], dict[tuple[str, str], SpeedReport]] = {}
         self._reasons: dict[str, str] = {}
         for speed in speeds:
@@ -314,20 +327,16 @@ class _Ratios:
             if measured.ratio is None:
                 self._reasons[measured.program] = measured.reason
             else:
-                pair = (measured.program, measured.ratio.partner, measured.grade)
+                partner = start if measured.ratio.partner == start_name else measured.ratio.partner
+                pair = (measured.program, partner, measured.grade)
                 place = (name_figure(measured), measured.shape_set)
                 self._by_pair.setdefault(pair, {})[place] = speed.report
 
-    def find_ratio(
-        self, program: str, partner: str, grade: MeasuringGrade | None = None, is_start: bool = False
-    ) -> Interval | None:
-        """`grade` None: the higher one that there is. A start program that is the task's own one stands under that
-        name."""
+    def find_ratio(self, program: str, partner: str, grade: MeasuringGrade | None = None) -> Interval | None:
+        """`grade` None: the higher one that there is."""
         for wished in (MeasuringGrade.FULL, MeasuringGrade.SCREEN) if grade is None else (grade,):
-            for name in (partner, PLAIN) if is_start else (partner,):
-                ratios = [ratio.precise for ratio in self._list_ratios(program, name, wished)]
-                if ratios:
-                    return average_ratios(ratios)
+            if ratios := [ratio.precise for ratio in self._list_ratios(program, partner, wished)]:
+                return average_ratios(ratios)
         return None
 
     def judge_gain(self, program: str, start: str) -> Claim | None:
@@ -335,7 +344,7 @@ class _Ratios:
         claims = {
             report.measurement.ratio.claim for report in self._list_start(program, start) if report.measurement.ratio
         }
-        gain = self.find_ratio(program, start, MeasuringGrade.FULL, is_start=True)
+        gain = self.find_ratio(program, start, MeasuringGrade.FULL)
         if not claims - {None} or gain is None:
             return None
         if Claim.IN_PROCESS in claims:
@@ -367,8 +376,7 @@ class _Ratios:
 
     def _list_start(self, program: str, start: str) -> list[SpeedReport]:
         """The reports of the full grade beside the start program."""
-        pairs = ((program, name, MeasuringGrade.FULL) for name in (start, PLAIN))
-        return next((list(self._by_pair[pair].values()) for pair in pairs if pair in self._by_pair), [])
+        return list(self._by_pair.get((program, start, MeasuringGrade.FULL), {}).values())
 
     def _list_ratios(self, program: str, partner: str, grade: MeasuringGrade) -> list[SpeedRatio]:
         reports = self._by_pair.get((program, partner, grade), {}).values()

@@ -22,8 +22,8 @@ from opsmith.store.schema import run_end, session_end, text
 class RunSummary:
     info: RunInfo
     started: float  # seconds since 1970
-    tasks: int
-    solved: int  # of its own tasks; what it was given at the start apart
+    tasks: int  # that it was to solve: what it was given at the start apart
+    solved: int  # of these
     rounds: int  # that have ended
     samples: int  # replies of the proposer
     usage: Usage
@@ -70,6 +70,8 @@ class RunQueries(RequestQueries):
         """Of all runs, or one. What is small is counted for all at once; samples and bills, run by run, by an index."""
         own, solved = _is_of(run_end, only), schema.experience
         tasks, rounds = self._count_by_run(schema.task, only), self._count_by_run(schema.round_end, only)
+        is_own = exists().where(schema.task.c.run == solved.c.run, schema.task.c.body == solved.c.body)
+        given = self._count_by_run(solved, only, solved.c.sample.is_(None), is_own)
         right = self._count_by_run(solved, only, solved.c.sample.is_not(None), ~_is_child(solved.c.run, solved.c.task))
         reasons = {row.run: row.reason for row in self.fetch_rows(select(run_end.c.run, run_end.c.reason).where(own))}
         ends: dict[str, list[Row[Any]]] = defaultdict(list)
@@ -79,7 +81,7 @@ class RunQueries(RequestQueries):
             RunSummary(
                 info=_run_info(row),
                 started=row.at,
-                tasks=tasks[row.id],
+                tasks=tasks[row.id] - given[row.id],
                 solved=right[row.id],
                 rounds=rounds[row.id],
                 samples=self.sample_count(row.id),

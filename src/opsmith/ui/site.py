@@ -9,7 +9,7 @@ from opsmith.learn.pause import store_wish
 from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
 from opsmith.report.failures import FailureReader
-from opsmith.report.optimised import summarise_gain
+from opsmith.report.optimised import summarise_gain, view_optimisation
 from opsmith.report.pages import anchor_name
 from opsmith.report.run_deletion import refuse_needed_run
 from opsmith.report.views import RunView, run_view
@@ -31,7 +31,7 @@ ALL = ""  # the subject of the list of runs
 WARM_S = 2.0  # after which no further run is read before somebody asks
 RUN_PARTS = {
     name: f"_{name}.html"
-    for name in ("state", "remarks", "progress", "curve", "problems", "tasks", "last", "plans", "rounds")
+    for name in ("state", "remarks", "progress", "curve", "gains", "problems", "tasks", "last", "plans", "rounds")
 }  # the parts of a run's page that change while it goes on
 
 
@@ -106,6 +106,7 @@ class Site:
             return Fragments(render_fragments({"runs": "_runs.html"}, lines=lines))
         snapshot = self.read_snapshot(subject)
         values = {"snapshot": snapshot, "access": self.access, "remarks": self.store.read_remarks(subject)}
+        values["optimised"] = view_optimisation(read_optimisation(self.store, subject))
         html_by_name = render_fragments(RUN_PARTS, **values, charts=chart_run(snapshot))
         for planned in snapshot.plans:
             html_by_name[name_event(planned.task)] = render_template("_plan.html", planned=planned, run=snapshot)

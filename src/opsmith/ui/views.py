@@ -16,10 +16,11 @@ from opsmith.report.attempts import (
     sample_view,
     task_view,
 )
-from opsmith.report.optimised import list_steps
+from opsmith.report.optimised import list_steps, view_optimisation
 from opsmith.report.plans import PlannedView
 from opsmith.report.run_deletion import describe_run_contents, refuse_needed_run
 from opsmith.report.views import TaskRow
+from opsmith.results.bests import find_best
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store.attempts import list_attempts
 from opsmith.store.deletion import referring_runs
@@ -67,6 +68,7 @@ def fill_run(site: Site, run: str) -> dict[str, Any]:
     return {
         "snapshot": snapshot,
         "charts": chart_run(snapshot),
+        "optimised": view_optimisation(read_optimisation(site.store, run)),
         "access": site.access,
         "remarks": site.store.read_remarks(run),
         "earlier_notes": [note for note in notes[1 : EARLIER + 1] if note.text],
@@ -123,7 +125,7 @@ def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
         "stages": _count_by_stage(snapshot.functional, task),
         "attempts": attempts,
         "reasons": read_attempt_reasons(site.store, attempts),
-        "program": _find_program(site, run, cell),
+        "best": find_best(site.store, run, cell.solution.digest) if cell.solution is not None else None,
         "why": site.read_failures(run).view_failures(task) if _is_small(snapshot) else None,
         "speeds": speeds,
         "picture": picture,
@@ -237,18 +239,3 @@ def _count_by_stage(counts: Mapping[SampleKind, int], task: str) -> list[tuple[S
         (*key, counts_by_end[key])
         for key in sorted(counts_by_end, key=lambda key: (key[0].rank, key[0].name, key[1].value))
     ]
-
-
-def _find_program(site: Site, run: str, cell: TaskCell) -> str | None:
-    """The program that was kept for a task."""
-    if cell.solution is None:
-        return None
-    experiences = site.store.read_experiences(run, with_children=True)
-    return next(
-        (
-            experience.experience.source
-            for experience in experiences
-            if experience.experience.task.digest == cell.solution.digest
-        ),
-        None,
-    )

@@ -79,7 +79,7 @@ def test_no_cheat_ever_becomes_the_best_program(tmp_path: Path) -> None:
     print({name: step.stage.name if step.stage else None for name, step in tried.items()}, gained)
     assert {step.outcome for step in tried.values()} <= {Outcome.REFUSED, Outcome.PASSED}
     assert all(gain <= 1.0 for gain in gained.values()), gained
-    assert all(lineage.best.source == starts[task] for task, lineage in lineages.items())
+    assert all(lineage.leader.source == starts[task] for task, lineage in lineages.items())
 
 
 def test_a_run_killed_ten_times_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:
