@@ -236,4 +236,4 @@ def _read_result(data: Answer) -> TrialResult:
     for error in errors:
         check_diagnostic(error)
     notes = tuple(map(str, data.get("notes", ())))
-    return TrialResult(Stage(data["stage"]), errors, data.get("max_abs_error"), notes, data.get("undecided", 0))
+    return TrialResult(Stage(data["stage"]), errors, data.get("max_abs_error"), notes, int(data.get("undecided", 0)))

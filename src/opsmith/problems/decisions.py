@@ -92,33 +92,37 @@ def _is_wide_enough(distances: Any) -> bool:
 
 def _find_flips(problem: Problem, wide: Bindings, rounded: Bindings) -> Unclear | None:
     """What the reference decides otherwise where it rounds; None: nothing, or few entries."""
-    outputs = [(output.name, type_) for output in problem.outputs for type_ in output.types]
+    outputs = [(output, type_) for output in problem.outputs for type_ in output.types]
     values, choices = _watch_reference(problem, rounded)
     if not choices and not any(_has_discrete_type(type_) for _, type_ in outputs):
         return None
     expected, right_choices = _watch_reference(problem, wide)
     if not _have_equal_forms(values, expected):
         return None
-    exact = [is_discrete(type_, value) for (_, type_), value in zip(outputs, expected, strict=True)]
-    flips = [value != right for value, right, is_exact in zip(values, expected, exact, strict=True) if is_exact]
+    discrete = [is_discrete(type_, value) for (_, type_), value in zip(outputs, expected, strict=True)]
+    flips = [
+        value != right
+        for (output, _), value, right, is_exact in zip(outputs, values, expected, discrete, strict=True)
+        if is_exact and output.rtol is None and output.atol is None
+    ]
     undecided, entries = sum(int(flip.sum()) for flip in flips), sum(flip.numel() for flip in flips)
     if undecided > MOST_UNDECIDED * entries:
         return Unclear("outputs", f"{undecided} of {entries} discrete entries that rounding decides")
-    if _have_equal_forms(choices, right_choices) and all(map(torch.equal, choices, right_choices)):
+    if _have_equal_forms(choices, right_choices) and not any(
+        bool((own != right).any()) for own, right in zip(choices, right_choices, strict=True)
+    ):
         return None
     corrected, _ = _watch_reference(problem, rounded, right_choices)
-    for (name, _), is_exact, *runs in zip(outputs, exact, values, corrected, expected, strict=True):
+    for (output, _), is_exact, *runs in zip(outputs, discrete, values, corrected, expected, strict=True):
         if not is_exact and all(value.is_floating_point() for value in runs) and _hangs_on_choices(*runs):
-            return Unclear(f"output {name}", "values that hang on a decision which rounding makes")
+            return Unclear(f"output {output.name}", "values that hang on a decision which rounding makes")
     return None
 
 
 def _have_equal_forms(first: Sequence[Any], second: Sequence[Any]) -> bool:
-    """Whether both hold tensors of the same shapes."""
-    return len(first) == len(second) and all(
-        isinstance(x, Tensor) and isinstance(y, Tensor) and x.shape == y.shape
-        for x, y in zip(first, second, strict=True)
-    )
+    """Whether both hold strided tensors of the same shapes."""
+    is_strided = all(isinstance(value, Tensor) and value.layout is torch.strided for value in (*first, *second))
+    return is_strided and [value.shape for value in first] == [value.shape for value in second]
 
 
 def _hangs_on_choices(rounded: Tensor, corrected: Tensor, expected: Tensor) -> bool:
