@@ -73,7 +73,7 @@ def test_gains_are_averaged_over_seeds_then_tasks() -> None:
     assert estimate is not None
     assert estimate.value == pytest.approx((1 * 16 * 4 * 4) ** 0.25)
     assert estimate.seeds == pytest.approx((4.0, 4.0))
-    assert (estimate.low, estimate.high) == pytest.approx((2.0, 8.0)), "of the tasks: each has its own mean"
+    assert (estimate.low, estimate.high) == (None, None), "two tasks are too few to draw anew"
     assert average_tasks([{}]) is None
 
 
@@ -81,7 +81,7 @@ def test_arms_are_compared_by_task_and_seed() -> None:
     arm, base = [{"a": 3.0, "b": 9.0}, {"a": 3.0}], [{"a": 1.0, "b": 3.0}, {"a": 1.0, "b": 100.0}]
     estimate = compare_gains(arm, base)
     assert estimate is not None
-    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((3.0, 3.0, 3.0))
+    assert (estimate.value, estimate.tasks) == (pytest.approx(3.0), 2)
     assert compare_gains([{"a": 2.0}], [{}]) is None
 
 
@@ -97,7 +97,7 @@ def test_an_ablation_leaves_a_page_with_gains_shares_and_the_control(tmp_path: P
     rows = {(row["arm"], row["measure"]): row["found"] for row in data["rows"]}
     assert {arm for arm, _ in rows} == {"one model", "the other", "swarm"}
     for arm in ("one model", "swarm"):
-        assert rows[arm, GAIN]["low"] <= rows[arm, GAIN]["value"] <= rows[arm, GAIN]["high"]
+        assert rows[arm, GAIN]["low"] is rows[arm, GAIN]["high"] is None, "two tasks"
         assert len(rows[arm, GAIN]["seeds"]) == 2
         assert 0 <= rows[arm, RIGHT]["value"] <= 1
         assert rows[arm, "fast_1.1"]["value"] >= rows[arm, "fast_2"]["value"]

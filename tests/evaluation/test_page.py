@@ -1,15 +1,20 @@
 """The page of a result, from observations made by hand; and estimates over seeds, against the counts they come from."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from opsmith.evaluation.analyses import ANALYSES
 from opsmith.evaluation.analyses.curves import make_points
+from opsmith.evaluation.charts import draw_chart
 from opsmith.evaluation.experiment import Arm, Experiment
+from opsmith.evaluation.measure import divide_solved
 from opsmith.evaluation.page import ResultsOrigin, write_page
 from opsmith.evaluation.study import ObservedRun, Study
 from opsmith.records import Task, Usage
+from opsmith.report.rendering import render_svg
 from opsmith.results.metrics import GroupScore
 from opsmith.results.result import RoundResult, RunResult, TaskResult
 from opsmith.store.queries import Tally
@@ -100,11 +105,45 @@ def test_values_over_seeds_are_means_of_each() -> None:
     assert made.estimate_pass_at(9, "openai/some-model", "single", tasks) is None
 
 
-def test_an_interval_holds_the_chance_that_a_rare_answer_is_missed() -> None:
+def test_no_right_answer_of_sixteen_is_no_proof_that_there_is_none() -> None:
     made = study()
-    found = made.estimate_pass_at_n("openai/some-model", "adaptive", ["a_1"])
-    assert found is not None
-    assert (found.low, found.high) == (0.0, 1.0)  # 1 and 2 of 8 are right: both seeds miss theirs in 3.5 % of resamples
+    for found in (made.estimate_pass_at_1("openai/some-model", "single", ["b_0"]),
+                  made.estimate_pass_at_n("openai/some-model", "single", ["b_0"])):  # fmt: skip
+        assert found is not None
+        assert (found.value, found.low) == (0.0, 0.0)
+        assert found.high is not None
+        assert found.high > 0.1
+
+
+def test_a_ratio_is_paired_over_tasks_and_the_one_over_samples_stands_beside_it_by_name() -> None:
+    """Both arms solve the same 20 tasks of 26: samples could have come out otherwise, which tasks are hard could not."""
+    counts = [(8, 8)] * 20 + [(8, 0)] * 6
+    paired, over_samples = divide_solved([counts] * 3, [counts] * 3)
+    assert paired is not None
+    assert over_samples is not None
+    assert (paired.value, paired.seeds) == (1.0, (1.0, 1.0, 1.0))
+    assert over_samples.low is not None
+    assert over_samples.high is not None
+    assert over_samples.low < 1 < over_samples.high
+    assert paired.low is not None
+    assert over_samples.low < paired.low < 1
+    assert divide_solved([counts[:4]], [counts[:4]])[0] == replace(
+        paired, low=None, high=None, tasks=4, samples=64, seeds=(1.0,)
+    )
+    page = write_page(study(), ANALYSES["methods"](study()), MADE, ())
+    assert "| ratio to single | over samples |" in page
+    assert "adaptive 1.33 (n = 3)" in page, "three tasks are too few to draw anew"
+
+
+def test_the_lines_of_a_learning_curve_join_its_rounds_in_their_order() -> None:
+    """A task that takes a shorter prompt later turns the curve back; it does not make it fall."""
+    turned = replace(observed("adaptive", 0, ADAPTIVE[0]), tokens={0: {"a_0": 900, "a_1": 900}, 1: {"a_1": 100}})
+    chart = ANALYSES["curves"](replace(study(), observed=(turned,))).figures[""]
+    assert [point["x"] for point in chart.points] == [900, 500]
+    (line,) = re.findall(r'<path d="M([\d.,L]+)" stroke', render_svg(draw_chart(chart)))
+    places = [tuple(map(float, place.split(","))) for place in line.split("L")]
+    assert places[0][0] > places[1][0], "to the left"
+    assert places[0][1] > places[1][1], "and up"
 
 
 def test_a_solved_task_keeps_the_length_of_the_prompt_that_solved_it() -> None:

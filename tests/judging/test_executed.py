@@ -1,5 +1,6 @@
 """Candidates that are executed: whatever they do, the verdict is the judging side's, and the next one is right."""
 
+import asyncio
 import json
 import os
 import time
@@ -189,6 +190,19 @@ def test_each_trial_has_a_limit_of_its_own():
         verdict = pool.verify(TASK, slow.format(0.8))
         assert "no outputs within 1.5 s for all trials" in verdict.message
         assert "--candidate-seconds" in verdict.message
+
+
+def test_one_whose_verdict_nobody_waits_for_any_longer_is_ended():
+    async def give_up(pool: Pool) -> bool:
+        slow = asyncio.create_task(pool.judge(TASK, doing("time.sleep(1000)")))
+        await asyncio.sleep(2.0)
+        slow.cancel()
+        async with asyncio.timeout(60):
+            return (await pool.judge(TASK, RIGHT)).passed
+
+    with Pool(1, trial_deadline=600.0, deadline=600.0, sandbox=SMALL) as pool:
+        assert pool.verify(TASK, RIGHT).passed
+        assert asyncio.run(give_up(pool))
 
 
 def test_no_process_is_left_behind(pool):

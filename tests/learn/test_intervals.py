@@ -1,6 +1,9 @@
+import doctest
+
 import pytest
 
-from opsmith.results.intervals import estimate_difference, estimate_pass_at_k
+from opsmith.results import intervals
+from opsmith.results.intervals import bound_ratio, estimate_difference, estimate_pass_at_k, estimate_share
 from opsmith.results.metrics import mean_pass_at_k
 
 COUNTS = [(64, 0), (64, 3), (64, 20), (64, 64)]
@@ -15,17 +18,48 @@ def test_the_value_is_pass_at_k_and_lies_in_its_interval(k: int) -> None:
     assert (found.tasks, found.samples) == (4, 256)
 
 
-def test_an_interval_covers_about_as_often_as_it_says() -> None:
+@pytest.mark.parametrize(("n", "k"), [(8, 1), (8, 8), (64, 1), (64, 4)])
+@pytest.mark.parametrize("rates", [[0.1, 0.3, 0.5, 0.9], [0.02] * 26, [0.0, 0.02, 0.95], [0.5]])
+def test_an_interval_covers_at_least_about_as_often_as_it_says(rates: list[float], n: int, k: int) -> None:
     import numpy as np
 
-    rates, rng = np.array([0.1, 0.3, 0.5, 0.9]), np.random.default_rng(0)
-    covered = 0
-    for i in range(200):
-        drawn = [(64, int(c)) for c in rng.binomial(64, rates)]
-        found = estimate_pass_at_k(drawn, 1, seed=i, resamples=400)
-        assert found is not None
-        covered += found.low <= rates.mean() <= found.high
-    assert 0.88 <= covered / 200 <= 0.99
+    rng, true = np.random.default_rng(0), 1 - sum((1 - rate) ** k for rate in rates) / len(rates)
+    draws = [estimate_pass_at_k([(n, int(c)) for c in rng.binomial(n, rates)], k) for _ in range(500)]
+    assert sum(found.low <= true <= found.high for found in draws) / 500 >= 0.92
+
+
+def test_no_right_sample_of_64_is_no_proof_that_there_is_none() -> None:
+    none, every = estimate_pass_at_k([(64, 0)], 1), estimate_pass_at_k([(64, 64)], 1)
+    assert none is not None
+    assert every is not None
+    assert (none.low, none.high) == (0.0, pytest.approx(0.0566, abs=1e-4))
+    assert (every.low, every.high) == (pytest.approx(0.9434, abs=1e-4), 1.0)
+    assert str(estimate_share(0, 64)) == "0.000 [0.000, 0.057]"
+    assert estimate_share(0, 0) is estimate_pass_at_k([(0, 0)], 1) is None
+
+
+def test_what_is_hard_for_both_arms_is_in_no_paired_ratio() -> None:
+    base = [[1.0] * 13 + [0.0] * 13]
+    equal, opposite = bound_ratio(base, base), bound_ratio([base[0][::-1]], base)
+    assert equal is not None
+    assert opposite is not None
+    assert equal[0] == opposite[0] == 1.0
+    assert 0.85 < equal[1] < 1 < equal[2] < 1.2, "the same tasks: however they are drawn, no arm is much better"
+    assert opposite[1] < 0.5
+    assert opposite[2] > 2
+    assert bound_ratio([[1.0] * 4], [[1.0] * 4]) == (1.0, None, None), "four tasks are too few to draw anew"
+    assert bound_ratio([[1.0] * 5], [[0.0] * 5]) is None
+
+
+def test_a_paired_interval_is_of_the_seeds_too() -> None:
+    base, arm = [[1.0] * 5, [1.0] * 5], [[1.0] * 5, [0.0] * 5]
+    found = bound_ratio(arm, base)
+    assert found is not None
+    assert (found[0], found[1] < 0.1, found[2] > 0.9) == (0.5, True, True), "on one seed all, on the other none"
+
+
+def test_the_examples_of_intervals_hold() -> None:
+    assert doctest.testmod(intervals).failed == 0
 
 
 def test_too_few_samples_have_no_estimate() -> None:
@@ -46,8 +80,7 @@ def test_a_run_does_not_differ_from_itself_and_a_clear_gain_is_seen() -> None:
     assert gain.tasks == 2
 
 
-def test_an_interval_holds_its_value_where_redrawn_samples_lose_what_was_found_once() -> None:
-    rare = estimate_pass_at_k([(8, 1)] * 20, k=8)
+def test_an_interval_of_pass_at_n_holds_its_value_and_reaches_both_ways() -> None:
+    rare = estimate_pass_at_k([(8, 1)] * 10 + [(8, 0)] * 10, k=8)
     assert rare is not None
-    assert (rare.value, rare.high) == (1.0, 1.0)
-    assert rare.low < 0.7
+    assert rare.low < rare.value == 0.5 < rare.high

@@ -214,7 +214,7 @@ def test_what_is_submitted_is_judged_and_kept_as_imported(speak, tmp_path):
         info = store.read_info(run)
         assert info is not None
         assert info.model == "import:Claude Code 2"
-        [best] = list_best(store, run)
+        [best] = [entry.experience for entry in list_best(store, run)]
         assert (best.task.id, best.source, best.round, best.origin) == (TASK, RIGHT.rstrip(), -1, run)
         result = result_of(store, run)
         assert (result.finished, result.solved_before, result.usage.requests) == (True, (TASK,), 0)
@@ -276,6 +276,31 @@ def test_more_calls_than_can_be_worked_on_are_told_to_wait(places):
         return result
 
     assert asyncio.run(go()).outcome == "limit"
+
+
+def test_no_error_names_a_place_of_this_machine(speak, tmp_path):
+    """The store of a user, in a folder with a blank, is asked for a run that it lacks, and then damaged."""
+
+    async def ask(client: Client) -> list[str]:
+        texts = []
+        for uri in ("opsmith://runs/x/experiences", "opsmith://language/c-"):
+            with pytest.raises(MCPError) as raised:
+                await client.read_resource(uri)
+            texts.append(str(raised.value))
+        return texts
+
+    async def use_damaged(client: Client) -> list[str]:
+        with pytest.raises(MCPError) as raised:
+            await client.list_resources()
+        return [str(raised.value), (await call(client, "submit", task=TASK, program=RIGHT)).text]
+
+    with Store.open(tmp_path / "my runs") as store:
+        texts = speak(ask, store)
+        assert "no such run in opsmith.sqlite" in texts[0]
+    (tmp_path / "my runs" / "opsmith.sqlite").write_bytes(b"junk" * 5000)
+    texts += speak(use_damaged, store)  # it is closed, too
+    assert "the user's store failed" in texts[-1]
+    assert not any("my runs" in text or str(tmp_path) in text for text in texts), texts
 
 
 def test_a_folder_to_allow_has_to_be_one(tmp_path):

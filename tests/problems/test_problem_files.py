@@ -80,6 +80,29 @@ def test_a_mistake_is_told_with_its_line(before: str, after: str, line: int, wor
     assert re.search(rf"rms_norm\.yaml:{line}:\d+:", str(caught.value)), str(caught.value)
 
 
+def test_what_code_of_one_language_sees_is_a_name_like_any_other() -> None:
+    text = SOFTMAX.replace("name: x", "name: state").replace("softmax(x)", "softmax(state)").replace("(x,", "(state,")
+    file = read_problem(text.replace("dims: {", "dims: {step: 3, ").replace("[M, N]", "[M, N]") + "scalars: {}\n")
+    assert [tensor.name for tensor in file.problem.inputs] == ["state"]
+    assert "step" in file.problem.sizes
+    assert read_problem(write_problem(file)) == file
+    _, wide = draw_with_margins(file.problem, {}, "a seed")
+    assert compute_expected(file.problem, wide)[0][0].shape == (6, 40)
+
+
+@pytest.mark.parametrize("group", ["linear algebra", "attention with sinks", "log-sum-exp", "in"])
+def test_a_group_may_have_several_words(group: str) -> None:
+    file = read_problem(f"{SOFTMAX}group: {group}\n")
+    assert file.group == group
+    assert read_problem(write_problem(file)) == file
+
+
+@pytest.mark.parametrize("group", ["a  b", '" a"', "a/b", '"a\\nb"', "<b>", '""', "7", "x" * 101])
+def test_a_group_is_words_and_nothing_else(group: str) -> None:
+    with pytest.raises(TaskError, match="such as linear algebra"):
+        read_problem(f"{SOFTMAX}group: {group}\n")
+
+
 def test_an_unknown_key_is_a_warning_with_what_it_may_have_meant() -> None:
     _, warnings = read_problem_with_warnings(SOFTMAX + "shape: {wide: {N: 99}}\n")
     assert warnings == (

@@ -10,7 +10,6 @@ from opsmith.results.speedups import (
     choose_harder_partner,
     correct_within,
     estimate_fast_share,
-    estimate_geometric_ratio,
     estimate_mean_ratio,
     list_fast_shares,
     measure_spread,
@@ -35,18 +34,30 @@ def test_fast_p_falls_with_p_and_lies_in_its_interval():
 
 
 def test_means_are_of_the_ratios_that_can_be_said():
-    mean, geometric = estimate_mean_ratio(RATIOS), estimate_geometric_ratio(RATIOS)
+    mean, geometric = estimate_mean_ratio(RATIOS), estimate_mean_ratio(RATIOS, is_geometric=True)
     assert mean is not None
     assert geometric is not None
     assert mean.value == pytest.approx(1.5)
     assert geometric.value == pytest.approx((3.0 * 1.5 * 0.5) ** 0.25)
     assert mean.tasks == geometric.tasks == 4
-    assert geometric.low < geometric.value < geometric.high
+
+
+@pytest.mark.parametrize("is_geometric", [False, True])
+def test_a_mean_over_fewer_than_five_tasks_has_no_interval_and_says_how_many(is_geometric):
+    one, five = (estimate_mean_ratio(ratios, is_geometric) for ratios in ([5.2], [1.0, 2.0, 3.0, 4.0, 5.0]))
+    assert (one.low, one.high, str(one)) == (None, None, "5.200 (n = 1)")
+    assert five.low < five.value < five.high
+
+
+def test_no_task_of_many_that_is_fast_is_no_proof_that_none_is():
+    none, every = estimate_fast_share([None] * 64, 1.0), estimate_fast_share([2.0] * 64, 1.0)
+    assert (none.low, none.high) == (0.0, pytest.approx(0.0566, abs=1e-4))
+    assert (every.low, every.high) == (pytest.approx(0.9434, abs=1e-4), 1.0)
 
 
 def test_over_nothing_there_is_no_estimate():
     assert estimate_mean_ratio([None, None]) is None
-    assert estimate_geometric_ratio([]) is None
+    assert estimate_mean_ratio([], is_geometric=True) is None
     assert estimate_fast_share([], 1.0) is None
     assert list_fast_shares([]) == ()
 

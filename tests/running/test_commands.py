@@ -141,6 +141,44 @@ def test_where_no_process_may_be_started_threads_and_own_signals_still_work() ->
     assert result.codes == (-6,)
 
 
+DEEP = """
+    import os
+    for _ in range(1200):  # more than Python calls itself, in a path of 4,800 characters
+        os.mkdir("deep")
+        os.chdir("deep")
+    """
+OBSTACLES = """
+    import contextlib, os, sys
+    make = {
+        "folder": lambda: os.makedirs(b"y/inner"),
+        "link": lambda: os.symlink("/etc/passwd", "y"),
+        "pipe": lambda: os.mkfifo("y"),
+        "shut": lambda: os.mkdir("y", 0),
+        "odd": lambda: os.makedirs(b"y\\xff/y\\xff"),
+    }
+    with contextlib.suppress(OSError):
+        make[sys.argv[1]]()
+    """
+
+
+def test_a_folder_of_folders_deeper_than_any_path_is_removed() -> None:
+    """The fixture looks whether anything stays."""
+    result = run_commands(replace(order_script(DEEP), makes_folders=True), TIGHT)
+    assert isinstance(result, CommandResult), result
+    assert result.is_ended_well, result.messages
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("folder", "a folder"), ("shut", "a folder"), ("odd", None), ("link", None), ("pipe", None)],
+)
+def test_what_lies_where_an_output_belongs_is_named_and_removed(kind: str, words: str | None) -> None:
+    """Links and pipes cannot be made at all."""
+    result = run_commands(replace(order_script(OBSTACLES, kind, outputs=["y"]), makes_folders=True), TIGHT)
+    assert isinstance(result, CommandResult), result
+    assert (result.files, result.obstacles.get("y")) == ({}, words)
+
+
 def test_what_is_left_behind_is_killed(tmp_path: Path) -> None:
     """A process in the background, which holds the streams, keeps nobody waiting."""
     script = """

@@ -79,8 +79,7 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
     Exit code 0: all is there; 1: operators were left out that the verifier of today does not pass.
     """
     if sum(folder is not None for folder in (library, dataset, kernelbench, flashinfer)) != 1:
-        kinds = "--library DIR, --dataset DIR, --kernelbench DIR and --flashinfer DIR"
-        raise UsageError(f"export: expected one of {kinds}")
+        raise UsageError("export: expected one of --library DIR, --dataset DIR, --kernelbench DIR and --flashinfer DIR")
     if name is not None and library is None:
         raise UsageError("export: --name belongs to --library")
     if objective is not None and dataset is not None:

@@ -77,7 +77,8 @@ def serve_agents(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     with ExitStack() as stack:
         store = stack.enter_context(make_store(out or Path(), url)) if out or url else None
         pool = stack.enter_context(make_pool(workers, trust_tasks, candidate_seconds, trial_seconds))
-        service = Service(places, pool, store, partial(_make_measurer, pool))
+        share = max(1, pool.workers - 1)  # one is left for others
+        service = Service(places, pool, store, partial(_make_measurer, pool), share)
         if http:
             from opsmith.mcp.over_http import serve_http
 

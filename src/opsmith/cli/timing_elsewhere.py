@@ -61,7 +61,6 @@ def measure_elsewhere(
     from opsmith.remote.merging import RemoteResults, merge_results, read_results
     from opsmith.remote.packing import pack_requests
 
-    carried = read_results(place.merge) if place.merge is not None else None
     by_request: dict[int, list[SpeedReport]] = {id(request): [] for request in requests}
     with (
         show_progress("programs are packed") as tell,
@@ -72,8 +71,9 @@ def measure_elsewhere(
         if place.pack is not None:
             _write_folder(pack, place.pack)
             return None
-        received = _start_runner(place, pack, tell) if carried is None and pack.sets else None
-        results = carried or (RemoteResults({}, {}, Path()) if received is None else read_results(received.write_all()))
+        received = _start_runner(place, pack, tell) if place.merge is None and pack.sets else None
+        written = place.merge if received is None else received.write_all()
+        results = RemoteResults({}, {}, Path()) if written is None else read_results(written, pack)
         for request, report in merge_results(room, pack, results):
             by_request[id(request)].append(report)
     if received is not None:

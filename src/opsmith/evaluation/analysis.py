@@ -63,7 +63,7 @@ def shorten_model(model: str) -> str:
     return model.rstrip("/").rpartition("/")[2]
 
 
-def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float]]:
+def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float | None]]:
     """The estimates of one measure with their intervals, as a figure by arm and model draws them."""
     return [
         {"arm": row.arm, "model": shorten_model(row.model), "y": est.value, "low": est.low, "high": est.high}
@@ -75,11 +75,6 @@ def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float
 def count_solved(estimate: MeanEstimate) -> str:
     """A share of the tasks as their number: `23`, or `22.7` where seeds differ."""
     return f"{round(estimate.value * estimate.tasks, 1):g}"
-
-
-def format_range(estimate: MeanEstimate) -> str:
-    """`1.15 [1.00, 1.28]`."""
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def format_number(value: float | None, form: str = ",.0f") -> str:

@@ -12,6 +12,8 @@ from opsmith.report.figure_style import COLUMNS, PAGE
 
 Name = Callable[[Row], str]
 AXES = {"pass@n": "pass@n: share of tasks solved", "pass@1": "pass@1: share of right samples"}
+OVER = {"pass@n": "of pass@n over tasks"}  # what whiskers are over, where that is not samples
+OVER_SAMPLES = "over samples"
 _MANY_MARKS = 2  # models of the paper beside ours in a figure
 _MANY_BARS = 8  # from here on a figure is as wide as both columns
 
@@ -49,7 +51,8 @@ def chart_bars(
     options = {"x": "x", "y": "y", "series": "series", "low": "low", "high": "high", "y_domain": [0.0, 1.0]}
     width = COLUMNS if len(points) > _MANY_BARS else PAGE
     words = {"title": title, "x_title": x_title, "y_title": y_title, "width": width}
-    return Chart("bars", tuple(points), {**options, **words, "paper": marks})
+    over = ", ".join(dict.fromkeys(OVER.get(row.measure, OVER_SAMPLES) for row in charted_rows))
+    return Chart("bars", tuple(points), {**options, **words, "paper": marks}, (over,))
 
 
 def list_marks(study: Study, row: Row) -> Iterator[dict[str, Any]]:

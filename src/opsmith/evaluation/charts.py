@@ -27,7 +27,7 @@ class Chart:
     drawing: str  # a name in DRAWINGS
     points: tuple[Mapping[str, Any], ...]
     options: Mapping[str, Any] = field(default_factory=dict)  # the drawing's other arguments; `title` is the finding
-    lines: tuple[str, ...] = ()  # small, below the title: what made it, how many, which seeds
+    lines: tuple[str, ...] = ()  # small, below the title: who made it, how many; of an analysis: what whiskers are over
 
 
 def draw_chart(chart: Chart) -> Spec:

@@ -14,7 +14,7 @@ from opsmith.evaluation.analysis import Analysis, Row
 from opsmith.evaluation.charts import Chart, draw_chart, read_chart
 from opsmith.evaluation.marks import describe_mark, is_language_model, mark_chart
 from opsmith.evaluation.page import ResultsOrigin, write_page
-from opsmith.evaluation.study import Study
+from opsmith.evaluation.study import ALL, Study
 from opsmith.records import to_json
 from opsmith.report.rendering import render_png, render_svg
 
@@ -41,7 +41,7 @@ def write_results(folder: Path, study: Study, analysis: Analysis, provenance: Re
 
 def make_charts(study: Study, analysis: Analysis) -> dict[str, Chart]:
     """The figures before they are drawn, by what is added to the experiment's name."""
-    return {suffix: mark_chart(study, analysis, chart) for suffix, chart in analysis.figures.items()}
+    return {suffix: mark_chart(study, chart) for suffix, chart in analysis.figures.items()}
 
 
 def redraw_results(folder: Path, name: str) -> tuple[Path, ...]:
@@ -82,7 +82,14 @@ def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict
         "samples": sum(run.judged for run in study.observed if not run.arm.first_round_of),
         "rows": [_flatten_row(study, row) for row in analysis.rows],
         "runs": [
-            {"arm": o.arm.name, "model": o.result.model, "seed": o.seed, "run": o.result.run, "end": o.result.end}
+            {
+                "arm": o.arm.name,
+                "model": o.result.model,
+                "seed": o.seed,
+                "run": o.result.run,
+                "end": o.result.end,
+                "solved": [task for task, mark in o.mark_solved(study.tasks_by_group[ALL]).items() if mark],
+            }
             for o in study.observed
         ],
         "notes": [*study.experiment.notes, *analysis.notes],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from opsmith.evaluation.analysis import Analysis
 from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.experiment import SEARCH, TUNER
 from opsmith.evaluation.study import Study
@@ -44,11 +43,11 @@ def describe_size(study: Study) -> str:
     return f"{len(study.tasks)} tasks, {samples:,} judged samples; {words}"
 
 
-def mark_chart(study: Study, analysis: Analysis, chart: Chart) -> Chart:
+def mark_chart(study: Study, chart: Chart) -> Chart:
     """The chart with what made it, how much it shows, and what its whiskers are."""
     size = f"n = {describe_size(study)}"
     if any(point.get("low") is not None for point in chart.points):
-        size += f"; whiskers: 95 % bootstrap over {'tasks' if analysis.intervals else 'samples'}"
+        size += f"; whiskers: 95 %, {', '.join(chart.lines)}"
     if chart.options.get("paper"):
         size += "; hollow: the paper's, of its 26 tasks"
     return replace(chart, lines=tuple(filter(None, (describe_mark(study), size))))

@@ -1,134 +1,101 @@
-"""Estimates from the counts of several seeds: values with bootstrap intervals over samples.
+"""Estimates from several seeds: means over them, each with the interval that its comment names; seeds stand beside it.
 
-One seed gives a value and its redrawn ones (`results.intervals`); several give the mean of their values, whose interval
-is that of the mean of the redrawn ones: tasks and seeds are fixed, samples are drawn anew. Seeds stand beside it.
+Over samples: tasks and seeds are fixed (`results.intervals`).
+Over tasks: Wilson's of what is counted by task, as if a task's seeds were one trial. Over tasks and seeds: both are
+drawn anew; of two arms the same ones at once, so that what is hard for both arms alike is in no difference.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from opsmith.results.intervals import (
+    Bounds,
+    Counts,
+    Estimate,
+    MeanBounds,
+    bound_difference,
+    bound_mean,
+    bound_pass_at,
+    bound_ratio,
+    bound_share,
+    divide_bounds,
+)
 
-from opsmith.results.intervals import RESAMPLES, Counts, pass_at_k_of_all, percentile_interval, resample_counts
-
-Statistic = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]  # n [T], c [R, T] -> [R]
-
-
-@dataclass(frozen=True)
-class SeedStatistic:
-    """A statistic of one seed's samples, and the same of samples drawn anew."""
-
-    value: float
-    redrawn: NDArray[np.float64]
-    tasks: int
-    samples: int
+Marks = Mapping[str, float]  # by task: 1 where it is counted (it is solved, its gain is large), else 0
 
 
 @dataclass(frozen=True)
-class MeanEstimate:
-    """The mean over seeds with its 95 % interval."""
+class MeanEstimate(Estimate):
+    """The mean over seeds with its 95 % interval; `samples`: of all seeds."""
 
-    value: float
-    low: float
-    high: float
-    seeds: tuple[float, ...]  # the value of each
-    tasks: int
-    samples: int  # of all seeds
-
-    def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+    seeds: tuple[float, ...] = ()  # the value of each
 
 
-def draw_statistic(counts: Counts, statistic: Statistic, seed: int) -> SeedStatistic | None:
-    """One seed's; `counts` are (n, c) by task. None without tasks."""
-    if not counts:
+def estimate_pass_at(seeds: Sequence[Counts], k: int | None) -> MeanEstimate | None:
+    """pass@k, over samples; k None: of as many samples as each task has. None without tasks."""
+    if not seeds or not all(seeds):
         return None
-    n, right = (np.array(column, dtype=np.int64) for column in zip(*counts, strict=True))
-    value = float(statistic(n, right[None, :])[0])
-    return SeedStatistic(value, statistic(n, resample_counts(counts, seed)), len(counts), int(n.sum()))
+    return _describe_bounds(_bound_seeds(seeds, k), [_bound_seeds([counts], k)[0] for counts in seeds], seeds)
 
 
-def mean_rate(n: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
-    """pass@1: the mean success rate."""
-    means: NDArray[np.float64] = (right / np.maximum(n, 1)).mean(axis=1)
-    return means
+def divide_solved(over: Sequence[Counts], under: Sequence[Counts]) -> tuple[MeanEstimate | None, MeanEstimate | None]:
+    """pass@n of one arm by that of another with the same seeds: paired, over tasks and seeds; and over samples.
 
-
-def solved_share(n: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
-    """pass@n: the share of tasks with a right answer."""
-    shares: NDArray[np.float64] = (right > 0).mean(axis=1)
-    return shares
-
-
-def make_pass_at(k: int) -> Statistic:
-    """pass@k; every task needs k samples."""
-    return lambda n, right: pass_at_k_of_all(n, right, k)
-
-
-def average_seeds(statistics: Sequence[SeedStatistic | None]) -> MeanEstimate | None:
-    """None when a seed has no value."""
-    present = [statistic for statistic in statistics if statistic is not None]
-    if not present or len(present) < len(statistics):
-        return None
-    values = tuple(statistic.value for statistic in present)
-    return _make_estimate(values, math.fsum(values) / len(values), _average_redrawn(present), present)
-
-
-def divide_means(over: Sequence[SeedStatistic | None], under: Sequence[SeedStatistic | None]) -> MeanEstimate | None:
-    """The mean of the first over that of the second; None when there is nothing to divide by.
-
-    Redrawn samples without any right answer leave their ratio out of the interval.
+    None, None: there is nothing to divide by.
     """
-    tops, bases = ([statistic for statistic in group if statistic is not None] for group in (over, under))
-    if not tops or not bases or (total := math.fsum(base.value for base in bases)) == 0:
+    marks = [[[float(right > 0) for _, right in counts] for counts in seeds] for seeds in (over, under)]
+    paired = bound_ratio(*marks) if all(over) and over else None
+    if paired is None:
+        return None, None
+    own = [sum(top) / sum(base) for top, base in zip(*marks, strict=True) if any(base)]
+    both = [*over, *under]
+    over_samples = divide_bounds(_bound_seeds(over, None), _bound_seeds(under, None))
+    return _describe_bounds(paired, own, both), _describe_bounds(over_samples, own, both)
+
+
+def subtract_marks(over: Sequence[Marks], under: Sequence[Marks]) -> MeanEstimate | None:
+    """The share of one arm less that of another, of the seeds that both have: paired, over tasks and seeds."""
+    pairs = list(zip(over, under, strict=False))
+    if not pairs or not over[0]:
         return None
-    seeds = tuple(top.value / base.value for top, base in zip(tops, bases, strict=False) if base.value)
-    redrawn, redrawn_bases = _average_redrawn(tops), _average_redrawn(bases)
-    value = math.fsum(top.value for top in tops) / len(tops) / (total / len(bases))
-    has_base = redrawn_bases > 0
-    return _make_estimate(seeds, value, redrawn[has_base] / redrawn_bases[has_base], [*tops, *bases])
+    tables = [[list(pair[side].values()) for pair in pairs] for side in (0, 1)]
+    own = tuple((sum(top) - sum(base)) / len(top) for top, base in zip(*tables, strict=True))
+    return MeanEstimate(*bound_difference(*tables), tasks=len(over[0]), samples=0, seeds=own)
+
+
+def share_marks(seeds: Sequence[Marks], samples: int = 0) -> MeanEstimate | None:
+    """The share of tasks that are counted, over tasks. None without a task."""
+    own = [math.fsum(marks.values()) / len(marks) for marks in seeds if marks]
+    if not own:
+        return None
+    value, tasks = math.fsum(own) / len(own), len({task for marks in seeds for task in marks})
+    low, high = bound_share(value, tasks)
+    return MeanEstimate(value, low, high, tasks, samples, tuple(own))
 
 
 def average_tasks(seeds: Sequence[Mapping[str, float]], is_geometric: bool = False) -> MeanEstimate | None:
-    """The mean over tasks of each task's mean over seeds. None without a figure.
+    """The mean over tasks of each task's mean over seeds, over tasks and seeds. None without a figure.
 
     >>> average_tasks([{"a": 1.0, "b": 4.0}, {"a": 1.0, "b": 4.0}], is_geometric=True).value
     2.0
     """
-    transform, back = (math.log, math.exp) if is_geometric else (float, float)
-    by_task: dict[str, list[float]] = {}
-    for figures in seeds:
-        for task, figure in figures.items():
-            by_task.setdefault(task, []).append(transform(figure))
-    if not by_task:
+    present = [seed for seed in seeds if seed]
+    tasks = list(dict.fromkeys(task for seed in present for task in seed))
+    if not tasks:
         return None
-    means = np.array([math.fsum(values) / len(values) for values in by_task.values()])
-    own = tuple(back(math.fsum(map(transform, seed.values())) / len(seed)) for seed in seeds if seed)
-    value = back(math.fsum(means.tolist()) / len(means))
-    low, high = percentile_interval(value, _redraw_means(means, back))
-    return MeanEstimate(value, low, high, own, len(by_task), 0)
+    own = tuple(bound_mean([list(seed.values())], is_geometric)[0] for seed in present)
+    table = [[seed.get(task, math.nan) for task in tasks] for seed in present]
+    return MeanEstimate(*bound_mean(table, is_geometric), tasks=len(tasks), samples=0, seeds=own)
 
 
-def _average_redrawn(statistics: Sequence[SeedStatistic]) -> NDArray[np.float64]:
-    means: NDArray[np.float64] = np.mean([statistic.redrawn for statistic in statistics], axis=0)
-    return means
+def _bound_seeds(seeds: Sequence[Counts], k: int | None) -> Bounds:
+    """pass@k of all tasks of all seeds; a task without a judged sample counts as one whose only sample is wrong."""
+    return bound_pass_at([(max(n, 1), right, k or max(n, 1)) for counts in seeds for n, right in counts])
 
 
-def _make_estimate(
-    seeds: tuple[float, ...], value: float, redrawn: NDArray[np.float64], statistics: Sequence[SeedStatistic]
-) -> MeanEstimate | None:
-    if not redrawn.size:
-        return None
-    low, high = percentile_interval(value, redrawn)
-    return MeanEstimate(
-        value, low, high, seeds, statistics[0].tasks, sum(statistic.samples for statistic in statistics)
-    )
-
-
-def _redraw_means(means: NDArray[np.float64], back: Callable[[float], float]) -> NDArray[np.float64]:
-    drawn = np.random.default_rng(0).integers(0, len(means), size=(RESAMPLES, len(means)))
-    return np.array([back(mean) for mean in means[drawn].mean(axis=1).tolist()])
+def _describe_bounds(bounds: MeanBounds, own: Sequence[float], seeds: Sequence[Counts]) -> MeanEstimate:
+    samples = sum(n for counts in seeds for n, _ in counts)
+    return MeanEstimate(*bounds, tasks=len(seeds[0]), samples=samples, seeds=tuple(own))

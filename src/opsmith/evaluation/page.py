@@ -12,9 +12,10 @@ from opsmith.evaluation.study import ObservedRun, Study
 from opsmith.records import printable
 
 INTERVALS = (
-    "Values are means over seeds, the value of each seed in parentheses. Brackets hold 95 % bootstrap intervals over "
-    "samples (tasks and seeds fixed): they say nothing about other seeds or other tasks. Those of pass@n reach "
-    "downward only: samples drawn again of a task without a right answer hold none."
+    "Values are means over seeds, the value of each seed in parentheses. Brackets hold 95 % intervals: of pass@n over "
+    "tasks (Wilson's); of a ratio of pass@n over tasks and seeds, which are drawn anew, the same ones for both arms, "
+    "and not at all for fewer than 5 tasks; of all else over samples (tasks and seeds fixed), which say nothing about "
+    "other seeds or other tasks."
 )
 
 

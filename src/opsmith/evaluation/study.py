@@ -10,7 +10,7 @@ from typing import Any
 
 from opsmith.evaluation import measure
 from opsmith.evaluation.experiment import Arm, Experiment, Paper
-from opsmith.evaluation.measure import MeanEstimate, SeedStatistic, Statistic
+from opsmith.evaluation.measure import Marks, MeanEstimate
 from opsmith.evaluation.perform import PerformedRun
 from opsmith.records import Outcome, Task, Usage
 from opsmith.results.counting import Count, count_all, count_best, deciding_tallies, group_of
@@ -56,6 +56,11 @@ class ObservedRun:
         count, tallies = count_best if best else count_all, deciding_tallies(self.tallies, last)
         return [count(tallies.get(task, ())) for task in tasks]
 
+    def mark_solved(self, tasks: Sequence[str], last: int | None = None) -> Marks:
+        """1 for each of the tasks with a right program, else 0; `last`: no round after this one."""
+        counts = self.count_samples(tasks, best=False, last=last)
+        return {task: float(right > 0) for task, (_, right) in zip(tasks, counts, strict=True)}
+
 
 @dataclass(frozen=True)
 class Study:
@@ -90,24 +95,30 @@ class Study:
         return tuple(run for run in self.observed if (run.series, run.arm.name) == (series, arm))
 
     def estimate_pass_at_1(self, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
-        return measure.average_seeds(self.draw_statistics(series, arm, tasks, measure.mean_rate, best=True))
+        """Over samples."""
+        return self.estimate_pass_at(1, series, arm, tasks)
 
     def estimate_pass_at_n(self, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
-        return measure.average_seeds(self.draw_statistics(series, arm, tasks, measure.solved_share))
+        """The share of tasks solved, over tasks."""
+        marks = [run.mark_solved(tasks) for run in self.select_runs(series, arm)]
+        seeds = self.count_seeds(series, arm, tasks)
+        return measure.share_marks(marks, sum(n for counts in seeds for n, _ in counts))
 
     def estimate_pass_at(self, k: int, series: str, arm: str, tasks: Sequence[str]) -> MeanEstimate | None:
-        """None where a task has fewer than k samples."""
-        cell = self.select_runs(series, arm)
-        if any(n < k for run in cell for n, _ in run.count_samples(tasks, best=True)):
-            return None
-        return measure.average_seeds(self.draw_statistics(series, arm, tasks, measure.make_pass_at(k), best=True))
+        """Over samples. None where a task has fewer than k."""
+        seeds = self.count_seeds(series, arm, tasks, best=True)
+        has_fewer = any(max(n, 1) < k for counts in seeds for n, _ in counts)
+        return None if has_fewer else measure.estimate_pass_at(seeds, k)
 
-    def draw_statistics(
-        self, series: str, arm: str, tasks: Sequence[str], statistic: Statistic, *, best: bool = False
-    ) -> list[SeedStatistic | None]:
-        """A statistic of each seed."""
-        cell = self.select_runs(series, arm)
-        return [measure.draw_statistic(run.count_samples(tasks, best=best), statistic, run.draw_seed) for run in cell]
+    def divide_solved(self, series: str, over: str, under: str) -> tuple[MeanEstimate | None, MeanEstimate | None]:
+        """pass@n of an arm by that of another, of the seeds that both have: `measure.divide_solved`."""
+        tops, bases = (self.count_seeds(series, arm, self.tasks_by_group[ALL]) for arm in (over, under))
+        size = min(len(tops), len(bases))
+        return measure.divide_solved(tops[:size], bases[:size])
+
+    def count_seeds(self, series: str, arm: str, tasks: Sequence[str], *, best: bool = False) -> list[list[Count]]:
+        """`ObservedRun.count_samples` of each seed."""
+        return [run.count_samples(tasks, best=best) for run in self.select_runs(series, arm)]
 
     def average_number(self, series: str, arm: str, number: Callable[[ObservedRun], float | None]) -> float | None:
         """A number's mean over seeds; None when one seed has none."""

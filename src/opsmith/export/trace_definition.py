@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+import symtable
 import textwrap
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from opsmith.errors import UsageError
@@ -102,10 +103,9 @@ class _Writer:
 
     @cached_property
     def _used_dims(self) -> set[str]:
-        """What of the dims the problem's code names."""
-        trees = map(ast.parse, (self._problem.global_code, self._problem.reference))
-        names = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        return names & self._problem.base_sizes.keys()
+        """What of the dims the problem's code reads; a local variable of that name is none."""
+        code = f"{self._problem.global_code}\n{self._problem.reference}"
+        return {*_list_globals(symtable.symtable(code, self._name, "exec"))} & self._problem.base_sizes.keys()
 
     @cached_property
     def _readable_dims(self) -> dict[str, str]:
@@ -165,6 +165,15 @@ class _Writer:
         call = ", ".join(f"{argument}={argument}" for argument in arguments)
         code = f"{sizes}\n{self._problem.global_code}\n\n{self._problem.reference}\nreturn {name}({call})\n"
         return f"import torch\n\n\ndef run({', '.join(arguments)}):\n{textwrap.indent(code, '    ')}"
+
+
+def _list_globals(scope: symtable.SymbolTable) -> Iterator[str]:
+    """What code reads that is no local variable of a function."""
+    for symbol in scope.get_symbols():
+        if symbol.is_referenced() and (symbol.is_global() or scope.get_type() == "module"):
+            yield symbol.get_name()
+    for inner in scope.get_children():
+        yield from _list_globals(inner)
 
 
 def _write_part(dim: Dim, sign: int, name: str) -> str:

@@ -84,8 +84,8 @@ class Pool:
         self._alone = threading.Lock()
         self._closing = threading.Event()
         self._said = threading.Lock()  # taken for good by the thread that says that nothing is isolated
-        self._workers = workers or os.cpu_count() or 1
-        self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="opsmith.verification")
+        self.workers = workers or os.cpu_count() or 1
+        self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="opsmith.verification")
 
     def admit(self, tasks: Iterable[Task]) -> None:
         """Raises UsageError if one of the tasks may not be judged on this system; starts nothing."""
@@ -135,13 +135,13 @@ class Pool:
             raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
 
     async def judge(self, task: Task, source: str) -> Verdict:
-        """Who is cancelled while it waits frees its worker."""
+        """Who is cancelled while it waits frees its worker, and ends the candidate's process."""
         future = self.submit(task, source)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if (worker := self._under_way.abandon_future(future)) is not None:
-                self._nursery.end_process(worker)
+            for end in self._under_way.abandon_future(future):
+                end()
             raise
 
     def verify(self, task: Task, source: str) -> Verdict:
@@ -153,7 +153,7 @@ class Pool:
         Raises UsageError, VerifierError.
         """
         unique = list(dict.fromkeys(sources))
-        size = max(1, min(BATCH, -(-len(unique) // self._workers)))
+        size = max(1, min(BATCH, -(-len(unique) // self.workers)))
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
         waiting = [self._submit_work(self._judge_batch, task, batch) for batch in batches]
         verdicts = [verdict for future in waiting for verdict in future.result()]
@@ -241,7 +241,9 @@ class Pool:
 
             return start_commands(target, task, build, self._limits)
         nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
-        return start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
+        execution = start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
+        self._under_way.add_process(partial(nursery.end_process, execution.process))
+        return execution
 
     def _ask_figures(self, what: str, task: Task, source: str, once: bool = False, **arguments: Any) -> dict[str, Any]:
         """`once`: by a worker that serves nothing before and nothing after."""
@@ -348,7 +350,7 @@ class Pool:
         _WorkerLostError."""
         owner, worker = self._find_worker(task, fresh)
         try:
-            with self._under_way.hold_worker(worker):
+            with self._under_way.hold_worker(partial(self._nursery.end_process, worker)):
                 yield worker
         except TimeoutError:
             self._nursery.kill(worker)

@@ -19,7 +19,7 @@ from opsmith.errors import UsageError
 from opsmith.mcp.server import make_server
 from opsmith.mcp.service import Service
 from opsmith.ui.guard import LOOPBACK, match_secret, parse_host
-from opsmith.ui.listening import ANY, choose_token, open_listener
+from opsmith.ui.listening import ANY, PunctualProtocol, choose_token, open_listener
 
 PATH = "/mcp"
 LARGEST_BODY = 1 << 20  # bytes
@@ -63,7 +63,8 @@ def serve_http(service: Service, address: str, token: str | None, say: Callable[
             say(f"Authorization: Bearer {chosen}")
         hosts = None if host in ANY else LOOPBACK | {host.lower()}
         config = uvicorn.Config(
-            BearerGuard(_make_app(service), chosen, hosts),
+            BearerGuard(make_app(service), chosen, hosts),
+            http=PunctualProtocol,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -91,7 +92,7 @@ def parse_address(address: str) -> tuple[str, int]:
     return host, port
 
 
-def _make_app(service: Service) -> ASGIApp:
+def make_app(service: Service) -> ASGIApp:
     return make_server(service).streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=LARGEST_BODY,

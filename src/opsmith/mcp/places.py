@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -18,6 +19,7 @@ LONGEST_NAME = 200  # characters of a task's name
 MOST_FILES = 1000  # of all folders that are listed
 LANGUAGES = tuple(sorted(BUILT_IN - {PROBLEM_FILE}))  # that a client may ask for
 _ENDINGS = (".yaml", ".yml")
+_PATH = re.compile(r"(?<![\w.:/~-])~?(?:/[\w.+@~-]+){2,}")  # an absolute one of two steps or more
 _QUOTED = 80  # characters of a name that a refusal repeats
 
 
@@ -100,6 +102,17 @@ def _find_in_folder(folder: Path, name: str) -> Path | None:
 def _list_files(folder: Path) -> list[str]:
     files = sorted(path.name for path in folder.iterdir() if path.suffix in _ENDINGS)
     return [name for name in files[:MOST_FILES] if _find_in_folder(folder, name)]
+
+
+def hide_places(text: str, given: str, own: Sequence[str] = ()) -> str:
+    """An error's words without paths of this machine, but those that stand in what a client gave.
+
+    >>> hide_places("no run 'a' in /home/me/my runs/x.sqlite; see /etc/a/b: 1", "a", ["/home/me/my runs/x.sqlite"])
+    "no run 'a' in x.sqlite; see b: 1"
+    """
+    for place in own:
+        text = text.replace(place, PurePosixPath(place).name)
+    return _PATH.sub(lambda match: match[0] if match[0] in given else PurePosixPath(match[0]).name, text)
 
 
 def _hide_path(error: Exception, path: Path, name: str) -> str:

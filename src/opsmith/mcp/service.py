@@ -6,9 +6,12 @@ is an answer too. Hidden sizes are in none of them: texts of tasks are those of 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, create_model
 
 from opsmith.agents.prompt import compose_prompt, write_system_prompt
-from opsmith.errors import OpsmithError, UsageError
+from opsmith.errors import OpsmithError, StoreError, UsageError, VerifierError
 from opsmith.judging.trust import is_bundled
 from opsmith.learn.judge import Judge
 from opsmith.learn.measurer import Measurer
-from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces
+from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces, hide_places
 from opsmith.records import Outcome, Task, printable
 from opsmith.results.bests import list_best
 from opsmith.targets import get_target
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("opsmith.mcp")
 MOST_AT_WORK = 64  # calls of all clients
+MOST_OF_CLIENT = 16  # of these, where there may be several clients
 MOST_RUNS = 50  # that are listed: the latest
 MOST_EXPERIENCES = 200  # of a run that are read: the first
 MOST_LISTED = 200_000  # characters of a list, a prompt or a resource
@@ -43,6 +47,7 @@ SCHEME = "opsmith://"
 _SERVED = {  # by the names of the command line; examples are those of a run, which are resources here
     {"try": "verify"}.get(name, name): tool for name, tool in TOOLS.items() if name != "examples"
 }
+_WORKING = frozenset({"verify", "submit", "cost", "measure"})  # what takes a worker
 _RESOURCE = re.compile(r"opsmith://(?:language/(?P<language>[\w-]{1,40})|runs/(?P<run>[\w. -]{1,200})/experiences)")
 
 
@@ -112,7 +117,8 @@ _OWN: Mapping[str, tuple[type[ToolArguments], str]] = {
 
 
 class Service:
-    """One for all clients. `store` None: nothing is kept, and there are no experiences."""
+    """One for all clients. `store` None: nothing is kept, and there are no experiences. `share`: the workers that one
+    client's calls may have at once, where there may be several."""
 
     def __init__(
         self,
@@ -120,12 +126,14 @@ class Service:
         judge: Judge,
         store: Store | None = None,
         make_measurer: Callable[[], Measurer] | None = None,
+        share: int = 1,
     ) -> None:
         self._places = places
         self._judge = judge
         self._store = store
         self._make_measurer = None if make_measurer is None else cache(make_measurer)  # slow to import
-        self._at_work = 0
+        self._at_work = Counter[str]()  # calls by client
+        self._turns: dict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(share))
 
     def list_tools(self) -> Iterator[ServedTool]:
         for name, (arguments, description) in _OWN.items():
@@ -134,22 +142,53 @@ class Service:
             schema = _join_schemas(write_schema(_choose_outer(tool)), write_schema(tool.arguments))
             yield ServedTool(name, tool.description, schema)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any], client: str = "") -> ToolResult:
-        """The answer to a call. Raises nothing for what a client may send. Cancelled, it frees its worker."""
-        if self._at_work >= MOST_AT_WORK:
-            return ToolResult(f"{MOST_AT_WORK} calls are under way; try again later", ToolOutcome.LIMIT)
-        self._at_work += 1
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any], client: str = "", connection: str = ""
+    ) -> ToolResult:
+        """The answer to a call. Raises nothing for what a client may send. Cancelled, it frees its worker.
+
+        `connection`: which of several clients calls; "": there is only one.
+        """
+        most = MOST_OF_CLIENT if connection else MOST_AT_WORK
+        if self._at_work[connection] >= most or self._at_work.total() >= MOST_AT_WORK:
+            return ToolResult("too many calls are under way; try again later", ToolOutcome.LIMIT)
+        self._at_work[connection] += 1
         try:
-            return await self._answer_call(name, arguments, client)
-        except WrongArgumentsError as mistake:
-            return ToolResult(str(mistake), ToolOutcome.REFUSED)
-        except OpsmithError as error:
+            with self._speaking_plainly(f"tool {name[:LONGEST_NAME]}", str(arguments)):
+                async with self._turns[connection] if connection and name in _WORKING else contextlib.nullcontext():
+                    result = await self._answer_call(name, arguments, client)
+            if result.outcome is ToolOutcome.OK:
+                return result
+            return replace(result, text=self._hide_places(result.text, str(arguments)))
+        except UsageError as error:
             return ToolResult(bound_text(str(error)), ToolOutcome.REFUSED)
-        except Exception:
-            log.exception("tool %s failed", printable(name[:LONGEST_NAME]))
-            return ToolResult("it failed, for a reason that is not yours; go on without it", ToolOutcome.ERROR)
+        except OpsmithError as error:
+            return ToolResult(str(error), ToolOutcome.ERROR)
         finally:
-            self._at_work -= 1
+            self._at_work[connection] -= 1
+            if not self._at_work[connection]:
+                del self._at_work[connection]
+                self._turns.pop(connection, None)
+
+    @contextlib.contextmanager
+    def _speaking_plainly(self, what: str, given: str) -> Iterator[None]:
+        """Raises UsageError for what the client can mend, VerifierError for anything else; neither names a place of
+        this machine."""
+        try:
+            yield
+        except WrongArgumentsError as mistake:
+            raise UsageError(str(mistake)) from None
+        except StoreError as error:
+            log.error("%s", error)
+            raise VerifierError("the user's store failed, which is told to the user; nothing was kept") from None
+        except OpsmithError as error:
+            raise UsageError(self._hide_places(str(error), given)) from None
+        except Exception:
+            log.exception("%s failed", printable(what))
+            raise VerifierError("it failed, for a reason that is not yours; go on without it") from None
+
+    def _hide_places(self, text: str, given: str) -> str:
+        return hide_places(text, given, [] if self._store is None else [str(self._store.path)])
 
     async def _answer_call(self, name: str, arguments: Mapping[str, Any], client: str) -> ToolResult:
         if name == "list_tasks":
@@ -205,16 +244,21 @@ class Service:
         return ToolResult(f"{text}\n\nIt is kept as imported from {client or 'an unnamed client'}: run {run}.")
 
     def list_resources(self) -> Iterator[ServedResource]:
+        """Raises VerifierError for a store that cannot be read."""
         for language in LANGUAGES:
             yield ServedResource(f"{SCHEME}language/{language}", language, f"The reference of the language {language}.")
-        if self._store is not None:
-            for summary in self._store.list_runs()[-MOST_RUNS:]:
+        with self._speaking_plainly("the list of resources", ""):
+            for summary in self._store.list_runs()[-MOST_RUNS:] if self._store is not None else ():
                 name = f"experiences of {summary.info.id}"
                 uri = f"{SCHEME}runs/{summary.info.id}/experiences"
                 yield ServedResource(uri, name, "Solved tasks with their programs.", "application/json")
 
     def read_resource(self, uri: str) -> ServedText:
-        """Raises OpsmithError for what is not there."""
+        """Raises UsageError for what is not there, VerifierError for a store that cannot be read."""
+        with self._speaking_plainly("a resource", uri):
+            return self._find_text(uri)
+
+    def _find_text(self, uri: str) -> ServedText:
         match = _RESOURCE.fullmatch(uri)
         if match and match["language"] in LANGUAGES:
             return ServedText(write_system_prompt(get_target(match["language"]), "structural"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from opsmith.models import agent_watch
 from opsmith.models.attempt import Failure
+from opsmith.outside import remove_folder
 
 PROMPT, REPLY = "{prompt}", "{reply}"  # in an argument: the path of the file
 MAX_BYTES = 4 << 20  # of what an agent prints, and of its reply's file
@@ -75,7 +75,7 @@ class AgentFolder:
         return content
 
     def remove(self) -> None:
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_folder(self.root)
 
 
 async def run_agent(order: AgentOrder, prompt: str) -> AgentOutput:

@@ -23,7 +23,7 @@ def fill_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Sp
     if pack.sets:
         with lease_device(f"{order.task.target}:0", f"measure {order.task.id}", room.lease_seconds):
             received = measure_here(pack, lambda _: None)
-        results = read_results(received.write_all())
+        results = read_results(received.write_all(), pack)
     for _, report in merge_results(room, pack, results):
         if name_measurement(order.task.id, report.measurement) not in order.measured:
             yield report

@@ -31,7 +31,7 @@ from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRepo
 from opsmith.measuring.roofline import bound_time, measure_share
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
-from opsmith.outside import read_text
+from opsmith.outside import MAX_BYTES, read_text
 from opsmith.records import printable
 from opsmith.remote import runner
 from opsmith.remote.packing import Pack, PackedSet
@@ -41,6 +41,13 @@ UNREACHED = "unreached"  # the device of what was not measured
 MOST_TIMES, MOST_CHECKS = 10_000, 400
 _LONGEST_REASON = 2000  # characters
 _ZLIB_HEAD = 1024  # bytes that compressing may add
+_ROW_BYTES, _FIGURE_BYTES, _CHECK_BYTES, _ARRAY_BYTES = 1 << 14, 64, 512, 128  # of text, at most: a row without its
+# times and checks, a time, a check without its arrays, an array of a check
+_SAYINGS = {
+    "artefacts {}": "they are of other programs, or of another build",
+    "shape sets {}": "the programs are the same, the sizes are not",
+    "{} processes": "programs and sizes are the same, the grade is not",
+}
 _LEAST_NS = 1e-4  # of a call: a turn of the most calls takes one at least
 
 
@@ -90,11 +97,12 @@ def _read_file(path: Path, size: int) -> bytes:
         return file.read()
 
 
-def read_results(path: Path) -> RemoteResults:
-    """Those of a file `results.json`, or of the folder that it lies in. Raises ResultsError."""
+def read_results(path: Path, pack: Pack) -> RemoteResults:
+    """Those of a file `results.json`, or of the folder that it lies in. Raises ResultsError, and TaskError for a file
+    that is larger than what the pack asks for can be."""
     file = path / runner.RESULTS if path.is_dir() else path
     try:
-        data = json.loads(read_text(file))
+        data = json.loads(read_text(file, _bound_results(pack)))
         version, machine, rows = data["format"], data["machine"], list(data["results"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{file}: no results ({error!r}); expected what runner.py wrote, whole") from None
@@ -105,26 +113,56 @@ def read_results(path: Path) -> RemoteResults:
     return RemoteResults(machine, {str(row.get("key")): row for row in rows}, file.parent / "outputs")
 
 
+def _bound_results(pack: Pack) -> int:
+    """The bytes of a file of all that was asked for, at most."""
+    asked = pack.manifest["protocol"]
+    processes = 2 * max(asked["processes"], asked["gpu_processes"])  # by both clocks; on a GPU with waits
+    figures, checks = processes * 2 * (asked["pairs"] + asked["warm_ups"]), processes * asked["checks"]
+    arrays = sum(len(packed.entry["inputs"]) + len(packed.entry["outputs"]) for packed in pack.sets.values())
+    of_set = _ROW_BYTES + figures * _FIGURE_BYTES + checks * _CHECK_BYTES
+    return int(MAX_BYTES + len(pack.sets) * of_set + arrays * checks * _ARRAY_BYTES)
+
+
 def merge_results(room: TimingRoom, pack: Pack, results: RemoteResults) -> Iterator[tuple[SpeedRequest, SpeedReport]]:
     """The report of each shape set of each request, with the request.
 
     Raises ResultsError where the results are of other programs altogether.
     """
     if pack.sets and results.rows and not any(key in results.rows for key in pack.sets):
-        measured = ", ".join(sorted({_shorten(row.get("artefact")) for row in results.rows.values()})[:3])
-        expected = ", ".join(sorted({packed.artefact[:12] for packed in pack.sets.values()})[:3])
-        raise ResultsError(
-            f"results of artefacts {measured}; expected {expected}: they are of other programs, or of another build; "
-            "try: the options that the programs were packed with"
-        )
+        raise ResultsError(f"{_tell_difference(pack, results)}; try: the options that the programs were packed with")
     for request, name, reason, flags in pack.refused:
         yield request, SpeedReport(withhold_figures(request, name, reason, flags), None)
     for key, packed in pack.sets.items():
         yield packed.request, _merge_set(room, packed, results, results.rows.get(key))
 
 
-def _shorten(digest: object) -> str:
-    return printable(str(digest)[:12])
+def _tell_difference(pack: Pack, results: RemoteResults) -> str:
+    """What results that have no key of the pack differ in: the first fact that none of them shares with it."""
+    rows, sets = results.rows.values(), pack.sets.values()
+    facts = {
+        "artefacts {}": ([str(row.get("artefact"))[:12] for row in rows], [packed.artefact[:12] for packed in sets]),
+        "shape sets {}": ([str(row.get("name")) for row in rows], [_name_set(packed) for packed in sets]),
+        "{} processes": ([str(_count_rows(row)) for row in rows], [str(_count_processes(packed)) for packed in sets]),
+    }
+    for form, (measured, expected) in facts.items():
+        if not set(measured) & set(expected):
+            actual, wanted = (form.format(", ".join(sorted(set(texts))[:3])) for texts in (measured, expected))
+            return f"results of {printable(actual)[:_LONGEST_REASON]}; expected {wanted}: {_SAYINGS[form]}"
+    names = ", ".join(sorted(map(_name_set, sets))[:3])
+    return f"results of {names} beside another partner or with other inputs; expected those of the same options"
+
+
+def _name_set(packed: PackedSet) -> str:
+    """As the runner names its row."""
+    return f"{packed.request.task.id} at {packed.name}"
+
+
+def _count_rows(row: Mapping[str, Any]) -> int:
+    return len(row["pairs"]) if isinstance(row.get("pairs"), list) else 0
+
+
+def _count_processes(packed: PackedSet) -> int:
+    return int(packed.protocol["gpu_processes" if packed.convention == "cuda" else "processes"])
 
 
 def _merge_set(
@@ -187,7 +225,8 @@ class _Times:
 
 def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
     if row.get("artefact") != packed.artefact:
-        raise ResultsError(f"results of artefact {_shorten(row.get('artefact'))}; expected {packed.artefact[:12]}")
+        artefact = printable(str(row.get("artefact")))[:64]
+        raise ResultsError(f"results of artefact {artefact}; expected {packed.artefact}, whose key they have")
     if "error" in row:
         raise TimingError(str(row["error"]))
     times = _Times(_read_processes(row.get("pairs")), _read_processes(row.get("apart")))
@@ -201,7 +240,7 @@ def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
 def _check_counts(packed: PackedSet, times: _Times) -> None:
     """As many pairs and processes as were asked for: fewer say less than their grade does. Raises ResultsError."""
     asked, most_calls = packed.protocol, packed.entry["most_calls"]
-    processes = asked["gpu_processes"] if packed.convention == "cuda" else asked["processes"]
+    processes = _count_processes(packed)
     pairs = asked["pairs"]
     if packed.convention == "c" and most_calls is not None and pairs + asked["warm_ups"] > most_calls:
         pairs = max(1, most_calls - 1)  # as the runner does where inputs would come twice

@@ -75,4 +75,4 @@ def format_signed(estimate: Estimate | None) -> str:
     """A difference with its sign and interval."""
     if estimate is None:
         return "no samples in both"
-    return f"{estimate.value:+.3f} [{estimate.low:+.3f}, {estimate.high:+.3f}] over {estimate.tasks} tasks"
+    return f"{estimate:+.3f} over {estimate.tasks} tasks"

@@ -111,9 +111,7 @@ def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:
         for run in runs
         for point in _shown_points(run, several)
     ]
-    caption = (
-        "The chance that k samples of a task hold a right one, mean over the tasks; whiskers: 95 % bootstrap over "
-    )
+    caption = "The chance that k samples of a task hold a right one, mean over the tasks; whiskers: 95 %, over its "
     caption += "samples. After learning, each solved task counts by the round that solved it."
     spec = line_chart(
         points,

@@ -61,7 +61,7 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     width: int = PAGE,
     height: int = HEIGHT,
 ) -> Spec:
-    """Points joined by lines in the order of x, with their intervals from `low` to `high`; `label`: a text beside each.
+    """Points joined by lines in their order, with their intervals from `low` to `high`; `label`: a text beside each.
 
     `mark` names a column that is true for points to be filled, the others being hollow. `paper` are hollow points: x, y
     and `series` (their name), with `like`, the series of ours that they belong to. A point whose x or y is None or not
@@ -83,10 +83,12 @@ def line_chart(  # noqa: PLR0913  (one argument per column of the points, and pe
     }
     place = {"x": {"field": "x", "type": "quantitative", **x_axis}, "y": {"type": "quantitative", **vertical}}
     look = _Look(rows, paper, width, is_named=series is not None, has_hollow=mark is not None)
+    rows = [{**row, "place": number} for number, row in enumerate(rows)] if is_joined else rows
     rows = [{**row, "dash": f"{_DASH}{row['series']}"} for row in rows] if series is not None else rows
     layers = [*_draw_intervals(rows, place, look)] if low is not None and high is not None else []
     if is_joined:
-        line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash}
+        order = {"order": {"field": "place", "type": "quantitative"}}
+        line = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.dash, **order}
         layers.append(_make_layer("line", line, strokeWidth=1.8))
     dots = {**place, "y": {**place["y"], "field": "y"}, **look.stroke, **look.shape, **look.fill}
     layers.append(_make_layer("point", dots, size=44, opacity=1, strokeWidth=1.5))
@@ -176,7 +178,8 @@ def interval_chart(  # noqa: PLR0913  (one argument per column of the rows, and 
     is_lying = any(measure_text(word) > band for row in points for word in str(row["x"]).split())
     points = points if is_lying else _wrap_names(points, band)
     names, slots = _list_names(points, "x"), _list_names(points, "series")
-    ends = [end for row in points for end in (row["low"], row["high"])] + [reference] * (reference is not None)
+    ends = [end for row in points for end in (row["y"], row["low"], row["high"]) if end is not None]
+    ends += [reference] * (reference is not None)
     domain = [min(ends, default=1) / 1.3, max(ends, default=1) * 1.3]
     ticks = {"values": _list_ticks(domain), **_WRITTEN}
     scale = {"type": "log", "domain": domain, "nice": False}
@@ -354,8 +357,8 @@ def _trace_lines(rows: Records, field: _Field, is_joined: bool) -> list[tuple[fl
     for row, point in zip(rows, points, strict=True):
         lines.setdefault(str(row.get("series", "")), []).append(point)
     for line in lines.values() if is_joined else ():
-        for (start, top), (end, bottom) in pairwise(sorted(line)):
-            steps = int(max(end - start, abs(bottom - top)) / 6)
+        for (start, top), (end, bottom) in pairwise(line):
+            steps = int(max(abs(end - start), abs(bottom - top)) / 6)
             points += [(start + (end - start) * i / steps, top + (bottom - top) * i / steps) for i in range(1, steps)]
     return points
 

@@ -106,7 +106,7 @@ def _figure_cells(view: RunView) -> tuple[str, ...]:
 
 _BY_GROUP = (
     "pass@1: in the round that solved a task, at the best of its temperatures (n samples). "
-    "Brackets: 95 % bootstrap over those samples."
+    "Brackets: 95 %, over those samples."
 )
 _TASKS = "rate: as pass@1 counts it; right and judged: over all rounds and temperatures."
 

@@ -90,7 +90,7 @@ def _draw_fast_shares(run: OptimisedRun) -> Figure:
     tasks = run.partners[0].fast_shares[0].share.tasks if points else 0
     caption = f"fast_p: the share of the {tasks} tasks whose best program is right and at least p times as fast as the"
     caption += " partner; a task without such a program counts as not fast."
-    caption += " Whiskers or bands: 95 % bootstrap over the tasks."
+    caption += " Whiskers or bands: 95 %, Wilson's, over the tasks."
     spec = line_chart(
         points,
         x="p",
@@ -167,7 +167,7 @@ def _draw_within(run: OptimisedRun) -> Figure:
     ]
     caption = "Share of the tasks with a right program within so many attempts of the rounds that solve tasks, in their"
     caption += " order; what went back with its findings is an attempt of its own."
-    caption += " Whiskers or bands: 95 % bootstrap over the tasks."
+    caption += " Whiskers or bands: 95 %, Wilson's, over the tasks."
     spec = line_chart(
         points,
         x="attempts",

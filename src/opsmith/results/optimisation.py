@@ -25,7 +25,6 @@ from opsmith.results.speedups import (
     GainCost,
     choose_harder_partner,
     correct_within,
-    estimate_geometric_ratio,
     estimate_mean_ratio,
     list_fast_shares,
     measure_spread,
@@ -228,7 +227,7 @@ def _measure_partners(tasks: Sequence[OptimisedTask], lacking: int) -> Iterable[
     for name in (START, *compared):
         ratios = [task.to_partner(name) for task in tasks]
         shares = list_fast_shares([*ratios, *[None] * lacking])
-        yield PartnerMetrics(name, shares, estimate_geometric_ratio(ratios), estimate_mean_ratio(ratios))
+        yield PartnerMetrics(name, shares, estimate_mean_ratio(ratios, is_geometric=True), estimate_mean_ratio(ratios))
 
 
 def _read_task(

@@ -1,28 +1,20 @@
 """Metrics of programs that are right and faster: fast_p, means of ratios, spread, what a gained percent cost.
 
 A ratio is the partner's time by the program's: above 1 the program is the faster one. None stands for a task without a
-right program, or with one whose ratio cannot be said: it counts as a task, and never as fast. Intervals are of the
-tasks: the percentile bootstrap that draws them again. What the measuring errs by stands in each ratio's own interval.
+right program, or with one whose ratio cannot be said: it counts as a task, and never as fast. Intervals are over the
+tasks (`results.intervals`). What the measuring errs by stands in each ratio's own interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from opsmith.records import Usage
-from opsmith.results.intervals import RESAMPLES, Estimate, percentile_interval
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    _Mean = Callable[[NDArray[np.float64]], NDArray[np.float64]]  # of the last axis
+from opsmith.results.intervals import Estimate, bound_mean, estimate_share
 
 THRESHOLDS = (0.5, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0)
-_FASTER_THAN_NOTHING = -1.0
 
 Ratios = Sequence[float | None]
 
@@ -44,14 +36,13 @@ class GainCost:
     measured_seconds: float | None
 
 
-def estimate_fast_share(ratios: Ratios, threshold: float, seed: int = 0) -> Estimate | None:
+def estimate_fast_share(ratios: Ratios, threshold: float) -> Estimate | None:
     """fast_p at one threshold; None over no tasks.
 
     >>> estimate_fast_share([2.0, 1.0, None, 0.5], 1.0).value
     0.5
     """
-    figures = [_FASTER_THAN_NOTHING if ratio is None else ratio for ratio in ratios]
-    return _estimate_mean([float(figure >= threshold) for figure in figures], _mean_plainly, seed)
+    return estimate_share(sum(ratio is not None and ratio >= threshold for ratio in ratios), len(ratios))
 
 
 def list_fast_shares(ratios: Ratios, thresholds: Sequence[float] = THRESHOLDS) -> tuple[FastShare, ...]:
@@ -60,18 +51,14 @@ def list_fast_shares(ratios: Ratios, thresholds: Sequence[float] = THRESHOLDS) -
     return tuple(FastShare(threshold, share) for threshold, share in shares if share is not None)
 
 
-def estimate_mean_ratio(ratios: Ratios, seed: int = 0) -> Estimate | None:
-    """The arithmetic mean of the ratios that can be said."""
-    return _estimate_mean([ratio for ratio in ratios if ratio is not None], _mean_plainly, seed)
+def estimate_mean_ratio(ratios: Ratios, is_geometric: bool = False) -> Estimate | None:
+    """The mean of the ratios that can be said.
 
-
-def estimate_geometric_ratio(ratios: Ratios, seed: int = 0) -> Estimate | None:
-    """Their geometric mean.
-
-    >>> print(estimate_geometric_ratio([4.0, 1.0, None]))
-    2.000 [1.000, 4.000]
+    >>> print(estimate_mean_ratio([4.0, 1.0, None], is_geometric=True))
+    2.000 (n = 2)
     """
-    return _estimate_mean([ratio for ratio in ratios if ratio is not None], _mean_of_logarithms, seed)
+    figures = [ratio for ratio in ratios if ratio is not None]
+    return Estimate(*bound_mean([figures], is_geometric), len(figures), len(figures)) if figures else None
 
 
 def choose_harder_partner(ratios: Sequence[float | None]) -> float | None:
@@ -104,36 +91,9 @@ def price_gain(gain: float | None, usage: Usage, measured_seconds: float | None)
     return GainCost(usd, tokens, None if measured_seconds is None else measured_seconds / per_cent)
 
 
-def correct_within(first_right: Mapping[str, int | None], attempts: int, seed: int = 0) -> tuple[Estimate, ...]:
+def correct_within(first_right: Mapping[str, int | None], attempts: int) -> tuple[Estimate, ...]:
     """The share of the tasks that are right within 1, 2 ... `attempts` attempts; `first_right`: by task, the number of
     the first right attempt, from 1; None: none was right."""
     firsts = [math.inf if first is None else float(first) for first in first_right.values()]
-    shares = (
-        _estimate_mean([float(first <= number) for first in firsts], _mean_plainly, seed)
-        for number in range(1, attempts + 1)
-    )
+    shares = (estimate_share(sum(first <= n for first in firsts), len(firsts)) for n in range(1, attempts + 1))
     return tuple(share for share in shares if share is not None)
-
-
-def _estimate_mean(values: Sequence[float], mean: _Mean, seed: int) -> Estimate | None:
-    import numpy as np  # noqa: PLC0415 - most commands compute nothing
-
-    if not values:
-        return None
-    figures = np.array(values, dtype=np.float64)
-    drawn = np.random.default_rng(seed).integers(0, len(figures), size=(RESAMPLES, len(figures)))
-    value = float(mean(figures[None, :])[0])
-    low, high = percentile_interval(value, mean(figures[drawn]))
-    return Estimate(value, low, high, len(figures), len(figures))
-
-
-def _mean_plainly(figures: NDArray[np.float64]) -> NDArray[np.float64]:
-    means: NDArray[np.float64] = figures.mean(axis=-1)
-    return means
-
-
-def _mean_of_logarithms(figures: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np  # noqa: PLC0415 - most commands compute nothing
-
-    means: NDArray[np.float64] = np.exp(np.log(figures).mean(axis=-1))
-    return means

@@ -30,6 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opsmith.outside import remove_folder
 from opsmith.running import landlock, sandbox
 from opsmith.running.command_process import ProcessOrder
 from opsmith.running.turnstile import use_device
@@ -93,6 +94,7 @@ class CommandResult:
     limit: str = ""  # what was broken, in words: `10 s of processor time`
     is_late: bool = False  # that limit is the clock's: perhaps only the machine is busy
     seconds: float = 0.0  # by the clock
+    obstacles: Mapping[str, str] = field(default_factory=dict)  # outputs with what lies there instead: `a folder`
 
     @property
     def is_ended_well(self) -> bool:
@@ -159,7 +161,7 @@ def _run_confined(order: CommandOrder, limits: CommandLimits) -> CommandResult |
             streams, ending = _run_process(order, limits, folder)
             return _read_result(order, limits, streams, ending, folder, time.monotonic() - begin)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
     except OSError as error:
         return CommandFailure(_describe_error(error))
 
@@ -342,9 +344,12 @@ def _read_result(
             return CommandFailure(f"the disk of temporary files is nearly full; {limits.file_bytes} bytes are needed")
         if codes and codes[-1] == -signal.SIGKILL:
             return CommandFailure("a command was killed by somebody else; is there memory left?")
-    files = {name: data for name in order.outputs if (data := _read_file(folder / name, limits)) is not None}
+    contents = {name: _read_file(folder / name, limits) for name in order.outputs}
+    files = {name: content for name, content in contents.items() if isinstance(content, bytes)}
+    obstacles = {name: content for name, content in contents.items() if content and isinstance(content, str)}
     ended_codes = () if streams.limit else codes or ()
-    return CommandResult(files, bytes(streams.printed), messages, ended_codes, limit, streams.is_late, seconds)
+    printed = bytes(streams.printed)
+    return CommandResult(files, printed, messages, ended_codes, limit, streams.is_late, seconds, obstacles)
 
 
 def _read_codes(ending: _Ending) -> tuple[tuple[int, ...] | None, float]:
@@ -371,17 +376,18 @@ def _find_broken_limit(limits: CommandLimits, messages: str, codes: Sequence[int
     return ""
 
 
-def _read_file(path: Path, limits: CommandLimits) -> bytes | None:
-    """The bytes of a plain file of sensible size; a link is not followed, and None is no such file."""
+def _read_file(path: Path, limits: CommandLimits) -> bytes | str:
+    """The bytes of a plain file of sensible size, or in words what lies there instead: "" is nothing. A link is not
+    followed."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limits.file_bytes:
-            return None
-        return file.read(limits.file_bytes)
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode):
+            return "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
+        if status.st_size > limits.file_bytes:
+            return f"a file of {status.st_size} bytes"
+        return path.read_bytes()
+    except OSError as error:
+        return "" if isinstance(error, FileNotFoundError) else f"no file that can be read ({error.strerror})"
 
 
 def _describe_error(error: OSError) -> str:

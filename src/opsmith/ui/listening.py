@@ -6,12 +6,36 @@ import ipaddress
 import re
 import secrets
 import socket
+from asyncio import BaseTransport
 from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opsmith.errors import UsageError
 
 ANY = ("0.0.0.0", "::")  # every address of this machine
+REQUEST_S = 30.0  # for a request to arrive whole, from when it may begin
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,200}")  # what an address can hold as it is
+
+
+class PunctualProtocol(H11Protocol):
+    """Closes a connection whose next request does not arrive whole in time: the library waits for ever for one that
+    comes byte by byte."""
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)  # type: ignore[arg-type]  # narrowed there
+        self._expect_request()
+
+    def on_response_complete(self) -> None:
+        self._expect_request()  # before what is pipelined begins
+        super().on_response_complete()
+
+    def _expect_request(self) -> None:
+        self.loop.call_later(REQUEST_S, self._close_late, self.cycle)
+
+    def _close_late(self, before: object) -> None:
+        if self.cycle is before or self.cycle.more_body:
+            self.transport.close()
 
 
 def choose_token(token: str | None) -> str:

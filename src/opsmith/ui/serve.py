@@ -11,7 +11,7 @@ from opsmith.store import Store
 from opsmith.ui.app import make_app
 from opsmith.ui.feed import Feed
 from opsmith.ui.guard import LOOPBACK, Access
-from opsmith.ui.listening import ANY, choose_token, is_loopback, open_listener
+from opsmith.ui.listening import ANY, PunctualProtocol, choose_token, is_loopback, open_listener
 
 
 def serve_pages(store: Store, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
@@ -25,6 +25,7 @@ def serve_pages(store: Store, host: str, port: int, token: str | None, say: Call
             say("from another machine: the same address with this machine's name in it")
         config = uvicorn.Config(
             app,
+            http=PunctualProtocol,
             log_level="warning",
             access_log=False,
             server_header=False,

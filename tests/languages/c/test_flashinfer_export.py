@@ -16,6 +16,7 @@ from targets.native.programs import needs_compiler
 import opsmith
 from opsmith.errors import UsageError
 from opsmith.export.flashinfer import ExportedTraces, export_traces
+from opsmith.export.trace_definition import find_definition
 from opsmith.imports.flashinfer.folder import import_definitions
 from opsmith.imports.flashinfer.formats import Definition, FlashinferSolution, Trace, read_json, read_model
 from opsmith.imports.worker import ImportWorkers
@@ -161,6 +162,28 @@ def test_a_trace_has_the_speed_that_may_be_said_and_no_other(exported: ExportedT
     assert (figures.latency_ms, figures.reference_latency_ms, figures.speedup_factor) == (0.5, 1.0, 2.0)
     assert "reference: plain" in measured.log
     assert "faster" in measured.log
+
+
+LOCAL = """
+problem: halves
+group: linear algebra
+dims: {M: 5, N: 6}
+inputs: [{name: x, dtype: fp32, shape: [M, 2*N], data: normal}]
+outputs: [{name: y, dtype: fp32, shape: [M]}]
+reference: |
+  def halves(x):
+      N = x.shape[1] // 2
+      return sum(x[:, n] for n in range(N))
+"""
+
+
+def test_a_local_variable_that_is_called_like_a_dim_is_none() -> None:
+    """No axis of an argument is N long."""
+    problem = read_problem(LOCAL).problem
+    definition, _ = find_definition(problem, "halves", "linear algebra")
+    assert definition.reference.startswith("import torch\n\n\ndef run(x):\n    N = x.shape[1] // 2\n")
+    with pytest.raises(UsageError, match="names the dim N, which no argument"):
+        find_definition(read_problem(LOCAL.replace("N = x.shape[1] // 2", "pass")).problem, "halves", "")
 
 
 def test_an_import_of_the_export_is_the_same_problem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,21 @@ def test_an_access_is_told_with_its_line(case: str) -> None:
     assert first.line >= 4
     assert first.text
     assert first.remedy
+
+
+@needs_compiler
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="a flag of x86")
+def test_a_direction_flag_that_is_left_set_is_told_and_an_access_under_it_is_what_it_is() -> None:
+    """Two calls: after the first one nothing of ours would be where it is looked for."""
+    read, setting = "for (int64_t i = 0; i < M * N; i++) y[i] = x[i];", "__writeeflags(__readeflags() | 0x400);"
+    for body, words in (
+        (f"{read} {setting}", "returns with the direction flag set"),
+        (f"{setting} y[0] = x[M - 5];", "reads 4 bytes, 8 bytes before the start of input x"),
+        (f"{setting} ((float *)x)[2] = 0;", "writes in input x, which is not to be written"),
+    ):
+        failed = fail(body)
+        (finding,) = explain_failure(replace(failed, source=f"#include <immintrin.h>\n{failed.source}"))
+        assert words in finding.given
 
 
 @needs_compiler

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from targets.native.programs import needs_compiler
 
 from languages.c.fixture_programs import FIXTURES
 from languages.remote.requests import make_request
+from opsmith.errors import TaskError
 from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import SpeedRequest
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.outside import MAX_BYTES
 from opsmith.records import Verdict
 from opsmith.remote.here import measure_here
 from opsmith.remote.merging import ResultsError, merge_results, read_results
@@ -40,7 +42,7 @@ def run_runner(folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def merge_all(room: TimingRoom, pack: Pack, folder: Path) -> list[SpeedReport]:
-    return [report for _, report in merge_results(room, pack, read_results(folder / "results"))]
+    return [report for _, report in merge_results(room, pack, read_results(folder / "results", pack))]
 
 
 @pytest.fixture(scope="module")
@@ -215,17 +217,50 @@ def test_forged_results_give_no_figure(
         ('{"format": 99, "machine": {}, "results": []}', "format 99"),
     ],
 )
-def test_a_file_that_is_none_of_the_runners_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_a_file_that_is_none_of_the_runners_is_refused(
+    carried: tuple[Pack, Path], tmp_path: Path, text: str, words: str
+) -> None:
     (tmp_path / "results.json").write_text(text)
     with pytest.raises(ResultsError, match=words):
-        read_results(tmp_path)
+        read_results(tmp_path, carried[0])
 
 
-def test_results_of_other_programs_are_refused(pool: Pool, room: TimingRoom, carried: tuple[Pack, Path]) -> None:
-    requests: list[SpeedRequest] = [make_request("row_sum", ["odd"])]
-    other_pack = pack_requests(room, pool.verify, requests)
-    with pytest.raises(ResultsError, match="other programs"):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"shapes": ["odd"]}, "shape sets row_sum at small; expected shape sets row_sum at odd"),
+        ({"grade": MeasuringGrade.FULL}, "1 processes; expected 5 processes"),
+        ({"source": "// {}\n"}, r"artefacts \w{12}; expected artefacts \w{12}: they are of other programs"),
+        ({"partner": None}, "row_sum at small beside another partner"),
+    ],
+)
+def test_results_that_are_not_of_the_pack_are_refused_by_what_differs(
+    pool: Pool, room: TimingRoom, carried: tuple[Pack, Path], change: dict[str, Any], words: str
+) -> None:
+    request = make_request("row_sum", change.get("shapes", ["small"]), grade=change.get("grade", MeasuringGrade.SCREEN))
+    if "source" in change:
+        other_source = f"{request.program.source}static int two(void) {{ return 2; }}\nint (*kept)(void) = two;\n"
+        request = replace(request, program=replace(request.program, source=other_source))
+    if "partner" in change:
+        request = replace(request, partner=None)
+    other_pack = pack_requests(room, pool.verify, [request])
+    with pytest.raises(ResultsError, match=words):
         merge_all(room, other_pack, carried[1])
+
+
+def test_a_large_packs_results_merge_and_an_endless_file_does_not(carried: tuple[Pack, Path], tmp_path: Path) -> None:
+    """As many shape sets as a megabyte cannot hold."""
+    pack, folder = carried
+    ((key, packed),) = pack.sets.items()
+    data = json.loads((folder / "results/results.json").read_text())
+    large = replace(pack, sets={f"{key}{number}": packed for number in range(900)})
+    data["results"] = [{**data["results"][0], "key": key} for key in large.sets]
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(data, indent=1))
+    assert file.stat().st_size > MAX_BYTES
+    assert read_results(file, large).rows.keys() == large.sets.keys()
+    with pytest.raises(TaskError, match="expected at most"):
+        read_results(file, pack)
 
 
 def test_the_runner_measures_on_this_machine_too_and_leaves_nothing(
@@ -233,7 +268,7 @@ def test_the_runner_measures_on_this_machine_too_and_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     received = measure_here(carried[0], lambda _: None)
-    ((_, report),) = merge_results(room, carried[0], read_results(received.write_all()))
+    ((_, report),) = merge_results(room, carried[0], read_results(received.write_all(), carried[0]))
     assert report.measurement.reason == ""
     received.remove()
     assert list((tmp_path / "opsmith/remote").iterdir()) == []

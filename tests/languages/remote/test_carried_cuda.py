@@ -56,7 +56,7 @@ def test_where_there_is_no_gpu_each_size_has_a_reason(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv(LIBRARY_VARIABLE, "/nowhere/libcuda.so")
-    results = read_results(measure_here(pack, lambda _: None).write_all())
+    results = read_results(measure_here(pack, lambda _: None).write_all(), pack)
     reasons = [report.measurement.reason for _, report in merge_results(room, pack, results)]
     assert len(reasons) == 2 * len(TASKS)
     assert all("no CUDA driver here" in reason for reason in reasons), reasons

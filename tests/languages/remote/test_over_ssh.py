@@ -48,7 +48,7 @@ def test_what_is_measured_there_comes_back_with_that_machines_name(
     room: TimingRoom, server: SshServer, pack: Pack
 ) -> None:
     received = measure_over_ssh(pack, BOX, ignore)
-    reports = [report for _, report in merge_results(room, pack, read_results(received.write_all()))]
+    reports = [report for _, report in merge_results(room, pack, read_results(received.write_all(), pack))]
     assert [report.measurement.reason for report in reports] == ["", ""]
     assert {report.measurement.device for report in reports} == {describe_device().digest}  # the same processor
     assert {report.measurement.protocol for report in reports} == {"remote-pairs/1"}

@@ -95,7 +95,7 @@ def run_kernels(pack: Pack, folder: Path, driver: Path, **variables: str) -> dic
 
 
 def merge_one(room: TimingRoom, pack: Pack, folder: Path) -> SpeedReport:
-    ((_, report),) = merge_results(room, pack, read_results(folder / "results"))
+    ((_, report),) = merge_results(room, pack, read_results(folder / "results", pack))
     return report
 
 

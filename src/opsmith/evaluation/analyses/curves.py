@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsmith.evaluation import measure
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number, shorten_model
 from opsmith.evaluation.bars import AXES
 from opsmith.evaluation.charts import Chart
-from opsmith.evaluation.measure import MeanEstimate
+from opsmith.evaluation.measure import MeanEstimate, share_marks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.report.figure_style import COLUMNS
 from opsmith.results.metrics import mean_of
@@ -48,7 +47,7 @@ def analyse_curves(study: Study) -> Analysis:
         _number_figure(study, series): _draw_figure(study, series, curves_by_run) for series in study.series_names
     }
     notes = (
-        "filled points are the Pareto points; the lines join points by their tokens, the labels tell the order",
+        "filled points are the Pareto points; the lines join the rounds of a run in their order",
         _note_pareto(curves_by_run),
     )
     return Analysis(_write_headline(study, curves_by_run), tuple(rows), grids, figures, notes)
@@ -87,13 +86,9 @@ def format_label(number: int, level: str, cycle: int) -> str:
 
 def _make_point(run: ObservedRun, tasks: Sequence[str], round_result: RoundResult) -> Point:
     tokens_of_tasks = [tokens for task in tasks if (tokens := _count_tokens(run, task, round_result.round)) is not None]
-    drawn = measure.draw_statistic(
-        run.count_samples(tasks, best=False, last=round_result.round), measure.solved_share, run.draw_seed
-    )
+    solved = share_marks([run.mark_solved(tasks, round_result.round)], run.judged)
     name = format_label(round_result.round, round_result.level, round_result.cycle)
-    return Point(
-        name, round_result.level, mean_of(tokens_of_tasks), round_result.cumulative, measure.average_seeds([drawn])
-    )
+    return Point(name, round_result.level, mean_of(tokens_of_tasks), round_result.cumulative, solved)
 
 
 def _count_tokens(run: ObservedRun, task: str, last: int) -> float | None:

@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opsmith.evaluation import measure
 from opsmith.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper, shorten_model
 from opsmith.evaluation.bars import chart_bars, make_namer
 from opsmith.evaluation.charts import Chart
-from opsmith.evaluation.measure import SeedStatistic
+from opsmith.evaluation.measure import MeanEstimate
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.judging.verifier import canonical_source
+from opsmith.results.intervals import bound_redrawn
 
 MEASURES = ("success diversity", "failure diversity", "overall diversity")
 RESAMPLES = 500
+_Seed = tuple[float, NDArray[np.float64], int, int]  # a value, the redrawn ones, tasks, samples
 Classes = Mapping[str, Counter[tuple[str, bool]]]  # by task: samples by (syntax tree, right)
 
 
@@ -52,7 +53,7 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
             arm,
             name,
             ALL,
-            measure.average_seeds([statistics[position] for statistics in statistics_by_seed]),
+            _average_seeds([statistics[position] for statistics in statistics_by_seed]),
             study.find_paper(name, arm, series),
         )
         for position, name in enumerate(MEASURES)
@@ -61,7 +62,7 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
     return [*rows, Row(series, arm, "pass@n", ALL, share, study.find_paper("pass@n", arm, series))]
 
 
-def _measure_seed(study: Study, run: ObservedRun) -> list[SeedStatistic | None]:
+def _measure_seed(study: Study, run: ObservedRun) -> list[_Seed | None]:
     """The three diversities of one run."""
     classes = _count_classes(study, run)
     rng = np.random.default_rng(run.draw_seed)
@@ -87,7 +88,7 @@ def _redraw_counts(counts: Counter[tuple[str, bool]], rng: np.random.Generator) 
     return rng.multinomial(sizes.sum(), sizes / sizes.sum(), size=RESAMPLES)
 
 
-def _draw_diversity(classes: Classes, redrawn: Mapping[str, NDArray[np.int64]], kind: Any) -> SeedStatistic | None:
+def _draw_diversity(classes: Classes, redrawn: Mapping[str, NDArray[np.int64]], kind: Any) -> _Seed | None:
     values: list[float] = []
     ratios: list[NDArray[np.float64]] = []
     samples = 0
@@ -103,7 +104,17 @@ def _draw_diversity(classes: Classes, redrawn: Mapping[str, NDArray[np.int64]], 
     value = float(np.mean(values))
     again = np.nanmean(np.array(ratios), axis=0)  # a redrawn task without such an answer is no part of its mean
     centred = np.clip(again - np.nanmean(again) + value, 0.0, 1.0)
-    return SeedStatistic(value, np.where(np.isnan(centred), value, centred), len(values), samples)
+    return value, np.where(np.isnan(centred), value, centred), len(values), samples
+
+
+def _average_seeds(seeds: Sequence[_Seed | None]) -> MeanEstimate | None:
+    """None when a seed has no value."""
+    present = [seed for seed in seeds if seed is not None]
+    if not present or len(present) < len(seeds):
+        return None
+    own, redrawn, tasks, samples = zip(*present, strict=True)
+    bounds = bound_redrawn(sum(own) / len(own), np.mean(redrawn, axis=0), sum(samples))
+    return MeanEstimate(*bounds, tasks=tasks[0], samples=sum(samples), seeds=own)
 
 
 def _divide_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -16,12 +16,11 @@ from opsmith.evaluation.analysis import (
     Row,
     format_estimate,
     format_number,
-    format_range,
     list_points,
     shorten_model,
 )
 from opsmith.evaluation.charts import Chart
-from opsmith.evaluation.measure import MeanEstimate, average_tasks
+from opsmith.evaluation.measure import MeanEstimate, average_tasks, share_marks
 from opsmith.evaluation.study import ALL, ObservedRun, Study
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask, read_optimisation
 from opsmith.results.states import AttemptState
@@ -30,8 +29,8 @@ GAIN, MORE, RIGHT = "gain", "gain over base", "correct share"
 FAST = {f"fast_{threshold:g}": threshold for threshold in (1.1, 1.5, 2.0)}
 INTERVALS = (
     "Values are means over tasks and seeds (geometric ones of gains), the value of each seed in parentheses. Brackets "
-    "hold 95 % bootstrap intervals over tasks, seeds fixed; they say nothing about other seeds. What measuring errs by "
-    "stands in the runs."
+    "hold 95 % intervals: of fast_p over tasks (Wilson's), of all else over tasks and seeds, which are drawn anew, the "
+    "same ones for both arms; there is none for fewer than 5 tasks. What measuring errs by stands in the runs."
 )
 
 Gains = Mapping[str, float]  # by task
@@ -56,7 +55,7 @@ def analyse_gains(study: Study) -> Analysis:
         if (runs := study.select_runs(series, arm))
     }
     rows = [row for cell in cells for row in _list_rows(study, cells, *cell)]
-    finding = _write_headline(study, rows)
+    finding = _write_headline(study, rows, cells)
     return Analysis(
         finding,
         tuple(rows),
@@ -95,9 +94,9 @@ def _list_rows(study: Study, cells: _Cells, series: str, arm: str) -> list[Row]:
     attempts = sum(run.observed.judged for run in runs)
     estimates = {GAIN: average_tasks(gains, is_geometric=True)}
     if base and arm != base and (series, base) in cells:
-        estimates[MORE] = compare_gains(gains, _match_seeds(runs, cells[series, base]))
+        estimates[MORE] = compare_gains(gains, [run.gains for run in cells[series, base]])
     estimates[RIGHT] = average_tasks([run.correct for run in runs])
-    estimates |= {name: average_tasks([_mark_fast(run, p) for run in gains]) for name, p in FAST.items()}
+    estimates |= {name: share_marks([_mark_fast(run, p) for run in gains]) for name, p in FAST.items()}
     counted = {name: estimate and replace(estimate, samples=attempts) for name, estimate in estimates.items()}
     return [Row(series, arm, name, ALL, estimate) for name, estimate in counted.items()]
 
@@ -106,19 +105,13 @@ def _mark_fast(gains: Gains, threshold: float) -> dict[str, float]:
     return {task: float(gain >= threshold) for task, gain in gains.items()}
 
 
-def _match_seeds(runs: Sequence[_ArmRun], base: Sequence[_ArmRun]) -> list[Gains]:
-    """The base's gains in the order of the arm's seeds; nothing of a seed that it lacks."""
-    by_seed = {run.observed.seed: run.gains for run in base}
-    return [by_seed.get(run.observed.seed, {}) for run in runs]
-
-
 def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate | None:
-    """The geometric mean of gain by the base's gain, of what has both.
+    """The geometric mean of gain by the base's gain, of the seeds and tasks that both have.
 
     >>> compare_gains([{"a": 4.0, "b": 2.0}], [{"a": 2.0, "c": 8.0}]).value
     2.0
     """
-    pairs = zip(seeds, base, strict=True)
+    pairs = zip(seeds, base, strict=False)
     return average_tasks(
         [{task: own[task] / control[task] for task in own if task in control} for own, control in pairs], True
     )
@@ -168,17 +161,16 @@ def _tabulate_tasks(study: Study, cells: _Cells) -> Grid:
 def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
     options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high", "reference": 1.0}
     words = {"title": finding, "x_title": "arm", "y_title": "gain, geometric mean (1: no better)"}
-    return Chart("intervals", tuple(list_points(rows, GAIN)), {**options, **words})
+    return Chart("intervals", tuple(list_points(rows, GAIN)), {**options, **words}, ("over tasks and seeds",))
 
 
-def _write_headline(study: Study, rows: Sequence[Row]) -> str:
+def _write_headline(study: Study, rows: Sequence[Row], cells: _Cells) -> str:
     """The gain of each arm, and how many times that of the base it is."""
-    gains = [row for row in rows if row.measure == GAIN and row.estimate]
-    if gains and all(row.estimate.high == 1 == row.estimate.low for row in gains if row.estimate):
+    if {gain for runs in cells.values() for run in runs for gain in run.gains.values()} == {1.0}:
         return "no arm made a program better: every gain is 1"
-    words = ", ".join(f"{row.arm} {format_range(row.estimate)}" for row in gains if row.estimate)
+    words = ", ".join(f"{row.arm} {row.estimate:.2f}" for row in rows if row.measure == GAIN and row.estimate)
     compared = [row for row in rows if row.measure == MORE and row.estimate]
-    times = ", ".join(f"{row.arm} {format_range(row.estimate)}" for row in compared if row.estimate)
+    times = ", ".join(f"{row.arm} {row.estimate:.2f}" for row in compared if row.estimate)
     return f"gain: {words}" + (f"; by that of {study.experiment.relative_to}: {times}" if compared else "")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from opsmith.evaluation import measure
 from opsmith.evaluation.analysis import (
     Analysis,
     Grid,
@@ -13,7 +12,7 @@ from opsmith.evaluation.analysis import (
     format_paper,
     shorten_model,
 )
-from opsmith.evaluation.bars import AXES, make_namer
+from opsmith.evaluation.bars import AXES, OVER, OVER_SAMPLES, make_namer
 from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
 
@@ -36,18 +35,18 @@ def analyse_levels(study: Study) -> Analysis:
 
 
 def _list_columns(base: str) -> tuple[str, ...]:
-    ratios = (f"pass@n of {base} / arm", f"tokens of arm / {base}", f"billed tokens of arm / {base}")
+    ratios = (f"pass@n of {base} / arm", OVER_SAMPLES, f"tokens of arm / {base}", f"billed tokens of arm / {base}")
     return "model", "arm", "pass@n", "input tokens, mean over tasks", "billed input tokens", *ratios, "paper"
 
 
 def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
     tasks, base = study.tasks_by_group[ALL], study.experiment.relative_to
     estimate = study.estimate_pass_at_n(series, arm, tasks)
-    statistics = [study.draw_statistics(series, name, tasks, measure.solved_share) for name in (base, arm)]
-    better = measure.divide_means(*statistics) if study.select_runs(series, base) else None
+    better, over_samples = study.divide_solved(series, base, arm)
     return [
         Row(series, arm, "pass@n", ALL, estimate, study.find_paper("pass@n", arm, series)),
         Row(series, arm, "performance ratio", ALL, better, study.find_paper("performance ratio", arm, series)),
+        *([] if arm == base else [Row(series, arm, f"performance ratio, {OVER_SAMPLES}", ALL, over_samples)]),
     ]
 
 
@@ -67,6 +66,7 @@ def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[s
         format_estimate(own["pass@n"].estimate),
         *map(format_number, counts),
         format_estimate(own["performance ratio"].estimate),
+        str(beside.estimate or "-") if (beside := own.get(f"performance ratio, {OVER_SAMPLES}")) else "1",
     )
     return (shorten_model(series), arm, *values, *ratios, "; ".join(paper))
 
@@ -104,4 +104,4 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     ]
     options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "label": "label"}
     words = {"title": finding, "x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
-    return Chart("lines", tuple(points), {**options, **words, "is_joined": False})
+    return Chart("lines", tuple(points), {**options, **words, "is_joined": False}, (OVER["pass@n"],))

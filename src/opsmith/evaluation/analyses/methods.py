@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from opsmith.evaluation import measure
 from opsmith.evaluation.analysis import (
     Analysis,
     Grid,
@@ -11,10 +10,9 @@ from opsmith.evaluation.analysis import (
     format_estimate,
     format_number,
     format_paper,
-    format_range,
     shorten_model,
 )
-from opsmith.evaluation.bars import chart_bars, make_namer
+from opsmith.evaluation.bars import OVER_SAMPLES, chart_bars, make_namer
 from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
 
@@ -23,17 +21,17 @@ def analyse_methods(study: Study) -> Analysis:
     """pass@1 and pass@n of every arm and model, their cost, and the ratio of pass@n to that of `relative_to`."""
     rows = [row for series in study.series_names for arm in study.arm_names for row in _make_rows(study, series, arm)]
     base = study.experiment.relative_to
-    notes = (
-        [f"ratio: mean pass@n of the arm over that of {base}, samples of both redrawn independently"] if base else []
+    note = (
+        f"ratio: mean pass@n of the arm over that of {base}; {OVER_SAMPLES}: its interval if tasks and seeds were fixed"
     )
     finding = _write_headline(study, rows)
-    paper = format_paper([statement for row in rows if row.measure == "ratio" for statement in row.paper][:1])
+    papers = [f"{row.arm} {format_paper(row.paper[:1])}" for row in rows if row.measure == "ratio" and row.paper]
     return Analysis(
-        finding + (f"; paper: {paper}" if paper else ""),
+        finding + (f"; paper: {papers[0]}" if papers else ""),
         tuple(rows),
         (_tabulate_rows(study, rows),),
         {"": _draw_figure(study, rows, finding)},
-        tuple(notes),
+        (note,) if base else (),
     )
 
 
@@ -59,15 +57,15 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
     ]
     base = study.experiment.relative_to
     if base and arm != base:
-        statistics = [study.draw_statistics(series, name, tasks, measure.solved_share) for name in (arm, base)]
-        ratio = measure.divide_means(*statistics) if study.select_runs(series, arm) else None
+        ratio, over_samples = study.divide_solved(series, arm, base)
         rows.append(Row(series, arm, "ratio", ALL, ratio, study.find_paper("ratio", arm, series)))
+        rows.append(Row(series, arm, f"ratio, {OVER_SAMPLES}", ALL, over_samples))
     return [row for row in rows if study.select_runs(series, arm)]
 
 
 def _tabulate_rows(study: Study, rows: list[Row]) -> Grid:
     base = study.experiment.relative_to
-    columns = ("model", "arm", "pass@1", "pass@n", *([f"ratio to {base}"] if base else []), "paper")
+    columns = ("model", "arm", "pass@1", "pass@n", *([f"ratio to {base}", OVER_SAMPLES] if base else []), "paper")
     lines = [
         _format_row(study, rows, series, arm)
         for series in study.series_names
@@ -81,6 +79,8 @@ def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[s
     own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
     names = ["pass@1", "pass@n", *(["ratio"] if study.experiment.relative_to else [])]
     values = [format_estimate(own[name].estimate) if name in own else "1" for name in names]
+    beside = own.get(f"ratio, {OVER_SAMPLES}")
+    values += [str(beside.estimate or "-") if beside else "1"] if study.experiment.relative_to else []
     paper = "; ".join(f"{name} {format_paper(row.paper)}" for name, row in own.items() if row.paper)
     spent = [study.average_number(series, arm, lambda o: float(sum(tally.judged for tally in o.tallies)))]
     spent += [study.average_number(series, arm, lambda o: float(o.usage.input_tokens))]
@@ -100,17 +100,9 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:
-    """The arm with the highest ratio beside the one that it is compared with; without ratios all arms."""
-    ratios = [row for row in rows if row.measure == "ratio" and row.estimate]
-    shares = {(row.model, row.arm): row.estimate for row in rows if row.measure == "pass@n" and row.estimate}
-    size, name = len(study.tasks), make_namer(study)
-    if not ratios:
-        counts = (
-            f"{name(row)} {count_solved(row.estimate)}" for row in rows if row.measure == "pass@n" and row.estimate
-        )
-        return f"tasks solved of {size}: {', '.join(counts)}"
-    best = max(ratios, key=lambda row: row.estimate.value if row.estimate else 0.0)
-    assert best.estimate is not None
-    own, base = shares[best.model, best.arm], shares[best.model, study.experiment.relative_to]
-    times = f"{format_range(best.estimate)} times those of {study.experiment.relative_to} ({count_solved(base)})"
-    return f"{name(best)} solves {count_solved(own)} of {size} tasks, {times}"
+    """Every arm, and how many times as much as the base each of the others solves: none is chosen for its result."""
+    name = make_namer(study)
+    counts = [f"{name(row)} {count_solved(row.estimate)}" for row in rows if row.measure == "pass@n" and row.estimate]
+    ratios = [f"{name(row)} {row.estimate:.2f}" for row in rows if row.measure == "ratio" and row.estimate]
+    times = f"; times those of {study.experiment.relative_to}, paired: {', '.join(ratios)}" if ratios else ""
+    return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{times}"

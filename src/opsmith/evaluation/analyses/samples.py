@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_paper, shorten_model
-from opsmith.evaluation.bars import make_namer
+from opsmith.evaluation.bars import OVER_SAMPLES, make_namer
 from opsmith.evaluation.charts import Chart
 from opsmith.evaluation.study import ALL, Study
 from opsmith.report.figure_style import COLUMNS
@@ -80,7 +80,7 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "log_x": True}
     words = {"title": finding, "x_title": "k, samples of each task", "y_title": "pass@k", "width": COLUMNS}
     limits = {"y_domain": [0.0, 1.0], "empty": "no task has a sample yet"}
-    return Chart("lines", tuple(points), {**options, **words, **limits, "paper": marks})
+    return Chart("lines", tuple(points), {**options, **words, **limits, "paper": marks}, (OVER_SAMPLES,))
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:

@@ -6,23 +6,22 @@ not as tasks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from opsmith.evaluation.analysis import Analysis, Grid, Row, format_number, list_points, shorten_model
 from opsmith.evaluation.bars import make_namer
 from opsmith.evaluation.charts import Chart
-from opsmith.evaluation.measure import MeanEstimate, average_tasks
-from opsmith.evaluation.study import ALL, ObservedRun, Study
+from opsmith.evaluation.measure import MeanEstimate, share_marks, subtract_marks
+from opsmith.evaluation.study import ALL, Study
 
 SOLVED, MORE = "solved", "solved more than base"
 INTERVALS = (
     "Values are numbers of tasks, means over seeds, the value of each seed in parentheses. Brackets hold 95 % "
-    "bootstrap intervals over tasks, seeds fixed: they say how far the number depends on which tasks were asked, and "
-    "nothing about other seeds."
+    "intervals: of tasks solved over tasks (Wilson's), of differences over tasks and seeds, which are drawn anew, the "
+    "same ones for both arms; there is none for fewer than 5 tasks."
 )
-Marks = Mapping[str, float]  # by task: 1 solved, 0 not
 
 
 def analyse_solved(study: Study) -> Analysis:
@@ -44,40 +43,21 @@ def analyse_solved(study: Study) -> Analysis:
     )
 
 
-def mark_solved(run: ObservedRun, tasks: Sequence[str]) -> Marks:
-    """1 for each of the tasks with a right program."""
-    counts = run.count_samples(tasks, best=False)
-    return {task: float(right > 0) for task, (_, right) in zip(tasks, counts, strict=True)}
-
-
-def count_more(seeds: Sequence[Marks], base: Sequence[Marks]) -> MeanEstimate | None:
-    """How many tasks more than the base, of what has both.
-
-    >>> count_more([{"a": 1.0, "b": 1.0}], [{"a": 0.0, "b": 1.0}]).value
-    1.0
-    """
-    pairs = zip(seeds, base, strict=True)
-    return count_tasks([{task: own[task] - control[task] for task in own if task in control} for own, control in pairs])
-
-
-def count_tasks(seeds: Sequence[Marks]) -> MeanEstimate | None:
-    """The sum over tasks of each one's mean over seeds. None without a task."""
-    mean = average_tasks(seeds)
-    if mean is None:
+def count_tasks(share: MeanEstimate | None) -> MeanEstimate | None:
+    """A share of the tasks, or a difference of shares, as their number."""
+    if share is None:
         return None
-    value, low, high = (mean.tasks * figure for figure in (mean.value, mean.low, mean.high))
-    own = tuple(sum(seed.values()) for seed in seeds if seed)
-    return replace(mean, value=value, low=low, high=high, seeds=own)
+    value, low, high = (None if end is None else share.tasks * end for end in (share.value, share.low, share.high))
+    return replace(share, value=value or 0.0, low=low, high=high, seeds=tuple(share.tasks * own for own in share.seeds))
 
 
 def _list_rows(study: Study, series: str, arm: str) -> list[Row]:
     tasks, base = study.tasks_by_group[ALL], study.experiment.relative_to
     runs, controls = study.select_runs(series, arm), study.select_runs(series, base)
-    marks = [mark_solved(run, tasks) for run in runs]
-    estimates = {SOLVED: count_tasks(marks)}
+    marks = [run.mark_solved(tasks) for run in runs]
+    estimates = {SOLVED: count_tasks(share_marks(marks))}
     if controls and arm != base:
-        by_seed = {run.seed: mark_solved(run, tasks) for run in controls}
-        estimates[MORE] = count_more(marks, [by_seed.get(run.seed, {}) for run in runs])
+        estimates[MORE] = count_tasks(subtract_marks(marks, [run.mark_solved(tasks) for run in controls]))
     samples = sum(run.judged for run in runs)
     return [
         Row(series, arm, name, ALL, estimate and replace(estimate, samples=samples))
@@ -90,8 +70,7 @@ def format_count(estimate: MeanEstimate | None) -> str:
     if estimate is None:
         return "-"
     seeds = ", ".join(f"{value:g}" for value in estimate.seeds)
-    interval = f"{estimate.value:.1f} [{estimate.low:.1f}, {estimate.high:.1f}]"
-    return interval + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
+    return f"{estimate:.1f}" + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
 
 
 def _tabulate_arms(study: Study, rows: Sequence[Row], cells: Sequence[tuple[str, str]]) -> Grid:
@@ -119,7 +98,7 @@ def _format_arm(study: Study, rows: Sequence[Row], series: str, arm: str) -> tup
 def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
     """In how many seeds each arm solved each task, so that a number hides nothing."""
     tasks = study.tasks_by_group[ALL]
-    marks = {cell: [mark_solved(run, tasks) for run in study.select_runs(*cell)] for cell in cells}
+    marks = {cell: [run.mark_solved(tasks) for run in study.select_runs(*cell)] for cell in cells}
     lines = [
         (task, *(f"{sum(seed[task] for seed in seeds):g} of {len(seeds)}" for seeds in marks.values()))
         for task in tasks
@@ -132,16 +111,13 @@ def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
 def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
     options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high"}
     words = {"title": finding, "x_title": "arm", "y_title": f"tasks solved of {len(study.tasks)}"}
-    return Chart("bars", tuple(list_points(rows, SOLVED)), {**options, **words, "y_domain": [0, len(study.tasks)]})
+    limits = {"y_domain": [0, len(study.tasks)]}
+    return Chart("bars", tuple(list_points(rows, SOLVED)), {**options, **words, **limits}, ("over tasks",))
 
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
     name = make_namer(study)
     counts = [f"{name(row)} {row.estimate.value:.3g}" for row in rows if row.measure == SOLVED and row.estimate]
-    differences = [
-        f"{name(row)} {row.estimate.value:.1f} [{row.estimate.low:.1f}, {row.estimate.high:.1f}]"
-        for row in rows
-        if row.measure == MORE and row.estimate
-    ]
+    differences = [f"{name(row)} {row.estimate:.1f}" for row in rows if row.measure == MORE and row.estimate]
     beside = f"; more than {study.experiment.relative_to}: {', '.join(differences)}" if differences else ""
     return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{beside}"

@@ -21,6 +21,7 @@ from opsmith.problems.files.texts import CodeFinding, check_value, normalise_cod
 RESERVED = frozenset(
     {"step", "torch", "ctx", "input_data", "input", "state", "len", "list", "tuple", "zip", "enumerate", "range"}
 )
+RESERVED_IN_PROBLEMS = RESERVED - {"step", "input", "state"}  # which code of STeP tasks alone sees
 MAX_NAME = 100
 MAX_TEXTS = 100  # in one list; every hand-made input is drawn, and judged, twice
 _NUMBER = re.compile(r"[-+]?(\.?inf|\d+(\.\d*)?(e[-+]?\d+)?|\.\d+(e[-+]?\d+)?)", re.I)
@@ -33,6 +34,7 @@ class FileNames:
     owners: dict[str, str] = field(default_factory=dict)  # every name of the file -> what it names
     dims: list[tuple[Dim, Located, str]] = field(default_factory=list)  # with place, in file order
     extra: dict[str, Any] = field(default_factory=dict)  # unknown keys
+    reserved: frozenset[str] = RESERVED  # what nothing may be called
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -140,9 +142,9 @@ class Entry:
     def read_name(self, key: str) -> str | None:
         """A name that Python takes for one."""
         node = self.need_value(key, "a name")
-        if node is None or (isinstance(node.value, str) and is_name(node.value)):
+        if node is None or (isinstance(node.value, str) and is_name(node.value, self.names.reserved)):
             return node.value if node is not None else None
-        expected = f"a name: letters, digits and _, not a Python keyword, none of {', '.join(sorted(RESERVED))}"
+        expected = describe_names(self.names.reserved)
         self.report_error(node, key, describe_node(node), expected, "" if isinstance(node.value, str) else "quote it")
         return None
 
@@ -169,10 +171,14 @@ def describe_node(node: Located | None) -> str:
     return f"a list of {len(node.value)}" if isinstance(node.value, list) else repr(node.raw)[:80]
 
 
-def is_name(text: str) -> bool:
+def describe_names(reserved: frozenset[str]) -> str:
+    return f"a name: letters, digits and _, not a Python keyword, none of {', '.join(sorted(reserved))}"
+
+
+def is_name(text: str, reserved: frozenset[str] = RESERVED) -> bool:
     """Whether a text can name a stream, fn or symbol: an identifier that is free and stays itself in Python."""
     plain = len(text) <= MAX_NAME and text.isidentifier() and unicodedata.normalize("NFKC", text) == text
-    return plain and not keyword.iskeyword(text) and text not in RESERVED
+    return plain and not keyword.iskeyword(text) and text not in reserved
 
 
 def as_number(value: Any) -> float | None:

@@ -13,7 +13,16 @@ from difflib import get_close_matches
 
 from opsmith.problems.dims import Dim, DimError, parse_dim
 from opsmith.problems.dtypes import DTYPES, NARROW_FLOATS
-from opsmith.problems.files.entries import Entry, FileNames, as_number, describe_node, is_name
+from opsmith.problems.files.entries import (
+    MAX_NAME,
+    RESERVED_IN_PROBLEMS,
+    Entry,
+    FileNames,
+    as_number,
+    describe_names,
+    describe_node,
+    is_name,
+)
 from opsmith.problems.files.nodes import Findings, Located, load_yaml
 from opsmith.problems.files.provenance import SOURCE_KEYS, read_provenance
 from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_constraints, read_shapes
@@ -43,6 +52,7 @@ OUTPUT_KEYS = ("name", "dtype", "shape")
 LEAST_BENCH = 3  # shape sets that are timed, if any is
 GENERATORS = {"normal": "torch.randn"}  # a word under `data` -> the generator that it stands for
 
+_GROUP = re.compile(r"[^\W\d][\w-]*(?: [\w-]+)*")
 _PROBLEM_LINE = re.compile(r"^problem:", re.MULTILINE)
 
 
@@ -88,7 +98,7 @@ def read_problem_with_warnings(text: str, where: str = "") -> tuple[ProblemFile,
         findings.add_error(node, "file", describe_node(node), f"a mapping with the keys {', '.join(TOP_KEYS)}")
     findings.raise_errors()
     assert root is not None
-    file = _read_file(_open_entry(findings, FileNames(), root, "", TOP_KEYS))
+    file = _read_file(_open_entry(findings, FileNames(reserved=RESERVED_IN_PROBLEMS), root, "", TOP_KEYS))
     findings.raise_errors()
     return file, tuple(findings.warnings)
 
@@ -130,8 +140,18 @@ def _read_file(top: Entry) -> ProblemFile:
         constraints=read_constraints(top, sizes, sets),
         source=_read_source(top, arguments, inputs),
     )
-    group = top.read_name("group") if top.get("group") else name
-    return ProblemFile(name, group or "", problem)
+    return ProblemFile(name, _read_group(top, name), problem)
+
+
+def _read_group(top: Entry, name: str) -> str:
+    node = top.get("group")
+    if node is None:
+        return name
+    if isinstance(node.value, str) and len(node.value) <= MAX_NAME and _GROUP.fullmatch(node.value):
+        return node.value
+    expected = "words of letters, digits, _ and -, with a blank between two, such as linear algebra"
+    top.report_error(node, "group", describe_node(node), expected, "" if isinstance(node.value, str) else "quote it")
+    return ""
 
 
 # -- sizes
@@ -157,8 +177,8 @@ def _is_sound_dim(top: Entry, name: str, size: Located) -> bool:
 
 def _claim_name(top: Entry, name: str, what: str, node: Located, place: str) -> bool:
     """Whether a key of a mapping can be a name that nothing else in the file has; from here on it names `what`."""
-    if not is_name(name):
-        top.report_error(node, place, repr(name)[:80], "a name: letters, digits and _, not a Python keyword")
+    if not is_name(name, top.names.reserved):
+        top.report_error(node, place, repr(name)[:80], describe_names(top.names.reserved))
     elif name in top.names.owners:
         top.report_error(node, place, f"{name!r}, already {top.names.owners[name]}", "a name of its own", f"{name}_2")
     else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.commands import CommandFailure, CommandResult, run_commands
-from opsmith.targets.command.diagnostics import cut_messages, explain_compile, quote_messages
+from opsmith.targets.command.diagnostics import cut_messages, explain_compile, explain_obstacles, quote_messages
 from opsmith.targets.command.improvement import describe_platform, write_improvement
 from opsmith.targets.command.language import Language, read_language
 from opsmith.targets.command.orders import (
@@ -139,6 +139,8 @@ class CommandTarget(NativeTasks, DrawnTrials):
         if not result.is_ended_well:
             errors = explain_compile(compile_table.diagnostics, result, source, self.language.tables.name)
             return Build({}, errors, toolchain=toolchain)
+        if result.obstacles:
+            return Build({}, explain_obstacles(result), toolchain=toolchain)
         missing = [name for name in compile_table.outputs if name not in result.files]
         if missing:
             words = quote_messages(result.messages) or "nothing"

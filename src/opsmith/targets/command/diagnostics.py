@@ -25,6 +25,14 @@ def explain_compile(pattern: str, result: CommandResult, source: str, language: 
     return tuple(dict.fromkeys(findings))[:MOST] or (_explain_words(messages, language),)
 
 
+def explain_obstacles(result: CommandResult) -> tuple[Diagnostic, ...]:
+    """The findings on a program whose build left something else where files belong."""
+    return tuple(
+        Diagnostic(KIND, "compiler", f"{obstacle} in place of the file {name}", "a plain file that can be read")
+        for name, obstacle in result.obstacles.items()
+    )
+
+
 def cut_messages(messages: str) -> str:
     """What patterns are tried on: a program may have its compiler print lines on which they take for ever."""
     lines = messages.split("\n")

@@ -316,7 +316,8 @@ def read_arrays(language: Language, arrays: RunArrays, result: CommandResult) ->
     for name, type_, size in zip(names, arrays.outputs.values(), sizes, strict=True):
         data = result.files.get(name)
         if data is None:
-            return f"no file {name}"
+            obstacle = result.obstacles.get(name)
+            return f"{obstacle} in place of the file {name}" if obstacle else f"no file {name}"
         if language.tables.run.arrays == "npy":
             body = _strip_npy_head(data, type_, arrays.sizes)
             if isinstance(body, str):

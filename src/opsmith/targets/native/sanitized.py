@@ -3,8 +3,9 @@
 The driver reads draws from its standard input and calls the function on each in turn. Every array is exactly as long as
 its tensor: the bytes behind and before it are poisoned for a stretch and not mapped for a longer one, so that an access
 at a wrong index is seen whichever way it misses. Inputs are read-only. Before each call it says on the standard error
-where the arrays lie. The calls are made in a thread: of a first one the sanitizer would look up the stack's bounds in a
-file that it may not read. What the sanitizer says is `sanitizer_report`'s to read.
+where the arrays lie, and behind it whether the direction flag is set, under which nothing of ours would work. The
+calls are made in a thread: of a first one the sanitizer would look up the stack's bounds in a file that it may not
+read. What the sanitizer says is `sanitizer_report`'s to read.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from opsmith.targets.native.flags import BuildFlags
 from opsmith.targets.native.signature import FUNCTION, Signature
 
 DRIVER, PROGRAM = "driver.c", "explain"
+DIRECTION = "opsmith direction flag"  # a line: the function returned with it set
 REACH = 64 << 20  # bytes before and behind an array where an access is known to be meant for it
 
 _INSTRUMENTATION = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined")
@@ -72,6 +74,14 @@ static void free_array(char *array, size_t size) {
   __asan_unpoison_memory_region(array - poison, round_up(size) + 2 * poison);
   munmap(array - reach, 2 * reach + round_up(size));
 }
+static void look_at_flags(void) {
+#if defined(__x86_64__)
+  if (!(__builtin_ia32_readeflags_u64() & 0x400)) return;
+  __asm__ volatile("cld");  /* what copies memory would go backwards */
+  fputs("%(direction)s\\n", stderr);
+  _exit(9);
+#endif
+}
 static void *make_calls(void *unused) {
   char *array[ARRAYS];
   size_t size[ARRAYS];
@@ -84,6 +94,7 @@ static void *make_calls(void *unused) {
     }
     for (int i = 0; i < NUMBERS; i++) number[i] = read_number();
     %(function)s(%(arguments)s);
+    look_at_flags();
     for (int i = 0; i < ARRAYS; i++) free_array(array[i], size[i]);
   }
   (void)as_double;
@@ -122,6 +133,7 @@ def write_driver(signature: Signature, largest: int) -> str:
         "numbers": len(numbers),
         "reach": REACH,
         "largest": largest,
+        "direction": DIRECTION,
         "function": FUNCTION,
         "arguments": ", ".join(arguments),
     }

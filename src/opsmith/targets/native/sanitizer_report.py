@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.records import Diagnostic, printable
-from opsmith.targets.native.sanitized import REACH
+from opsmith.targets.native.sanitized import DIRECTION, REACH
 
 KIND, WHERE = "RUN", "run with sanitizers"
 MOST = 3  # findings of one run
@@ -92,6 +92,15 @@ _BEHAVIOURS: Sequence[tuple[str, str, str]] = (  # pattern of UBSan's words, wha
 )
 
 
+_LEFT_DIRECTION = Diagnostic(
+    KIND,
+    WHERE,
+    "returns with the direction flag set: memory is copied backwards from there on",
+    "the flags of the processor as they were",
+    "leave out __writeeflags",
+)
+
+
 @dataclass(frozen=True)
 class ArrayLabel:
     """An array of the function in the words of its task."""
@@ -131,7 +140,7 @@ class ReportReader:
 
     def read_report(self, messages: str) -> tuple[Diagnostic, ...]:
         """The findings of a run, that of memory first."""
-        first = tuple(self._explain_memory(messages))
+        first = (_LEFT_DIRECTION,) if DIRECTION in messages.splitlines() else tuple(self._explain_memory(messages))
         lines = {finding.line for finding in first}
         others = (finding for finding in self._explain_behaviour(messages) if finding.line not in lines)
         return tuple(dict.fromkeys((*first, *others)))[:MOST]
@@ -228,7 +237,7 @@ def _describe_offset(access: _Access, label: ArrayLabel, offset: int, size: int)
         return given, label.describe_bound(size), _END
     if access.width is not None and offset + access.width > size:
         return f"{access.words} across the end of {label.words}", label.describe_bound(size), _END
-    if not label.is_input:
+    if not label.is_input or access.verb == "reads":
         given = f"{access.words} in {label.words} when the call is over"
         return given, "nothing that goes on after the function has returned", "wait for threads before it returns"
     given = f"{access.words} in {label.words}, which is not to be written"
