@@ -186,6 +186,7 @@ class Verdict:
     verifier: str = ""  # version of the verifier that judged
     judging_seconds: float = field(default=0.0, compare=False, metadata={"key": "seconds"})  # not the candidate's speed
     build: str = field(default="", metadata={"left_out": ""})  # compiler, ISA and flags; "": nothing was built
+    undecided: int = field(default=0, metadata={"left_out": 0})  # entries of its trials that only rounding decides
 
     def __post_init__(self) -> None:
         if self.outcome is Outcome.PASSED and self.stage != Stage.MATCH:
@@ -206,7 +207,8 @@ class Verdict:
     def message(self) -> str:
         """All findings in block form, or one line that says it passed."""
         if self.passed:
-            return f"passed: {self.trials} trials"
+            undecided = f" ({self.undecided} undecided entries not judged)" if self.undecided else ""
+            return f"passed: {self.trials} trials{undecided}"
         return "\n".join(error.block() for error in self.errors) or f"{self.outcome} at {self.stage.name}"
 
 

@@ -96,6 +96,7 @@ def describe_verdict(verdict: Verdict) -> dict[str, object]:
         "outcome": verdict.outcome.value,
         "charged_to": verdict.charged_to.value,
         "trials": verdict.trials,
+        **({"undecided": verdict.undecided} if verdict.undecided else {}),
         "max_abs_error": verdict.max_abs_error,
         "warnings": list(verdict.public_warnings),
         "verifier": verdict.verifier,

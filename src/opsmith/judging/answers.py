@@ -31,6 +31,7 @@ def check_form(answer: Mapping[str, Any]) -> Verdict:
     verdict = verdict_from_json(answer)
     check_findings(verdict.errors, verdict.max_abs_error)
     _check_type("trials", verdict.trials, int)
+    _check_type("undecided", verdict.undecided, int)
     _check_type("seconds", verdict.judging_seconds, float | int)
     for text in (verdict.verifier, verdict.build, *verdict.warnings):
         _check_type("verifier, build and warnings", text, str)

@@ -147,6 +147,7 @@ class _Judging:
     execution: Execution
     largest: float | None = None
     trials: int = 0
+    undecided: int = 0
     notes: dict[str, None] = field(default_factory=dict)  # of its trials, each once
 
     def run_trials(self, answer: Answer) -> Verdict:
@@ -193,6 +194,7 @@ class _Judging:
     def _count_result(self, trial: _GivenTrial, result: TrialResult) -> None:
         self.trials += trial.draws
         self.largest = larger_error(self.largest, result.max_abs_error)
+        self.undecided += result.undecided
         self.notes.update(dict.fromkeys(result.notes))
 
     def _refuse_trial(self, trial: _GivenTrial, result: TrialResult, is_explained: bool) -> Verdict:
@@ -226,7 +228,7 @@ class _Judging:
     def _make_verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
         warnings = (*self.blank.warnings, *self.notes)
         verdict = replace(self.blank, stage=stage, outcome=outcome, errors=errors, warnings=warnings)
-        return replace(verdict, max_abs_error=self.largest, trials=self.trials)
+        return replace(verdict, max_abs_error=self.largest, trials=self.trials, undecided=self.undecided)
 
 
 def _read_result(data: Answer) -> TrialResult:
@@ -234,4 +236,4 @@ def _read_result(data: Answer) -> TrialResult:
     for error in errors:
         check_diagnostic(error)
     notes = tuple(map(str, data.get("notes", ())))
-    return TrialResult(Stage(data["stage"]), errors, data.get("max_abs_error"), notes)
+    return TrialResult(Stage(data["stage"]), errors, data.get("max_abs_error"), notes, int(data.get("undecided", 0)))

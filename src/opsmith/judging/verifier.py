@@ -87,13 +87,14 @@ class _Open:
     seconds: float
     trials: int = 0
     largest: float | None = None
+    undecided: int = 0
     notes: dict[str, None] = field(default_factory=dict)  # of its trials, each once
 
     def make_verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
         name, warnings, version = Candidate(self.source).id, self.checked.warnings, self.target.verifier
         warnings = (*warnings, *self.notes)
         figures = (self.largest, self.trials, version, self.seconds)
-        return Verdict(name, stage, outcome, Boundary.CANDIDATE, errors, warnings, *figures)
+        return Verdict(name, stage, outcome, Boundary.CANDIDATE, errors, warnings, *figures, undecided=self.undecided)
 
     def add_notes(self, *notes: str) -> None:
         """Something that a person should know of the verdict, said once."""
@@ -224,6 +225,7 @@ def _weigh_result(program: _Open, trial: Trial, result: TrialResult | TaskFault,
         return _blame_error(program, result, "run_programs")
     program.trials += trial.draws
     program.largest = larger_error(program.largest, result.max_abs_error)
+    program.undecided += result.undecided
     program.add_notes(*result.notes)
     if result.errors or result.stage != Stage.MATCH:
         return program.make_verdict(result.stage, Outcome.REFUSED, result.errors)

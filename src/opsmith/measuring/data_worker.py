@@ -14,7 +14,7 @@ import torch
 from opsmith.judging.worker import serve_requests
 from opsmith.measuring.work import count_work
 from opsmith.problems.bindings import Bindings, bind_tensors
-from opsmith.problems.drawing import find_narrow_margin, make_seed, widen_data
+from opsmith.problems.drawing import make_seed, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.native import NativeDraw
 from opsmith.problems.precision import dtype_of
@@ -99,9 +99,9 @@ def _prepare_trial(task: Task, request: Answer, inputs: Buffer) -> NativeTrialDa
     """None: the inputs lie too near to a discrete decision."""
     base = _make_base(task.text, _read_sizes(request))
     mixed = _read_bindings(base, memoryview(inputs))
-    if find_narrow_margin(base.problem, mixed):
-        return None
     draw = MixedDraw(base.standard, base.shape_set, base.overrides, 0, mixed=mixed)
+    if draw.find_unclear(draw.declared, draw.wide):
+        return None
     return NativeTrialData([draw], False, make_trials(task.text).options)
 
 

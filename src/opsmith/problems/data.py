@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic
 
-from torch import Tensor
-
+from opsmith.problems.decisions import is_discrete
 from opsmith.problems.drawing import draws_numbers
 from opsmith.problems.draws import Draw, DrawT, name_precision
 from opsmith.problems.faults import TaskFault, is_lack_of_memory, make_fault
-from opsmith.problems.problem import ArrayType, Problem
+from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import choose_shape_sets
 
 SEEDS, BASE_SEEDS = 3, 5  # per shape set, in float64
@@ -121,7 +120,7 @@ class ProblemData(ABC, Generic[DrawT]):
         """
         values = self._first.values
         return [
-            [_is_discrete(type_, value) for type_, value in zip(output.types, row, strict=True)]
+            [is_discrete(type_, value) for type_, value in zip(output.types, row, strict=True)]
             for output, row in zip(self.problem.outputs, values, strict=True)
         ]
 
@@ -173,10 +172,3 @@ class PlainData(ProblemData[Draw]):
 
     def make_draw(self, shape_set: str, overrides: Mapping[str, int], seed: int, is_case: bool = False) -> Draw:
         return Draw(self, shape_set, overrides, seed, is_case)
-
-
-def _is_discrete(type_: ArrayType, value: Tensor) -> bool:
-    if not type_.is_floating or type_.is_multihot:
-        return True
-    ones = value == 1
-    return bool((ones | (value == 0)).all()) and bool(ones.any()) and not bool(ones.all())

@@ -6,7 +6,8 @@ generator seeded once: `global`, inputs, parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,15 +15,17 @@ from torch import Tensor
 
 from opsmith.problems.authored import compile_transform
 from opsmith.problems.bindings import Bindings, bind_tensors
+from opsmith.problems.decisions import Unclear, find_unclear
 from opsmith.problems.faults import make_fault
 from opsmith.problems.generators import make_tensor
 from opsmith.problems.namespace import run_global
 from opsmith.problems.precision import default_dtype, default_of, own_randomness, widen_floats
 from opsmith.problems.problem import ATTEMPTS, InputTensor, Problem
-from opsmith.problems.reference import clone_names, run_reference
+from opsmith.problems.reference import clone_names
 from opsmith.records import content_hash
 
-MARGIN = 1e-3  # the least distance of a discrete decision from its boundary
+Look = Callable[[Bindings, Bindings], Unclear | None]  # at data as declared and in float64
+
 JITTERED = frozenset({"torch.rand", "torch.randn"})  # generators of continuous data ...
 _CONTINUOUS = "uniform("  # ... and what an expression of such data begins with
 
@@ -111,50 +114,38 @@ def _bind_wide(problem: Problem, bindings: Bindings, seed: int, tensors: dict[st
 
 
 def draw_with_margins(
-    problem: Problem, overrides: Mapping[str, int], seed_text: str, attempts: int = ATTEMPTS
+    problem: Problem,
+    overrides: Mapping[str, int],
+    seed_text: str,
+    attempts: int = ATTEMPTS,
+    look: Look | None = None,
 ) -> tuple[Bindings, Bindings]:
-    """The first draw whose discrete decisions keep their margins in both precisions: (declared, wide).
+    """The first draw that is not unclear: (declared, wide). Without a `look` only margins are looked at.
 
     The seed of an attempt is a hash of `seed_text` and the attempt's number. Raises TaskFault after so many draws.
     """
     if problem.drawn_from is not None:
-        origin, _ = draw_with_margins(problem.drawn_from.problem, overrides, seed_text, attempts)
+        parent = problem.drawn_from.problem
+
+        def look_at_both(declared: Bindings, wide: Bindings) -> Unclear | None:
+            narrow = find_unclear(parent, declared, wide)
+            return narrow or (look and look(*_derive_both(problem, declared, seed_text)))
+
+        origin, _ = draw_with_margins(parent, overrides, seed_text, attempts, look_at_both)
         return _derive_both(problem, origin, seed_text)
-    narrow: str | None = None
+    look = look or partial(find_unclear, problem)
+    unclear: Unclear | None = None
     for attempt in range(attempts):
         seed = make_seed(seed_text, attempt)
         declared = draw_data(problem, overrides, seed)
         wide = widen_data(problem, declared, seed)
-        narrow = find_narrow_margin(problem, wide) or find_narrow_margin(problem, declared)
-        if narrow is None:
+        unclear = look(declared, wide)
+        if unclear is None:
             return declared, wide
     sizes = ", ".join(f"{name} = {size}" for name, size in sorted(declared.sizes.items()) if name in problem.symbols)
-    distances = f"NaN or a distance below {MARGIN} in all of {attempts} draws at {sizes}"
-    remedy = "widen the data or loosen this margin"
-    raise make_fault("TASK", "margins", distances, "data that decides clearly", remedy, str(narrow).strip())
-
-
-def find_narrow_margin(problem: Problem, bindings: Bindings) -> str | None:
-    """The first margin text with a distance below MARGIN, or None. Raises TaskFault."""
-    if not problem.margins:
-        return None
-    namespace = clone_names(bindings)
-    run_reference(problem, bindings, namespace)
-    for number, text in enumerate(problem.margins):
-        with default_dtype(default_of(bindings.wide)), torch.no_grad():
-            distances = compile_transform(text, f"margins[{number}]").run_text(namespace)
-        if not isinstance(distances, (bool, int, float, Tensor)):
-            kind = type(distances).__name__
-            raise make_fault("TASK", f"margins[{number}]", kind, "a tensor of distances", text=text)
-        if not _is_wide_enough(distances):
-            return text
-    return None
-
-
-def _is_wide_enough(distances: Any) -> bool:
-    """Whether every distance reaches MARGIN; no distance at all is fine, NaN is not."""
-    tensor = torch.as_tensor(distances)
-    return tensor.numel() == 0 or bool((tensor >= MARGIN).all())
+    assert unclear is not None
+    reason = f"{unclear.given} in all of {attempts} draws at {sizes}"
+    raise make_fault("TASK", unclear.where, reason, "data that decides clearly", unclear.remedy, unclear.text)
 
 
 def draw_case(problem: Problem, overrides: Mapping[str, int], number: int) -> tuple[Bindings, Bindings]:

@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.constants import compute_changed
+from opsmith.problems.decisions import Unclear, find_unclear
 from opsmith.problems.drawing import draw_case, draw_with_margins, jitter_data, make_seed
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.intermediates import Intermediates, compute_intermediates
@@ -61,9 +62,17 @@ class Draw:
         try:
             if self.is_case:
                 return draw_case(self.problem, self.overrides, self.seed)
-            return draw_with_margins(self.problem, self.overrides, self.seed_text, self.attempts)
+            return draw_with_margins(self.problem, self.overrides, self.seed_text, self.attempts, self.find_unclear)
         except TaskFault as fault:
             return fault
+
+    def find_unclear(self, declared: Bindings, wide: Bindings) -> Unclear | None:
+        """Why no program can be judged on this data; None: it can. Raises TaskFault."""
+        return find_unclear(self.problem, declared, wide, self.round_data(declared))
+
+    def round_data(self, declared: Bindings) -> Bindings | None:
+        """The numbers that right programs compute with where they round; None: they are judged in float64 alone."""
+        return declared if self.seed == 0 and self.problem.has_narrow_floats else None
 
     @property
     def _both(self) -> tuple[Bindings, Bindings]:
@@ -183,6 +192,12 @@ class TrialData(Generic[DrawT]):
     def limits(self) -> Limits:
         """Per output and tensor: the expected values, draws as first axis, and how far a result may lie from them."""
         return stack_rows([draw.wide_limits if self.is_wide else draw.declared_limits for draw in self.draws])
+
+    @cached_property
+    def undecided(self) -> int:
+        """How many entries of discrete outputs are not judged."""
+        marks = (limit.undecided for row in self.limits for limit in row)
+        return sum(int(mark.sum()) for mark in marks if mark is not None)
 
     def run_reference(self) -> list[object]:
         """The values of every reference on every draw, without a check or a copy."""

@@ -47,15 +47,25 @@ class NativeDraw(Draw):
 
     def _make_limit(self, output: OutputTensors, number: int, tensor: int) -> Limit:
         type_, value = output.types[tensor], self.expected[number][tensor]
-        if self.standard.exact[number][tensor]:
-            return make_exact_limit(type_, value)
-        return make_native_limit(output, type_, value, self._measure_rounding(number, tensor, type_))
-
-    def _measure_rounding(self, number: int, tensor: int, type_: ArrayType) -> Rounding:
-        working = choose_working_dtype(self.problem, type_)
         place = sum(len(output.types) for output in self.problem.outputs[:number]) + tensor
+        if not self.standard.exact[number][tensor]:
+            return make_native_limit(output, type_, value, self._measure_rounding(place, type_))
+        if not self.problem.has_narrow_floats:
+            return make_exact_limit(type_, value, value)
+        return make_exact_limit(type_, value, cast(Tensor, self._run_rounded(self._working)[0][place]))
+
+    def _measure_rounding(self, place: int, type_: ArrayType) -> Rounding:
+        working = choose_working_dtype(self.problem, type_)
         rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
         return Rounding(working, rounded, moved, self._reach[place], self._scale)
+
+    @property
+    def _working(self) -> str:
+        """The dtype in which decisions are made."""
+        return self.problem.accumulation or "fp32"
+
+    def round_data(self, declared: Bindings) -> Bindings | None:
+        return _raise_floats(declared, dtype_of(self._working)) if self.problem.has_narrow_floats else None
 
     @cached_property
     def _scale(self) -> float:

@@ -1,8 +1,9 @@
 """Native limits: how far the result of a program may lie that computes in the declared types.
 
 Such a program cannot be raised to float64; what is expected of it is the reference in float64 on the same inputs.
-Integers, bools and decisions are exact, and an output's own `rtol` and `atol` prevail. Otherwise the *working* dtype is
-the one to sum in: the problem's `accumulation`, else that of the output, fp32 for narrower ones.
+Integers, bools and decisions are exact, less undecided entries (`decisions`), and an output's own `rtol` and `atol`
+prevail. Otherwise the *working* dtype is the one to sum in: the problem's `accumulation`, else that of the output, fp32
+for narrower ones.
 
     fp32, fp64    the larger of the declared rule of `tolerance` and sqrt(n) eps max|y|, n being the input elements that
                   an output element depends on: the error of a sum in any order grows like that.
@@ -29,6 +30,7 @@ from opsmith.problems.tolerance import (
     Limit,
     blame_overflow,
     find_largest,
+    mark_undecided,
     measure_distance,
     read_own_tolerance,
 )
@@ -50,10 +52,10 @@ def choose_working_dtype(problem: Problem, type_: ArrayType) -> str:
     return problem.accumulation or ("fp32" if type_.dtype in NARROW_FLOATS else type_.dtype)
 
 
-def make_exact_limit(type_: ArrayType, value: Tensor) -> Limit:
-    """The limit of integers, bools and decisions: none."""
+def make_exact_limit(type_: ArrayType, value: Tensor, rounded: Tensor) -> Limit:
+    """The limit of integers, bools and decisions: none. `rounded` is the reference in the working dtype."""
     dtype = dtype_of(type_.dtype)
-    return Limit(value.to(dtype), None, dtype)
+    return Limit(value.to(dtype), None, dtype, mark_undecided(value, rounded))
 
 
 def make_native_limit(output: OutputTensors, type_: ArrayType, value: Tensor, rounding: Rounding) -> Limit:

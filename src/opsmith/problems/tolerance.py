@@ -1,6 +1,7 @@
 """Tolerance: how far a right program's result may lie from the expected value.
 
-Exact fields (decisions, integers) have no tolerance. An output's own `rtol` and `atol` prevail. Otherwise:
+Exact fields (decisions, integers) have no tolerance; their undecided entries (`decisions`) are not compared. An
+output's own `rtol` and `atol` prevail. Otherwise:
 
     float64    |x - y| <= 1e-8 |y| + 1e-10 max|y| + 1e-12. Float64 rounds at 1e-16, so that a sum of a million terms in
                any order, and cancellation of four digits on top, still pass; a missing eps of 1e-5 in a root fails by
@@ -40,6 +41,7 @@ class Limit:
     expected: Tensor  # floats as float64, unless compared exactly
     allowed: Tensor | None  # per entry, or one number for all; None: exact
     dtype: torch.dtype  # that a result must have
+    undecided: Tensor | None = None  # which entries are not judged, where it is exact; None: all are
 
     @cached_property
     def expected_array(self) -> Array:
@@ -52,7 +54,8 @@ class Limit:
     def of_draw(self, number: int) -> Limit:
         """That of one draw, out of a stacked one."""
         allowed = None if self.allowed is None else self.allowed[number]
-        return Limit(self.expected[number], allowed, self.dtype)
+        undecided = None if self.undecided is None else self.undecided[number]
+        return Limit(self.expected[number], allowed, self.dtype, undecided)
 
 
 def describe_difference(result: Tensor, limit: Limit) -> str | None:
@@ -63,6 +66,7 @@ def describe_difference(result: Tensor, limit: Limit) -> str | None:
     gap = (result.double() - limit.expected.double()).abs()
     equal = result == limit.expected
     right = equal if limit.allowed is None else equal | (gap <= limit.allowed)
+    right = right if limit.undecided is None else right | limit.undecided
     if right.all():
         return None
     return f"{int((~right).sum())} of {right.numel()} entries differ, the worst by {float(gap[~right].max()):.3g}"
@@ -98,8 +102,10 @@ def make_declared_limit(output: OutputTensors, value: Tensor, rounded: Tensor, m
     """
     expected = widen_floats(value)
     own = read_own_tolerance(output, expected)
-    if own is not None or exact:
-        return Limit(value.to(rounded.dtype) if own is None else expected, own, rounded.dtype)
+    if own is None and exact:
+        return Limit(value.to(rounded.dtype), None, rounded.dtype, mark_undecided(value, rounded))
+    if own is not None:
+        return Limit(expected, own, rounded.dtype)
     if not torch.equal(torch.isfinite(rounded), torch.isfinite(expected)):
         raise blame_overflow(output, rounded)
     ulps = 2 * torch.finfo(rounded.dtype).eps * find_largest(expected)
@@ -107,11 +113,21 @@ def make_declared_limit(output: OutputTensors, value: Tensor, rounded: Tensor, m
     return Limit(expected, torch.tensor(allowed, dtype=torch.float64), rounded.dtype)
 
 
+def mark_undecided(value: Tensor, rounded: Tensor) -> Tensor | None:
+    """Which entries of a discrete output the reference gives otherwise where it rounds; None: no entry."""
+    differing = value != rounded
+    return differing if bool(differing.any()) else None
+
+
 def stack_limits(limits: Sequence[Limit]) -> Limit:
     """The limits of several draws as one, with the draws as first axis; of a single draw as views."""
     expected = _stack_tensors([limit.expected for limit in limits])
     allowed = [limit.allowed.expand(limit.expected.shape) for limit in limits if limit.allowed is not None]
-    return Limit(expected, _stack_tensors(allowed) if allowed else None, limits[0].dtype)
+    undecided = None
+    if any(limit.undecided is not None for limit in limits):
+        none = torch.zeros_like(limits[0].expected, dtype=torch.bool)
+        undecided = _stack_tensors([none if limit.undecided is None else limit.undecided for limit in limits])
+    return Limit(expected, _stack_tensors(allowed) if allowed else None, limits[0].dtype, undecided)
 
 
 def _stack_tensors(tensors: Sequence[Tensor]) -> Tensor:

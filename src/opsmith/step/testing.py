@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.problems.drawing import MARGIN
+from opsmith.problems.decisions import MARGIN
 from opsmith.step.fns import OfferedFn
 from opsmith.step.sizes import plain_dim
 from opsmith.step.streams import StepError, Stream

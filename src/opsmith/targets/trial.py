@@ -55,3 +55,4 @@ class TrialResult:
     errors: tuple[Diagnostic, ...] = ()
     max_abs_error: float | None = None
     notes: tuple[str, ...] = ()  # what a person should know of how it was judged
+    undecided: int = 0  # entries that were not judged, because rounding decides them

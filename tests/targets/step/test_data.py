@@ -4,9 +4,9 @@ import pytest
 import torch
 from authors import SEED, bindings, output, stream, task
 
+from opsmith.problems.decisions import MARGIN
 from opsmith.problems.dims import make_symbol
 from opsmith.problems.drawing import (
-    MARGIN,
     draw_case,
     draw_data,
     draw_with_margins,
@@ -17,6 +17,7 @@ from opsmith.problems.drawing import (
 from opsmith.problems.problem import CaseSpec
 from opsmith.problems.reference import compute_expected
 from opsmith.targets import TaskFault
+from opsmith.targets.step.execution.trials import make_trials
 
 E2 = "E_value = 2\nctx[E] = E_value"
 SIZED = task(
@@ -176,6 +177,14 @@ def test_data_is_redrawn_until_decisions_are_clear_in_both_precisions():
             assert torch.equal(one.input_data["E0"], other.input_data["E0"])
             assert (torch.sigmoid(one.input_data["E0"]) - 0.5).abs().min() >= MARGIN
         assert torch.equal(first[0].input_data["E0"].double(), first[1].input_data["E0"])
+
+
+def test_whole_numbers_that_rounding_decides_need_a_tolerance_of_their_own():
+    text = "(1e7 * input_data['E0'].sum(-1)).round().long()"
+    tolerant, exact = (task(outputs=(output("S0", "int64 [N]", text, **own),)) for own in ({"atol": 99.0}, {}))
+    assert make_trials(tolerant)[1].data.limits[0][0].undecided is None
+    with pytest.raises(TaskFault, match="of 7 discrete entries that rounding decides in all of 200 draws"):
+        _ = make_trials(exact)[1].data.limits
 
 
 def test_a_margin_sees_the_names_of_the_transforms_and_may_be_empty():

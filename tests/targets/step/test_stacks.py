@@ -224,6 +224,46 @@ def test_a_fn_that_cannot_be_prepared_concerns_only_the_programs_that_use_it():
     assert isinstance(fault, TaskFault)
 
 
+UNREAD_FN = {
+    "another shape": ("return [input[0].expand(2)]", "a tensor of shape (2,)"),
+    "another dtype": ("return [input[0].long()]", "and int64"),
+    "a value too many": ("return [input[0], input[0]]", "2 values"),
+    "another shape of some elements": ("return [input[0] if input[0] < 1.5 else input[0].expand(2)]", "shape (2,)"),
+    "an exception": ("return [input[0][7]]", "IndexError"),
+}
+
+
+@pytest.mark.parametrize(("body", "words"), UNREAD_FN.values(), ids=list(UNREAD_FN))
+@pytest.mark.parametrize(
+    "use", ["step.Map(fn=fn_bad).apply(A)", "step.Map(fn=fn_inc).apply(step.Map(fn=fn_bad).apply(A))"]
+)
+def test_a_fn_is_its_authors_fault_where_nobody_reads_its_results_too(body, words, use):
+    task = replace(FAULTY, fns=(replace(FAULTY.fns[0], apply=body), FAULTY.fns[1]))
+    right = "return step.Map(fn=fn_inc).apply(E0)"
+    unread = f"A, B = step.Copy().apply(E0)\nX = {use}\nreturn step.Map(fn=fn_inc).apply(B)"
+    graphs = [check_program(task, text).graph for text in (right, unread)]
+    plain, fault = judge_programs(task, graphs, make_trials(task)[0].data)
+    assert plain.errors == ()
+    assert isinstance(fault, TaskFault)
+    assert fault.diagnostic.kind == "FN"
+    assert words in str(fault)
+
+
+def test_a_right_fn_that_nobody_reads_changes_nothing_and_runs_at_one_draw(monkeypatch):
+    text = "A, B = step.Copy().apply(E0)\nX = step.Map(fn=fn_bad).apply(A)\nreturn step.Map(fn=fn_inc).apply(B)"
+    task = replace(FAULTY, fns=(replace(FAULTY.fns[0], apply="return [input[0]]"), FAULTY.fns[1]))
+    graph, draws = check_program(task, text).graph, []
+    original = judge_module.execute_batch
+    monkeypatch.setattr(
+        judge_module,
+        "execute_batch",
+        lambda graphs, stack, **options: draws.append((len(stack), options)) or original(graphs, stack, **options),
+    )
+    for trial in make_trials(task)[:4]:
+        assert judge_programs(task, [graph], trial.data)[0].errors == ()
+    assert [count for count, options in draws if options] == [1, 1]
+
+
 def test_the_first_draw_decides_whatever_a_later_one_brings_to_light():
     probe = make_trials(FAULTY)[0].data.stack.inputs["E0"]
     later = float(probe[1:].max())  # of a later draw only

@@ -20,7 +20,7 @@ from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.protocols import PROPOSER, Tuner
 
-VERIFIER = "c-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "c-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
 class CTarget(NativeTasks, NativePrograms, CPackages):

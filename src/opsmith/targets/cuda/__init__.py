@@ -31,7 +31,7 @@ from opsmith.targets.programs import Build, CarriedBuild
 if TYPE_CHECKING:
     from opsmith.targets.cuda.building import CudaRequest
 
-VERIFIER = "cuda-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "cuda-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
 class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):

@@ -56,7 +56,8 @@ def _compare_passes(data: NativeTrialData, passes: Sequence[bytes]) -> TrialResu
     for agreement in agreements:
         worst = agreement.max_abs_error if worst is None else take_larger(worst, agreement.max_abs_error or 0.0)
     errors = next((agreement.errors for agreement in agreements if agreement.errors), ())
-    return TrialResult(Stage.MATCH, (*_list_disagreements(data, passes, bool(errors)), *errors), worst)
+    findings = (*_list_disagreements(data, passes, bool(errors)), *errors)
+    return TrialResult(Stage.MATCH, findings, worst, undecided=data.undecided)
 
 
 def _compare_pass(data: NativeTrialData, outputs: bytes) -> Agreement:

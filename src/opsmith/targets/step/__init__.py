@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from opsmith.targets.step.execution.data import StepTrialData
 
 ROLES = (PROPOSER, GUARDIAN)  # whose prompts lie in prompts/
-VERIFIER = "step-3"  # raise it whenever a verdict can change: trials, tolerances, rules
+VERIFIER = "step-4"  # raise it whenever a verdict can change: trials, tolerances, rules
 
 
 @lru_cache(maxsize=512)

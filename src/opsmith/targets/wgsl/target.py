@@ -24,7 +24,7 @@ from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
 from opsmith.targets.wgsl.uniformity import check_uniformity
 
-VERIFIER = "wgsl-1"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "wgsl-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 _THREADS = 4  # that the driver starts in a candidate's process: fewer than a build may ask for
 
 

@@ -34,4 +34,4 @@ def compare_streams(
     agreement = compare_outputs(
         case.draws[0].problem, limits, results, case.label, WORDING, Clues(case.draws, find_held)
     )
-    return TrialResult(Stage.MATCH, *agreement)
+    return TrialResult(Stage.MATCH, *agreement, undecided=case.undecided)

@@ -13,7 +13,7 @@ from opsmith.targets.step.execution.bounds import count_streamed
 from opsmith.targets.step.execution.compare import compare_streams
 from opsmith.targets.step.execution.data import StepTrialData
 from opsmith.targets.step.execution.progress import Progress
-from opsmith.targets.step.execution.run import Outputs, RunError, run_batch
+from opsmith.targets.step.execution.run import Outputs, RunError, execute_batch, run_batch
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.trial import TaskFault, TrialResult
@@ -31,6 +31,7 @@ def judge_programs(spec: TaskSpec, graphs: Sequence[Graph], case: StepTrialData)
     """
     results: dict[int, Judged] = {}
     work = _measure_work(graphs, case, results)
+    _try_unread(graphs, work, case, results)
     together = {
         index: streamed * len(case.draws)
         for index, streamed in work.items()
@@ -74,6 +75,21 @@ def _measure_work(graphs: Sequence[Graph], case: StepTrialData, results: dict[in
         except TaskFault as fault:
             results[index] = fault
     return work
+
+
+def _try_unread(graphs: Sequence[Graph], work: dict[int, int], case: StepTrialData, results: dict[int, Judged]) -> None:
+    """Execute what no output depends on as well, for the faults of its fns: on the first draw of a task alone."""
+    unread = {index: streamed for index, streamed in work.items() if graphs[index].has_unread_fns}
+    if not unread or case.draws[0].label != "base seed 0":
+        return
+    _ = case.limits
+    for portion in _cut_portions(unread):
+        with default_dtype(default_of(case.is_wide)):
+            outcomes = execute_batch([graphs[index] for index in portion], case.singles[0].stack, with_unread=True)
+        for index, outcome in zip(portion, outcomes, strict=True):
+            if isinstance(outcome, TaskFault):
+                results[index] = outcome
+                del work[index]
 
 
 def _fits_in_stack(graph: Graph, case: StepTrialData, streamed: int) -> bool:

@@ -42,15 +42,18 @@ def execute_program(graph: Graph, bindings: StackableDraw, io_elements: int) -> 
     return [[tensor.squeeze(0) for tensor in fields] for fields in outputs]
 
 
-def execute_batch(graphs: Sequence[Graph], stack: Stack) -> list[Outputs | RunError | TaskFault]:
-    """What each program returns on the draws of a stack, or why it does not."""
-    run = run_batch(graphs, stack)
+def execute_batch(
+    graphs: Sequence[Graph], stack: Stack, with_unread: bool = False
+) -> list[Outputs | RunError | TaskFault]:
+    """What each program returns on the draws of a stack, or why it does not. `with_unread`: what no output depends on
+    is executed too."""
+    run = run_batch(graphs, stack, with_unread=with_unread)
     return [run.read_outcome(member) for member in run.batch.members]
 
 
-def run_batch(graphs: Sequence[Graph], stack: Stack, keeps: bool = False) -> BatchRun:
+def run_batch(graphs: Sequence[Graph], stack: Stack, keeps: bool = False, with_unread: bool = False) -> BatchRun:
     """The programs executed on the draws of a stack; `keeps`: every stream is there afterwards."""
-    batch = schedule_programs(tuple(graphs))
+    batch = schedule_programs(tuple(graphs), with_unread)
     run = BatchRun(batch, Scene(stack, {}), keeps)
     with torch.no_grad():
         for step in batch.steps:

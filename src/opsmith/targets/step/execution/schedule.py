@@ -1,9 +1,9 @@
 """Schedule: the order in which the programs of a batch are executed, so that what several share is computed once.
 
 The programs of one task share their inputs and functions, so two applications are the same computation when primitive,
-arguments, function and operands are the same. What no output depends on is left out. Every computation of the batch is
-one `Step` over numbered values; values 0, 1, ... are the task's inputs. Isomorphic programs have the same steps and the
-same outputs.
+arguments, function and operands are the same. What no output depends on is left out, unless it is asked for. Every
+computation of the batch is one `Step` over numbered values; values 0, 1, ... are the task's inputs. Isomorphic programs
+have the same steps and the same outputs.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class Batch:
 
 
 @lru_cache(maxsize=4)
-def schedule_programs(graphs: tuple[Graph, ...]) -> Batch:
+def schedule_programs(graphs: tuple[Graph, ...], with_unread: bool = False) -> Batch:
     """The batch of these programs, all of one task. Kept, because the same programs run in many trials."""
     first = graphs[0]
     return _Scheduler(
         [(name, len(first.types[number].dims) + 1) for number, name in enumerate(first.inputs)]
-    ).schedule_all(graphs)
+    ).schedule_all(graphs, with_unread)
 
 
 class _Scheduler:
@@ -72,17 +72,18 @@ class _Scheduler:
         self._batch = Batch(tuple(inputs), reads=dict.fromkeys(range(len(inputs)), 0))
         self._known: dict[tuple[Any, ...], ScheduledStep] = {}
 
-    def schedule_all(self, graphs: Sequence[Graph]) -> Batch:
+    def schedule_all(self, graphs: Sequence[Graph], with_unread: bool) -> Batch:
         for graph in graphs:
-            self._batch.members.append(self._schedule_program(graph))
+            nodes = graph.distinct if with_unread else graph.needed
+            self._batch.members.append(self._schedule_program(graph, nodes))
         self._mark_streamed()
         return self._batch
 
-    def _schedule_program(self, graph: Graph) -> ScheduledProgram:
+    def _schedule_program(self, graph: Graph, nodes: Sequence[OpNode]) -> ScheduledProgram:
         values = {graph.values[stream]: stream for stream in range(len(graph.inputs))}  # of the program -> of the batch
         routes: dict[int, int] = {}  # number of a Partition in its program -> its step
         lines: dict[int, int] = {}
-        for node in graph.needed:
+        for node in nodes:
             operands = tuple(values[graph.values[stream]] for stream in node.operands)
             step = self._find_step(graph, node, operands, routes)
             lines.setdefault(step.results[0], node.line)

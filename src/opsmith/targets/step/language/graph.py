@@ -87,6 +87,12 @@ class Graph:
         return tuple(reversed(nodes))
 
     @cached_property
+    def has_unread_fns(self) -> bool:
+        """Whether a fn is applied where no output depends on it."""
+        every, needed = (sum(node.fn is not None for node in nodes) for nodes in (self.distinct, self.needed))
+        return every > needed
+
+    @cached_property
     def is_stackable(self) -> bool:
         """Whether several draws can share tensors: routed streams keep their dynamic dim outermost."""
         return not self.partitions or all(map(self._keeps_draws_apart, self.nodes))
