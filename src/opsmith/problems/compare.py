@@ -16,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from opsmith.problems.constants import compute_changed
 from opsmith.problems.draws import Draw, Limits
+from opsmith.problems.intermediates import compute_intermediates
 from opsmith.problems.problem import OutputTensors, Problem
 from opsmith.problems.tolerance import Limit, array_of
 from opsmith.records import Diagnostic
@@ -55,9 +57,12 @@ class Clues:
 
     def describe_missing(self, draw: int) -> str:
         """The first value of the reference that no stream holds; "": none, or there is but the result."""
-        values = self.draws[draw].intermediates.values if self.find_held is not None else ()
-        held = self.find_held(draw) if self.find_held is not None and len(values) > 1 else None
-        value = self.draws[draw].intermediates.find_missing(held) if held is not None else None
+        if self.find_held is None:
+            return ""
+        intermediates = self.draws[draw].remember(compute_intermediates)
+        values = intermediates.values
+        held = self.find_held(draw) if len(values) > 1 else None
+        value = intermediates.find_missing(held) if held is not None else None
         if value is None:
             return ""
         place = f"value {value.number} of {len(values)} of the reference, {value.name} in line {value.line}"
@@ -194,7 +199,9 @@ class _Tensor:
         """How a small constant of the reference may be changed for it to give these values."""
         output, number = self.place
         allowed = self.limit.allowed_array
-        for change, values in clues.draws[draw].changed_values if clues.draws and allowed is not None else ():
+        for change, values in (
+            clues.draws[draw].remember(compute_changed) if clues.draws and allowed is not None else ()
+        ):
             if allowed is not None and bool(
                 (np.abs(self.values[draw] - array_of(values[output][number])) <= allowed[draw]).all()
             ):

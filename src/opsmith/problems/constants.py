@@ -6,19 +6,20 @@ A wrong program that gives the same differs from the reference by no more than t
 from __future__ import annotations
 
 import ast
-import time
-from collections.abc import Iterator, Set
+import contextlib
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from opsmith.problems.authored import parse_code
 from opsmith.problems.bindings import Bindings
+from opsmith.problems.draws import Draw
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.problem import OutputTensors, Problem
 from opsmith.problems.reference import Values, compute_expected, label_texts
 
 SMALL = 1e-2  # what is smaller stands in a formula so that nothing is divided by zero
-MOST_CHANGES, SECONDS = 64, 1.0  # that are tried for one draw, and within which time
+MOST_CHANGES, MOST_NUMBERS = 64, 1 << 24  # that are tried for one draw, and that inputs have in all of them together
 OTHERS = (1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)  # what may stand in its place
 
 
@@ -30,19 +31,20 @@ class ChangedProblem:
     problem: Problem
 
 
-def compute_changed(problem: Problem, bindings: Bindings) -> Iterator[tuple[str, Values]]:
+def compute_changed(draw: Draw) -> tuple[tuple[str, Values], ...]:
     """How a constant was changed and what the reference gives then, wherever it gives numbers.
 
-    Of slow references and of those with many constants not all is tried: it is but a hint.
+    Of references with many constants or much data not all is tried: it is but a hint.
     """
-    end = time.monotonic() + SECONDS
-    for changed in islice(change_constants(problem), MOST_CHANGES):
-        if time.monotonic() > end:
-            return
-        try:
-            yield changed.change, compute_expected(changed.problem, bindings)
-        except TaskFault:
-            continue
+    data = draw.declared if draw.declared.random_global else draw.wide
+    most = min(MOST_CHANGES, MOST_NUMBERS // max(1, sum(tensor.numel() for tensor in data.input_data.values())))
+    return tuple(_list_values(islice(change_constants(draw.problem), most), data))
+
+
+def _list_values(changes: Iterable[ChangedProblem], data: Bindings) -> Iterator[tuple[str, Values]]:
+    for changed in changes:
+        with contextlib.suppress(TaskFault):
+            yield changed.change, compute_expected(changed.problem, data)
 
 
 def change_constants(problem: Problem) -> Iterator[ChangedProblem]:

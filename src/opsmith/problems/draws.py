@@ -5,23 +5,22 @@ Everything is made on first use and kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from opsmith.problems.bindings import Bindings
-from opsmith.problems.constants import compute_changed
 from opsmith.problems.decisions import Unclear, find_unclear
 from opsmith.problems.drawing import draw_case, draw_with_margins, jitter_data, make_seed
 from opsmith.problems.faults import TaskFault
-from opsmith.problems.intermediates import Intermediates, compute_intermediates
 from opsmith.problems.narrowing import differs_from, run_raised
 from opsmith.problems.problem import ATTEMPTS, Problem
 from opsmith.problems.reference import Values, compute_expected, run_unchecked
 from opsmith.problems.tolerance import Limit, make_declared_limit, make_narrowed_limit, make_wide_limit, stack_limits
 
 Limits = list[list[Limit]]  # per output and tensor
+KnownT = TypeVar("KnownT")
 
 
 class Standard(Protocol):
@@ -107,16 +106,16 @@ class Draw:
         """The reference in float64."""
         return compute_expected(self.problem, self.wide)
 
-    @cached_property
-    def intermediates(self) -> Intermediates:
-        """The values on the way to those of the reference, in float64."""
-        return compute_intermediates(self.problem, self.wide)
+    def remember(self, compute: Callable[[Draw], KnownT]) -> KnownT:
+        """What a function says of this draw; it is asked once."""
+        if compute not in self._known:
+            self._known[compute] = compute(self)
+        known: KnownT = self._known[compute]
+        return known
 
     @cached_property
-    def changed_values(self) -> tuple[tuple[str, Values], ...]:
-        """What the reference gives with a small constant changed, and how; where that fails it is left out."""
-        data = self.declared if self.declared.random_global else self.wide
-        return tuple(compute_changed(self.problem, data))
+    def _known(self) -> dict[Callable[[Draw], Any], Any]:
+        return {}
 
     @cached_property
     def raised_values(self) -> tuple[Values | None, bool]:

@@ -18,9 +18,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from opsmith.problems.authored import find_line
-from opsmith.problems.bindings import Bindings
+from opsmith.problems.draws import Draw
 from opsmith.problems.faults import TaskFault
-from opsmith.problems.problem import Problem
 from opsmith.problems.reference import clone_names, label_texts, run_reference
 from opsmith.problems.tolerance import array_of
 
@@ -90,13 +89,13 @@ class Intermediates:
         return next((value for value in self.values if value.number not in reached), None)
 
 
-def compute_intermediates(problem: Problem, bindings: Bindings) -> Intermediates:
-    """The values of a draw; none where the author's code cannot be watched."""
-    names = clone_names(bindings)
-    watcher = _Watcher(label_texts(problem), names["input_data"])
+def compute_intermediates(draw: Draw) -> Intermediates:
+    """The values of a draw in float64; none where the author's code cannot be watched."""
+    names = clone_names(draw.wide)
+    watcher = _Watcher(label_texts(draw.problem), names["input_data"])
     try:
         with watcher:
-            run_reference(problem, bindings, names)
+            run_reference(draw.problem, draw.wide, names)
     except TaskFault:
         return Intermediates(())
     return Intermediates(tuple(watcher.values))

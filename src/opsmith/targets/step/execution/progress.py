@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.draws import Draw
-from opsmith.problems.intermediates import LARGEST
+from opsmith.problems.intermediates import LARGEST, compute_intermediates
 from opsmith.problems.tolerance import array_of
 from opsmith.targets.step.execution.folds import Deferred
 from opsmith.targets.step.execution.run import BatchRun
@@ -50,6 +50,6 @@ class Progress:
         held: defaultdict[int, set[int]] = defaultdict(set)
         for (is_part, shape), pairs in groups.items():
             table = array_of(torch.stack([part for _, part in pairs]).reshape(len(pairs), shape.numel()))
-            for row, value in self._draws[draw].intermediates.find_held(table, is_part):
+            for row, value in self._draws[draw].remember(compute_intermediates).find_held(table, is_part):
                 held[pairs[row][0]].add(value)
         return held
