@@ -66,7 +66,7 @@ def test_it_judges_and_samples_as_one_machine_does():
 def test_it_has_no_more_workers_than_its_machine_has_room_for(workers, room, most):
     there = member(workers=workers, room=room)
     assert asyncio.run(found(there.begin()))["problem"] == ""
-    assert there._executor._settings.place.workers == there._executor.judge._workers == most
+    assert there._executor._settings.place.workers == there._executor.judge.workers == most
 
 
 def test_it_gives_candidates_the_seconds_of_the_run():

@@ -142,6 +142,8 @@ def test_a_finished_run_of_an_earlier_verifier_is_left_as_it_is(path: Path) -> N
 
 
 def contents(store: Store, run: str) -> set[tuple[str, str]]:
-    """The records of a run, less the names of its tasks' problems: earlier versions did not note them."""
+    """The records of a run, less the names of its tasks' problems, which earlier versions did not note, and the words of
+    its verdicts, which stay as they were said."""
+    left_out = {"task": {"problem": None}, "verdict": {"body": None}}
     parsed = [(table, json.loads(body)) for table, body in store.read_contents(run)]
-    return {(table, json.dumps(values | ({"problem": None} if table == "task" else {}))) for table, values in parsed}
+    return {(table, json.dumps(values | left_out.get(table, {}))) for table, values in parsed}
