@@ -10,6 +10,7 @@ from opsmith.bench.flag_speeds import FLAG_SETS
 from opsmith.bench.tables import group_reasons, name_sizes, tabulate_cells, write_cells
 from opsmith.bench.tuned_speeds import LARGE_GAIN, TunedSpeed, TunedSpeeds
 from opsmith.report.speed_rows import NOTHING, write_interval, write_percent, write_time
+from opsmith.report.tables import count_noun
 
 NOT_MEASURED = "not measured"
 _COLUMNS = (
@@ -71,8 +72,10 @@ def list_means(speeds: TunedSpeeds) -> list[str]:
         f"geometric mean of best over plain with the same flags: {speeds.mean} "
         f"({len(speeds.rows)} problems, {gains} with a gain that is claimed; the others count as 1)",
         f"above {LARGE_GAIN:g}, interval and all: {speeds.large_gains} of {len(speeds.rows)}",
-        f"geometric mean of best over plain with the best flags: {speeds.mean_over_flags or NOT_MEASURED}",
-        f"geometric mean of best over the faster of eager and compile: {speeds.mean_over_torch or NOT_MEASURED}",
+        f"geometric mean of best over plain with the best flags: {speeds.mean_over_flags or NOT_MEASURED} "
+        f"({count_noun(sum(row.over_flags is not None for row in speeds.rows), 'problem')})",
+        f"geometric mean of best over the faster of eager and compile: {speeds.mean_over_torch or NOT_MEASURED} "
+        f"({count_noun(sum(None not in (row.over_eager, row.over_compile) for row in speeds.rows), 'problem')})",
     ]
 
 

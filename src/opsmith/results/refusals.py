@@ -138,15 +138,15 @@ class RunRefusals:
 
     @property
     def lacks(self) -> str:
-        """How many programs lack which value of the reference first, in its order; "": of none it is known."""
+        """Which value of the reference programs would need next, in its order; "": of none it is known."""
         matches = ((_LACK.search(group.reason), group.samples) for group in self.groups)
         lacks = sorted((int(match[1]), match[2], samples) for match, samples in matches if match)
         if not lacks:
             return ""
         first = ", ".join(f"{name} ({samples:,})" for _, name, samples in lacks)
         return (
-            f"{sum(samples for *_, samples in lacks):,} of {self.refused:,} refused samples lack a value that the "
-            f"reference computes; the first that is missing: {first}"
+            f"{sum(samples for *_, samples in lacks):,} of {self.refused:,} refused samples: every entry differs; the "
+            f"next value of the reference that none of their streams holds: {first}"
         )
 
     def sort_by_nearness(self) -> list[RefusalGroup]:

@@ -31,7 +31,7 @@ class Point:
     tokens: float | None  # input, of one prompt, mean over the tasks
     solved: int
     estimate: MeanEstimate | None
-    pareto: bool = False  # no other round of the run solves as much with fewer tokens
+    pareto: bool = False  # it solved something, and no other round of the run solves as much with fewer tokens
 
 
 def analyse_curves(study: Study) -> Analysis:
@@ -47,7 +47,7 @@ def analyse_curves(study: Study) -> Analysis:
         _number_figure(study, series): _draw_figure(study, series, curves_by_run) for series in study.series_names
     }
     notes = (
-        "filled points are the Pareto points; the lines join the rounds of a run in their order",
+        "filled points are the Pareto points, of rounds that solved a task; lines join a run's rounds in their order",
         _note_pareto(curves_by_run),
     )
     return Analysis(_write_headline(study, curves_by_run), tuple(rows), grids, figures, notes)
@@ -56,7 +56,9 @@ def analyse_curves(study: Study) -> Analysis:
 def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
     """The rounds of a run that have ended, in order."""
     points = [_make_point(run, tasks, round_result) for round_result in run.result.rounds]
-    best = find_pareto([(point.tokens, point.solved) for point in points])
+    before = [-1, *(point.solved for point in points)]
+    gaining = zip(points, before, strict=False)  # a round that solved nothing has reached nothing with its prompts
+    best = find_pareto([(point.tokens if point.solved > solved else None, point.solved) for point, solved in gaining])
     return tuple(Point(p.label, p.level, p.tokens, p.solved, p.estimate, i in best) for i, p in enumerate(points))
 
 
