@@ -108,7 +108,7 @@ def test_work_left_to_a_thread_is_not_done_when_outputs_are_read(pool: Pool, roo
     source = DEFERRED.replace("@M@", str(sizes["M"])).replace("@N@", str(sizes["N"]))
     measurement = measure_program_once(pool, room, "row_sum", source, MeasuringGrade.FULL)
     assert measurement.time is None
-    assert "a wrong output while it was timed" in measurement.reason
+    assert any(words in measurement.reason for words in ("a wrong output while it was timed", "the clock outside it"))
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="it is written for x86-64")

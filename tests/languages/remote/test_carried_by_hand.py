@@ -59,10 +59,15 @@ def test_a_faster_program_is_claimed_by_both_clocks_of_the_other_machine(
     pool: Pool, room: TimingRoom, tmp_path: Path
 ) -> None:
     pack = pack_requests(room, pool.verify, [make_request("gemm_bias_relu", ["small"], FAST, MeasuringGrade.FULL)])
-    write_pack(pack, tmp_path, "", "")
-    done = run_runner(tmp_path)
-    assert done.returncode == 0, done.stderr
-    (report,) = merge_all(room, pack, tmp_path)
+    for number in range(3):  # on a busy machine the clocks may contradict each other, which is not what is asked here
+        folder = tmp_path / str(number)
+        write_pack(pack, folder, "", "")
+        done = run_runner(folder)
+        assert done.returncode == 0, done.stderr
+        (report,) = merge_all(room, pack, folder)
+        if report.measurement.ratio is not None:
+            break
+        assert "the clock outside it" in report.measurement.reason
     assert report.measurement.reason == ""
     assert report.measurement.ratio is not None
     assert report.measurement.ratio.claim is Claim.FASTER
