@@ -42,4 +42,7 @@ def test_the_front_of_a_run_is_counted_once_printed_and_drawn(
     assert "the own program alone has 0.2500" in shown
     refused = opsmith("pareto", sampled, "--objectives", "time")
     assert refused.code == 2
-    assert "objective 'time': of programs of target step is said cycles, on_chip_bytes, off_chip_bytes" in refused.err
+    assert (
+        "objective 'time': programs of target step have no such figure; they have: cycles, on_chip_bytes, off_chip_bytes"
+        in refused.err
+    )

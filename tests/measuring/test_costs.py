@@ -103,5 +103,7 @@ def test_an_order_s_partner_is_the_task_s_own_program_or_the_stated_one_and_neve
 def test_an_objective_that_a_target_cannot_say_is_refused_with_what_it_can() -> None:
     assert choose_figures(SUM, "front") == ("cycles", "on_chip_bytes", "off_chip_bytes")
     assert choose_figures(SUM, "on_chip_bytes") == ("on_chip_bytes",)
-    with pytest.raises(UsageError, match="objective 'time': of programs of target tiny is said cycles"):
+    with pytest.raises(
+        UsageError, match="objective 'time': programs of target tiny have no such figure; they have: cycles"
+    ):
         choose_figures(SUM, "time")

@@ -39,7 +39,8 @@ def draw_task(
     """Draw what came of one task of a run.
 
     Its PyTorch reference, where its samples ended, the refused program that came nearest with its message, and the
-    program that was kept with its cost. An SVG. Rounds that make right programs better are not in it: see `show`.
+    program that was kept with its cost. An SVG. Where rounds made it better, the program that they began with stands in
+    place of the refused one.
     """
     from opsmith.report.attempts import find_task
     from opsmith.report.files import write_picture

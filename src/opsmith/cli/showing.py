@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,6 +62,7 @@ def _refuse_idle(is_task: bool, sample: str | None, with_prompt: bool, with_samp
 
 
 def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) -> None:
+    from opsmith.records import to_json
     from opsmith.report import closing
     from opsmith.report.by_model import print_models
     from opsmith.report.conversations import print_tool_use
@@ -71,13 +73,16 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     from opsmith.report.speeds import print_speeds
     from opsmith.report.tables import print_fact
     from opsmith.results.bests import list_best
+    from opsmith.results.optimisation import read_optimisation
     from opsmith.results.result import result_of
 
     result, failures = result_of(store, run), FailureReader(store, run)
     remarks, solutions = store.read_remarks(run), list_best(store, run)
     if as_json:
         beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.view_failures().as_json()}
-        print(json.dumps({**result.as_json(), **beside}))
+        optimised = read_optimisation(store, run)
+        gains = {} if optimised is None else {"optimised": [to_json(replace(t, steps=())) for t in optimised.tasks]}
+        print(json.dumps({**result.as_json(), **beside, **gains}))
         return
     if remarks.text or remarks.all_tags:
         tags = " ".join(f"[{tag}]" for tag in remarks.all_tags)

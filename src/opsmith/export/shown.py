@@ -14,6 +14,7 @@ from opsmith.export.solved import SolvedOperator
 from opsmith.export.torch_modules import ExportedModules
 from opsmith.records import Outcome, Stage, printable
 from opsmith.report.tables import count_noun, make_table
+from opsmith.results.optimisation import NOT_GRADED
 
 SHOWN = 50  # flipped programs; --json has them all
 
@@ -41,10 +42,15 @@ def list_trace_lines(exported: ExportedTraces) -> Iterator[str]:
 
 
 def _list_gains(operators: Iterable[SolvedOperator]) -> Iterator[str]:
-    """What the run made better, where it did."""
-    gains = [f"{operator.task.id} {operator.origin.gain:.3f}" for operator in operators if operator.origin.gain]
-    if gains:
-        yield printable(f"times as good as what the run began with: {', '.join(gains)}")
+    """What optimisation rounds made better, by which factor, and what they did not."""
+    for operator in operators:
+        if operator.lack:
+            hint = "; try: opsmith measure RUN" if operator.lack == NOT_GRADED else ""
+            yield printable(f"{operator.task.id}: the program that the run began with: {operator.lack}{hint}")
+        elif operator.origin.gain:
+            yield printable(
+                f"{operator.task.id}: better than at the run's start by a factor of {operator.origin.gain:.3f}"
+            )
 
 
 def _list_left_out(exported: ExportedFiles) -> Iterator[str]:

@@ -16,12 +16,14 @@ from opsmith.learn.judge import IMPORT
 from opsmith.records import Candidate, Outcome, Task, Usage, Verdict
 from opsmith.report.fronts import word_figure, write_value
 from opsmith.results.bests import list_best
+from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
 from opsmith.store.queries import KeptExperience, SampleDetail
 from opsmith.store.rows import RunInfo
 from opsmith.targets.programs import SizedProgram, Solved
 
 LONGEST = 60  # characters of a function's name
+NO_GAIN = "no gain shown"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class SolvedOperator:
     verdict: Verdict
     choice: ProgramChoice | None = None  # by an objective; None: it is the one that the run kept
     sized_verdicts: tuple[Verdict, ...] = ()  # of the choice's several programs
+    lack: str = ""  # why it is what optimisation rounds began with; "": they made it, or there were none
 
     @property
     def as_solved(self) -> Solved:
@@ -89,6 +92,9 @@ def operators_of(
     names = name_functions([solution.experience.task.id for solution in solutions])
     waiting = [pool.submit(solution.experience.task, solution.experience.source) for solution in solutions]
     counts: Counts = {}
+    optimised = read_optimisation(store, run)
+    tried = optimised.tasks if optimised is not None else ()
+    lacks = {task.task: task.lack or NO_GAIN for task in tried if task.best is None}
     return [
         SolvedOperator(
             name,
@@ -98,6 +104,7 @@ def operators_of(
             future.result(),
             choice := choices.get(solution.experience.task.id),
             _judge_sized(pool, solution.experience.task, choice),
+            lacks.get(solution.experience.task.id, "") if choice is None else "",
         )
         for name, solution, future in zip(names, solutions, waiting, strict=True)
     ]
@@ -204,8 +211,8 @@ def describe_facts(operator: SolvedOperator) -> dict[str, str]:
         "success rate": None
         if origin.gain
         else f"{origin.success_rate:.3g}, of the samples at the best temperature of that round",
-        "gain": origin.gain
-        and f"{origin.gain:.3f} times as good as the program that the run began with, over all timed sizes",
+        "gain": origin.gain and f"better by a factor of {origin.gain:.3f} than the program that the run began with",
+        "not better": operator.lack and f"the program that the run began with: {operator.lack}",
         "samples": None
         if origin.samples is None
         else f"{origin.right} right of {origin.samples} judged, in all rounds",

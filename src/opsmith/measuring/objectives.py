@@ -41,7 +41,9 @@ def require_figures(task: Task, names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in figures:
             choices = ", ".join(figures) or "nothing"
-            raise UsageError(f"objective {name!r}: of programs of target {task.target} is said {choices}")
+            raise UsageError(
+                f"objective {name!r}: programs of target {task.target} have no such figure; they have: {choices}"
+            )
     return tuple(names)
 
 

@@ -116,7 +116,9 @@ def _describe_nearest(story: TaskStory, chars: int) -> _Panel:
         lines += [_Line(line, "passed") for line in _wrap_text(story.start.message, chars, indent="")]
         return _Panel("4  The program that it was made from", "head", tuple(lines))
     if program is None:
-        return _Panel("4  No program was refused" if story.judged else "4  No program was judged yet", "head", ())
+        is_refused = any(_style_end(label) == "refused" for label, _ in story.ends)
+        heading = "No program was refused" if story.judged else "No program was judged yet"
+        return _Panel(f"4  {'Why: opsmith show RUN SAMPLE' if is_refused else heading}", "head", ())
     lines = [*_write_code(program.source, chars), _Line("")]
     lines += [_Line(line, "refused") for text in program.message.splitlines() for line in _wrap_text(text, chars)]
     return _Panel(f"4  The nearest miss, refused at {program.stage}", "head refused", tuple(lines))

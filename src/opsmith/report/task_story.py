@@ -116,7 +116,7 @@ def _read_start(store: Store, run: str, best: KeptExperience) -> ShownProgram | 
     source = next(starts, best.experience.source)
     if gain is None or source == best.experience.source:
         return None
-    return ShownProgram(Stage.MATCH.name, source, f"the kept one is {gain:.3f} times as good, over all sizes")
+    return ShownProgram(Stage.MATCH.name, source, f"the kept one is better by a factor of {gain:.3f}, over all sizes")
 
 
 def _read_solution(store: Store, best: KeptExperience) -> ShownProgram:

@@ -40,6 +40,7 @@ from opsmith.store.spending import usage_by_round
 
 EAGER, COMPILE = "eager", "compile"  # partners
 START, HARDER = "the start program", "the faster of eager and compile"
+NOT_GRADED = "not graded in full"
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class OptimisedTask:
         """The gain that may be published: 1 where nothing became better or no difference was shown, None where nothing
         can be said."""
         if self.best is None:
-            return 1.0
+            return None if self.lack == NOT_GRADED else 1.0
         if self.gain is None or self.claim is Claim.IN_PROCESS:
             return None
         return 1.0 if self.claim is Claim.NO_DIFFERENCE else self.gain.value
@@ -269,7 +270,7 @@ def _explain_start(lineage: Lineage, grades: Mapping[str, ProgramGrade]) -> str:
     reasons = [
         f"{program.name[:8]}: {grades[program.name].explain_lack()}" for program in leaders if program.name in grades
     ]
-    return f"full grade of {'; of '.join(reasons)}" if reasons else "not graded in full" if leaders else ""
+    return f"full grade of {'; of '.join(reasons)}" if reasons else NOT_GRADED if leaders else ""
 
 
 class _Family:

@@ -102,4 +102,7 @@ def test_what_the_full_grade_denies_does_not_leave_and_what_it_shows_does(tmp_pa
     doors = [text for text in texts if LOOP in text or LOOP in text.replace("\\n", "\n")]
     assert len(doors) >= 3
     assert {text.count("sum += 0.0f;") for text in doors} == {NAMES.index("true") + 1}
-    assert "row_sum` is 1.500 times as good" in (tmp_path / "library" / "README.md").read_text()
+    assert (
+        "row_sum` is better than the program that the run began with by a factor of 1.500"
+        in (tmp_path / "library" / "README.md").read_text()
+    )
