@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from opsmith.measuring.claims import Claim, judge_ratio
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
+from opsmith.measuring.loop import PairTimes
+from opsmith.measuring.measure import estimate_ratio
 from opsmith.measuring.pairs import (
     compare_times,
     estimate_median,
@@ -157,3 +159,13 @@ def test_variation_is_a_share_of_the_mean() -> None:
     assert measure_variation([2.0, 2.0, 2.0]) == 0
     assert measure_variation([20.0, 60.0]) == measure_variation([1.0, 3.0])
     assert measure_variation([1.0]) is None
+
+
+def test_what_a_turn_costs_makes_the_trusted_interval_of_fast_programs_wider_and_that_of_equal_ones_not() -> None:
+    partner, fast = (400.0, 404.0, 396.0), (10.0, 10.1, 9.9)
+    plain, wary = (estimate_ratio([PairTimes(fast, partner, 1, error)] * 5, 0.03) for error in (0.0, 0.12))
+    assert plain is not None
+    assert wary is not None
+    assert (plain.contains(44.0), wary.contains(44.0), wary.contains(60.0)) == (False, True, False)
+    assert judge_ratio(Interval(44.0, 43.5, 44.5), wary) is Claim.FASTER
+    assert judge_ratio(Interval(3.0, 2.9, 3.1), Interval(1.0, 0.95, 1.05)) is Claim.REFUSED

@@ -50,6 +50,7 @@ class PairTimes:
     program: tuple[float, ...]
     partner: tuple[float, ...]
     checked: int  # outputs that were compared and are right
+    error: float = 0.0  # of their ratio, as a share of it: by what our clock counts beside the calls
 
 
 @dataclass
@@ -223,8 +224,10 @@ def measure_apart(room: TimingRoom, case: TimedCase, plan: PairPlan, seed: int) 
                 recipes = case.mixer.fill_slots(process.memory, turn)
                 process.time_turn(turn.side, turn.slots)
                 _read_turn(readings, case, process, turn, recipes, process.count_time())
-        _subtract_overhead(readings, _choose_overhead(overheads, case.artefacts.threads) / plan.slots)
-        yield _check_readings(readings, case, plan.protocol, seed)
+        overhead = _choose_overhead(overheads, case.artefacts.threads) / plan.slots
+        _subtract_overhead(readings, overhead)
+        shares = [overhead / statistics.median(readings.times[side]) for side in Side]  # a turn with calls costs more
+        yield replace(_check_readings(readings, case, plan.protocol, seed), error=abs(shares[0] - shares[1]))
 
 
 def _measure_overhead(process: TimedProcess, case: TimedCase, turn: Turn) -> int:

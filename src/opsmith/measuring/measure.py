@@ -7,6 +7,7 @@ is contradicted by ours.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -229,7 +230,8 @@ def asks_trusted(request: SpeedRequest) -> bool:
 def estimate_ratio(processes: Sequence[PairTimes], error: float = 0.0) -> Interval | None:
     """Partner's time by the program's, less certain by a share of itself; None: no process was asked."""
     ratios = [compare_times(times.program, times.partner) for times in processes]
-    return estimate_median(ratios).widen_by(error) if ratios else None
+    own = statistics.median(times.error for times in processes) if processes else 0.0
+    return estimate_median(ratios).widen_by(error + own) if ratios else None
 
 
 def say_ratio(
