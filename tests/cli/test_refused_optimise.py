@@ -20,8 +20,8 @@ class Named:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--objective", "time"), "said cycles, on_chip_bytes, off_chip_bytes"),
-        (("--objective", "time", "--dry-run"), "said cycles, on_chip_bytes, off_chip_bytes"),
+        (("--objective", "time"), "they have: cycles, on_chip_bytes, off_chip_bytes"),
+        (("--objective", "time", "--dry-run"), "they have: cycles, on_chip_bytes, off_chip_bytes"),
         (("--memory-from", "nobody"), "run 'nobody': no such run"),
         (("--reference", "nowhere"), "reference 'nowhere'"),
         (("--analyst", "openai/gpt-5", "--profiles", "blue"), "no such profiler"),
