@@ -45,7 +45,6 @@ def test_the_best_has_the_highest_mean_over_all_sizes():
     ("ratios", "claims", "reason"),
     [
         ((3.0, 0.5, 3.0), (Claim.FASTER, Claim.SLOWER, Claim.FASTER), "slower at odd"),
-        ((3.0, 3.0), (Claim.FASTER, Claim.FASTER), "no figure at large: not measured"),
         ((3.0, None, 3.0), (Claim.FASTER, None, Claim.FASTER), "no figure at odd: the clocks"),
         ((1.01, 1.02, 1.0), (Claim.NO_DIFFERENCE,) * 3, "no difference shown"),
         ((2.0, 2.0, 2.0), (Claim.IN_PROCESS,) * 3, "no difference shown"),
@@ -56,6 +55,12 @@ def test_a_program_that_is_slower_somewhere_or_not_claimed_to_be_faster_stays_ou
     assert name_best(speeds) is None
     assert grade_programs(speeds, START)["fast"].explain_lack() == reason
     assert name_best(speeds, measure("modest", (1.1, 1.1, 1.1))) == "modest"
+
+
+def test_a_grade_that_was_interrupted_is_none():
+    speeds = [*measure("fast", (3.0, 3.0)), *measure("fast", (8.8,) * 3, grade=MeasuringGrade.SCREEN)]
+    assert name_best(speeds) is None
+    assert grade_programs(speeds, START) == {}
 
 
 def test_what_stands_beside_the_tasks_own_program_says_nothing_of_another_start():
@@ -106,7 +111,10 @@ def test_a_gain_that_the_full_grade_refused_is_nowhere_a_gain(store):
         Candidate(start.source + " # best").id, "small", None, None, MeasuringGrade.FULL, None, "no"
     )
     refused = replace(refused, sought_partner=Candidate(start.source).id)
-    opened.put(speed_rows(run, StoredSpeed("sum_0", None, SpeedReport(refused, None)))).result()
+    equal = make_report(Candidate(start.source + FASTER).id, "small", 1.0, 1.0, claim=Claim.NO_DIFFERENCE).measurement
+    equal = replace(equal, ratio=replace(equal.ratio, partner=Candidate(start.source).id))
+    for measured in (refused, equal):  # the leader and the next one
+        opened.put(speed_rows(run, StoredSpeed("sum_0", None, SpeedReport(measured, None)))).result()
     assert [row.experience.source for row in list_best(opened, run) if row.experience.task.id == "sum_0"] == [
         start.source
     ]
@@ -116,6 +124,7 @@ def test_a_gain_that_the_full_grade_refused_is_nowhere_a_gain(store):
     (task,) = [task for task in result.tasks if task.task == "sum_0"]
     assert [step.to_start for step in task.steps if (step.row.source or "").endswith("# best")] == [None]
     assert task.published == 1.0
+    assert "sum_0" not in {program.task.id for program in list_solved_programs(opened, run, ()) if program.partner}
 
 
 def test_a_run_that_was_stopped_before_its_full_grade_gives_what_it_began_with(tmp_path):

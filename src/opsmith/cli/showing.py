@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,8 +80,9 @@ def _show_whole(console: PlainConsole, store: Store, run: str, as_json: bool) ->
     if as_json:
         beside = {"note": remarks.text, "tags": list(remarks.all_tags), "failures": failures.view_failures().as_json()}
         optimised = read_optimisation(store, run)
-        gains = {} if optimised is None else {"optimised": [to_json(replace(t, steps=())) for t in optimised.tasks]}
-        print(json.dumps({**result.as_json(), **beside, **gains}))
+        rows = [to_json(task) for task in optimised.tasks] if optimised is not None else []
+        gains = [{name: value for name, value in row.items() if name != "steps"} for row in rows]
+        print(json.dumps({**result.as_json(), **beside, **({"optimised": gains} if gains else {})}))
         return
     if remarks.text or remarks.all_tags:
         tags = " ".join(f"[{tag}]" for tag in remarks.all_tags)

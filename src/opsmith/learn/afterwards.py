@@ -14,9 +14,9 @@ from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome, Task
-from opsmith.results.bests import list_best
+from opsmith.results.bests import grade_programs, list_best
 from opsmith.results.fronts import is_beside_own
-from opsmith.results.lineage import read_optimised
+from opsmith.results.lineage import read_objective, read_optimised
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.store.verdicts import list_judgements, read_programs
@@ -47,8 +47,10 @@ def list_solved_programs(store: Store, run: str, own: Sequence[Task]) -> list[Ri
     for best in list_best(store, run):
         task = task_by_digest.get(best.experience.task.digest, best.experience.task)
         source, sample, lineage = best.experience.source, best.sample, lineages.get(task.id)
-        if lineage is not None and source == lineage.start.source and (leaders := lineage.list_leaders()):
-            source, sample = leaders[0].source, leaders[0].sample
+        if lineage is not None and source == lineage.start.source:
+            grades = grade_programs(store.read_speeds(run, task.id), lineage.start.name, (read_objective(store, run),))
+            ungraded = (leader for leader in lineage.list_leaders() if leader.name not in grades)
+            source, sample = next(((leader.source, leader.sample) for leader in ungraded), (source, sample))
         start = lineage.start.source if lineage is not None and source != lineage.start.source else None
         if sample is not None:
             programs.append(RightProgram(task, source, sample, partner=start))

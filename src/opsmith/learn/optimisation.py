@@ -193,19 +193,15 @@ class OptimisationPhase:
         session = self.session
         is_screen = session.settings.measuring.measure == "screen"
         grade = MeasuringGrade.SCREEN if is_screen else MeasuringGrade.FULL
-        waiting = {name: lineage.list_leaders() for name, lineage in progress.lineages.items()}
+        waiting = [(lineage, lineage.list_leaders()) for lineage in progress.lineages.values()]
         while waiting and not session.halt:
-            orders = [
-                self._order_grade(progress.lineages[name], programs.pop(0), grade)
-                for name, programs in waiting.items()
-                if programs
-            ]
+            orders = [self._order_grade(lineage, leaders[0], grade) for lineage, leaders in waiting if leaders]
             await self.attendant.await_work(measure_programs(session, orders))
-            waiting = {
-                name: programs
-                for name, programs in waiting.items()
-                if programs and not is_screen and not self._has_best(progress.lineages[name])
-            }
+            waiting = [
+                (lineage, leaders[1:])
+                for lineage, leaders in waiting
+                if leaders[1:] and not is_screen and not self._has_best(lineage)
+            ]
 
     def _order_grade(self, lineage: Lineage, program: OptimisedProgram, grade: MeasuringGrade) -> RightProgram:
         task = self.tasks[lineage.task]

@@ -199,12 +199,10 @@ class _Tensor:
         """How a small constant of the reference may be changed for it to give these values."""
         output, number = self.place
         allowed = self.limit.allowed_array
-        for change, values in (
-            clues.draws[draw].remember(compute_changed) if clues.draws and allowed is not None else ()
-        ):
-            if allowed is not None and bool(
-                (np.abs(self.values[draw] - array_of(values[output][number])) <= allowed[draw]).all()
-            ):
+        if not clues.draws or allowed is None:
+            return
+        for change, values in clues.draws[draw].remember(compute_changed):
+            if bool((np.abs(self.values[draw] - array_of(values[output][number])) <= allowed[draw]).all()):
                 yield change
 
 

@@ -20,8 +20,6 @@ from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience
 
-_NO_FIGURE = "not measured"
-
 
 @dataclass(frozen=True)
 class ProgramGrade:
@@ -58,9 +56,8 @@ class ProgramGrade:
 def grade_programs(
     speeds: Sequence[StoredSpeed], start: str, figures: Sequence[str] = (TIME,)
 ) -> dict[str, ProgramGrade]:
-    """By Candidate.id, of the programs of one task that have a figure or a reason beside the start program.
-
-    Shape sets are all that anything of the task was timed at, so that a grade that was interrupted is not a whole one.
+    """By Candidate.id, of the programs of one task that have a figure, or a reason, at all places beside the start
+    program: a grade that was interrupted is none. Places are all that anything of the task was measured at.
     """
     measured = [speed.report.measurement for speed in speeds if name_figure(speed.report.measurement) in figures]
     places = sorted({(name_figure(measurement), measurement.shape_set) for measurement in measured})
@@ -81,11 +78,11 @@ def grade_programs(
     return {
         program: ProgramGrade(
             program,
-            {place: ratios.get(place) for place in places},
-            {place: reasons[program].get(place, _NO_FIGURE) for place in places if ratios.get(place) is None},
+            {place: ratios[place] for place in places},
+            {place: reasons[program][place] for place in places if ratios[place] is None},
         )
         for program, ratios in reports.items()
-        if program != start
+        if program != start and ratios.keys() == {*places}
     }
 
 

@@ -265,12 +265,12 @@ def _read_task(
 
 
 def _explain_start(lineage: Lineage, grades: Mapping[str, ProgramGrade]) -> str:
-    """Why the start program stays."""
+    """Why the start program stays; "": nothing leads it."""
     leaders = lineage.list_leaders()
-    reasons = [
-        f"{program.name[:8]}: {grades[program.name].explain_lack()}" for program in leaders if program.name in grades
-    ]
-    return f"full grade of {'; of '.join(reasons)}" if reasons else NOT_GRADED if leaders else ""
+    if any(program.name not in grades for program in leaders):
+        return NOT_GRADED
+    reasons = [f"{program.name[:8]}: {grades[program.name].explain_lack()}" for program in leaders]
+    return f"full grade of {'; of '.join(reasons)}" if reasons else ""
 
 
 class _Family:

@@ -56,7 +56,7 @@ def analyse_curves(study: Study) -> Analysis:
 def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
     """The rounds of a run that have ended, in order."""
     points = [_make_point(run, tasks, round_result) for round_result in run.result.rounds]
-    before = [-1, *(point.solved for point in points)]
+    before = [0, *(point.solved for point in points)]
     gaining = zip(points, before, strict=False)  # a round that solved nothing has reached nothing with its prompts
     best = find_pareto([(point.tokens if point.solved > solved else None, point.solved) for point, solved in gaining])
     return tuple(Point(p.label, p.level, p.tokens, p.solved, p.estimate, i in best) for i, p in enumerate(points))
