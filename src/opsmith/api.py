@@ -18,8 +18,8 @@ from opsmith.records import Experience, Task, Verdict
 from opsmith.suites import adapt_task, load_task, load_tasks
 
 if TYPE_CHECKING:
+    from opsmith.judging.judge import Solution
     from opsmith.learn.events import OnEvent
-    from opsmith.learn.judge import Solution
     from opsmith.models import ChatModel
     from opsmith.results.result import RunResult
     from opsmith.settings import Settings
@@ -65,8 +65,8 @@ def improve(
     that is not right.
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
+    from opsmith.judging.judge import import_experiences  # noqa: PLC0415  (as above)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
-    from opsmith.learn.judge import import_experiences  # noqa: PLC0415  (as above)
     from opsmith.models.table import choose_analyst  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415
 

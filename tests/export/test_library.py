@@ -14,7 +14,7 @@ from opsmith.export.folder import write_folder
 from opsmith.export.library import export_library, package_name, read_licence
 from opsmith.export.pages import escape_cell
 from opsmith.export.solved import describe_facts, name_functions
-from opsmith.learn.judge import IMPORT
+from opsmith.judging.judge import IMPORT
 from opsmith.records import Experience, Task
 from opsmith.store.rows import experience_rows
 from opsmith.suites import load_tasks

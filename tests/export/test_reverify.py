@@ -8,8 +8,8 @@ from tiny_target import TARGETS, Tiny, tiny_task
 
 from opsmith.export.reverify import as_json, reverify_run
 from opsmith.export.shown import reverified_parts
+from opsmith.judging.judge import IMPORT
 from opsmith.judging.verifier import leave_unjudged, verify_many
-from opsmith.learn.judge import IMPORT
 from opsmith.records import Boundary, Diagnostic, Experience, Outcome, Stage, Task, Verdict
 from opsmith.store.rows import experience_rows
 

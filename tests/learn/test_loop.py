@@ -10,8 +10,8 @@ from tiny_target import TINY, tiny_task
 
 import opsmith.learn.attend
 from opsmith.errors import ProviderError, StoreError, TaskError, UsageError, VerifierError
+from opsmith.judging.judge import Solution, import_experiences
 from opsmith.learn.events import Event, RoundEnded, RoundStarted, RunEnded, RunStarted, SampleJudged, TaskSolved, Warned
-from opsmith.learn.judge import Solution, import_experiences
 from opsmith.learn.loop import improve, improve_async
 from opsmith.learn.policies import plan_samples
 from opsmith.models import Request

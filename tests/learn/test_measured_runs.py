@@ -16,8 +16,7 @@ from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 from opsmith.errors import VerifierError
 from opsmith.learn.events import Event, MeasuringStarted, ProgramMeasured, RoundEnded, TaskSolved, Warned
 from opsmith.learn.loop import improve, improve_async
-from opsmith.learn.measurer import Measurer
-from opsmith.measuring.orders import SpeedOrder
+from opsmith.measuring.orders import Measurer, SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Task
 from opsmith.results.result import RunResult

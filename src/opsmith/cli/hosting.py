@@ -28,8 +28,8 @@ from opsmith.cli.serving import needs_extra
 
 if TYPE_CHECKING:
     from opsmith.judging.pool import Pool
-    from opsmith.learn.measurer import Measurer
     from opsmith.mcp.service import Service
+    from opsmith.measuring.orders import Measurer
 
 
 def add_to(app: CommandApp) -> None:

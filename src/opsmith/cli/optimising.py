@@ -67,7 +67,7 @@ from opsmith.cli.timing_runs import choose_run
 from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from opsmith.learn.judge import Solution
+    from opsmith.judging.judge import Solution
     from opsmith.records import Task
     from opsmith.settings import Settings
 
@@ -179,7 +179,7 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 def list_starts(tasks: Sequence[Task], program: Path | None) -> list[Solution]:
     """The programs to begin with: that of the file, or the tasks' own. Raises UsageError for a task without one."""
-    from opsmith.learn.judge import Solution
+    from opsmith.judging.judge import Solution
 
     if program is not None and len(tasks) != 1:
         raise UsageError(f"--from: given with {len(tasks)} tasks; expected one task, whose program the file holds")

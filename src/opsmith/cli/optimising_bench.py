@@ -140,7 +140,7 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
 def perform_pass(plan: PassPlan, tasks: Sequence[Task], store: Store) -> str:
     """The run's id."""
     from opsmith.api import improve
-    from opsmith.learn.judge import Solution
+    from opsmith.judging.judge import Solution
     from opsmith.report.live import watch_run
     from opsmith.report.tables import open_console
 

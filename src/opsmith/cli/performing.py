@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from opsmith.errors import OpsmithError
 
 if TYPE_CHECKING:
-    from opsmith.learn.judge import Solution
+    from opsmith.judging.judge import Solution
     from opsmith.records import Task
     from opsmith.settings import Settings
     from opsmith.store import Store

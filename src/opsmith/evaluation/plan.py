@@ -13,7 +13,7 @@ from typing import Any
 from opsmith.config import resolve_settings
 from opsmith.errors import UsageError
 from opsmith.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
-from opsmith.learn.judge import Solution
+from opsmith.judging.judge import Solution
 from opsmith.records import Task
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks

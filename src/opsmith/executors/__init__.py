@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from opsmith.errors import UsageError
-from opsmith.learn.judge import Judge
-from opsmith.learn.measurer import Measurer
-from opsmith.learn.profiler import ProfileSource
+from opsmith.judging.judge import Judge
+from opsmith.measuring.orders import Measurer
 from opsmith.models import ChatModel
 from opsmith.models.roles import RoleModels
+from opsmith.profiling.profiler import ProfileSource
 from opsmith.records import Task
 from opsmith.settings import Settings
 

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opsmith.errors import OpsmithError, VerifierError
-from opsmith.learn.measurer import Measurer
-from opsmith.learn.profiler import Warn
 from opsmith.measuring.objectives import is_timed
-from opsmith.measuring.orders import SpeedOrder
+from opsmith.measuring.orders import Measurer, SpeedOrder
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.profiling.choice import Profilers, choose_profilers
 from opsmith.profiling.cost import CountFigures
-from opsmith.profiling.profiler import Profiler, ProfileSubject
+from opsmith.profiling.profiler import Profiler, ProfileSubject, Warn
 from opsmith.profiling.roofline import RooflineProfiler
 from opsmith.records import ProfileReport, Task
 

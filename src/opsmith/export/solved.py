@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from opsmith.errors import UsageError
 from opsmith.export.choice import ProgramChoice
+from opsmith.judging.judge import IMPORT
 from opsmith.judging.pool import Pool
-from opsmith.learn.judge import IMPORT
 from opsmith.records import Candidate, Outcome, Task, Usage, Verdict
 from opsmith.report.fronts import word_figure, write_value
 from opsmith.results.bests import list_best

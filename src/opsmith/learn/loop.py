@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from opsmith.judging.judge import Judge
 from opsmith.learn.attend import GRACE_S, Attendant
 from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget, budget_of
@@ -30,17 +31,16 @@ from opsmith.learn.events import (
 from opsmith.learn.functional import FunctionalPhase
 from opsmith.learn.identity import run_info
 from opsmith.learn.interrupt import stop_on_interrupt
-from opsmith.learn.judge import Judge
-from opsmith.learn.measurer import Measurer
 from opsmith.learn.optimisation import OptimisationPhase, choose_objective, read_briefs
 from opsmith.learn.planning import require_planning
-from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.references import require_references
 from opsmith.learn.session import RunSession
 from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
+from opsmith.measuring.orders import Measurer
 from opsmith.models import Batched, ChatModel
 from opsmith.models.joining import JoinModel
 from opsmith.models.roles import RoleModels, gather_models
+from opsmith.profiling.profiler import ProfileSource
 from opsmith.records import Experience, Task
 from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings

@@ -17,15 +17,15 @@ from opsmith.learn.briefs import BriefSource
 from opsmith.learn.budget import Budget
 from opsmith.learn.events import RoundEnded, RoundStarted
 from opsmith.learn.improve import ImprovingPrompts
-from opsmith.learn.measurer import Measurer
-from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.objectives import choose_figures, list_figures
+from opsmith.measuring.orders import Measurer
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.models.roles import NO_MODEL
+from opsmith.profiling.profiler import ProfileSource
 from opsmith.records import Outcome, Task
 from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages

@@ -21,9 +21,9 @@ from opsmith.agents.planning import (
     require_planner,
 )
 from opsmith.errors import OpsmithError, ProviderError, StoreError, UsageError
+from opsmith.judging.judge import Judge, Splitting
 from opsmith.learn.ask import Asking, HaltedError, UnansweredError, UnjudgedError
 from opsmith.learn.events import PlanMade
-from opsmith.learn.judge import Judge, Splitting
 from opsmith.learn.plans import PlanStep, find_active
 from opsmith.learn.session import RunSession
 from opsmith.models import Message

@@ -5,10 +5,9 @@ What is stored of a candidate of a task is not made again, in this session or a 
 
 from __future__ import annotations
 
-from opsmith.learn.profiler import ProfileSource
 from opsmith.learn.session import RunSession
 from opsmith.learn.speeds import RightProgram
-from opsmith.profiling.profiler import ProfileSubject
+from opsmith.profiling.profiler import ProfileSource, ProfileSubject
 from opsmith.records import Candidate, ProfileReport
 from opsmith.store import Row
 from opsmith.store.measurements import Profile, profile_rows

@@ -17,6 +17,7 @@ from opsmith.agents import bare, guardian, repair
 from opsmith.agents.guardian import Guarded
 from opsmith.agents.reply import PLAIN, ReadReply, ReplyForm, read_reply
 from opsmith.errors import TargetError, UsageError, VerifierError
+from opsmith.judging.judge import Costing
 from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early
 from opsmith.learn.compose import Composer
 from opsmith.learn.conversation import Conversing, find_last_program
@@ -39,7 +40,7 @@ from opsmith.store.rows import (
 )
 from opsmith.targets.capabilities import explain_message
 from opsmith.targets.protocols import Bare, Repaired
-from opsmith.tools import Costing, ToolContext
+from opsmith.tools import ToolContext
 
 KEPT = (
     10_000  # verdicts for programs that come again; samples of a task come together, so older ones are of other tasks

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from opsmith.agents.similarity import most_similar_first
 from opsmith.errors import UsageError
-from opsmith.learn.similarity import most_similar_first
 from opsmith.learn.stratify import Rank, rank_by_difficulty, rank_by_gain, stratify_experiences
 from opsmith.records import Experience, Task, content_hash
 

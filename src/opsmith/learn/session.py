@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from opsmith.agents.prompt import ReferenceProgram
 from opsmith.errors import OpsmithError, ProviderError
+from opsmith.judging.judge import Judge
 from opsmith.learn.events import ModelLeftOut, OnEvent, Warned
-from opsmith.learn.judge import Judge
-from opsmith.learn.measurer import Measurer
-from opsmith.learn.profiler import ProfileSource
+from opsmith.measuring.orders import Measurer
 from opsmith.models import ChatModel
 from opsmith.models.roles import RoleModels
+from opsmith.profiling.profiler import ProfileSource
 from opsmith.records import Usage
 from opsmith.settings import Settings
 from opsmith.store import Store

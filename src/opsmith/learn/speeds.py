@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from opsmith.errors import VerifierError
 from opsmith.learn.events import MeasuringStarted, ProgramMeasured
-from opsmith.learn.measurer import Measurer
 from opsmith.learn.session import RunSession
-from opsmith.measuring.orders import SpeedKey, SpeedOrder, name_measurement
+from opsmith.measuring.orders import Measurer, SpeedKey, SpeedOrder, name_measurement
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Task
 from opsmith.store import Store

@@ -21,10 +21,10 @@ from pydantic import Field, create_model
 
 from opsmith.agents.prompt import compose_prompt, write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError, VerifierError
+from opsmith.judging.judge import Judge
 from opsmith.judging.trust import is_bundled
-from opsmith.learn.judge import Judge
-from opsmith.learn.measurer import Measurer
 from opsmith.mcp.places import LANGUAGES, LONGEST_NAME, TaskPlaces, hide_places
+from opsmith.measuring.orders import Measurer
 from opsmith.records import Outcome, Task, printable
 from opsmith.results.bests import list_best
 from opsmith.targets import get_target

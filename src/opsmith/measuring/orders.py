@@ -1,14 +1,16 @@
-"""Orders: what is to be measured of a right program, the name of each measurement, and which programs can be measured.
+"""Orders: what is to be measured of a right program, who fills them, and the name of each measurement.
 
 A target that is compiled says times, beside the task's own program; one with a cost model or a simulator says cycles.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from opsmith.measuring.objectives import is_carried_only, list_figures
-from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
+from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement, SpeedReport
 from opsmith.records import Candidate, Task
 
 
@@ -44,6 +46,21 @@ class SpeedOrder:
         if partner is None or Candidate(partner).id == Candidate(self.source).id:
             return None
         return (PLAIN if partner == own else Candidate(partner).id), partner
+
+
+class Measurer(Protocol):
+    """What fills orders: this machine's service, one on a cluster, or a test's own."""
+
+    def explain_lack(self, task: Task) -> str:
+        """Why it measures no program of the task's target; "": it does."""
+        ...
+
+    def measure(self, order: SpeedOrder) -> AsyncIterator[SpeedReport]:
+        """A report for each shape set of the order that was not measured. What fails is a reason in a report.
+
+        Raises VerifierError where not even that can be said.
+        """
+        ...
 
 
 def name_measurement(task: str, measurement: SpeedMeasurement) -> SpeedKey:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from opsmith.errors import OpsmithError
 from opsmith.measuring.record import SpeedReport
 from opsmith.records import TEXT, ProfileReport, Task
 
+Warn = Callable[[str], None]
 LONGEST_TEXT = 8000  # characters of one report: an agent reads several
 
 
@@ -42,6 +43,19 @@ class Profiler(Protocol):
 
     def profile_program(self, subject: ProfileSubject) -> Iterator[ProfileReport]:
         """Raises OpsmithError, or OSError, where it fails."""
+        ...
+
+
+class ProfileSource(Protocol):
+    """All profilers of a machine as one service, or a test's own."""
+
+    def explain_lacks(self, task: Task) -> tuple[str, ...]:
+        """What profilers for programs of the task need and this machine lacks. Raises UsageError for a profiler that
+        there is not."""
+        ...
+
+    async def make_profiles(self, subject: ProfileSubject, warn: Warn) -> list[ProfileReport]:
+        """All that there is to say of a right program. A profiler that fails says nothing, and why is warned of."""
         ...
 
 

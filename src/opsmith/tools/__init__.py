@@ -8,18 +8,17 @@ printable, bounded in length and free of hidden sizes. A wrong argument is answe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from opsmith.learn.judge import Judge
+from opsmith.judging.judge import Judge
 from opsmith.records import Task
 from opsmith.targets import Target
 from opsmith.tools.arguments import ToolArguments
 
 if TYPE_CHECKING:
-    from opsmith.learn.measurer import Measurer
+    from opsmith.measuring.orders import Measurer
     from opsmith.store import Store
 
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
@@ -64,13 +63,4 @@ class Tool(Protocol[ArgumentsT]):
 
     async def run(self, context: ToolContext, arguments: ArgumentsT) -> ToolResult:
         """Raises OpsmithError where something other than the arguments is at fault: `run_tool` says it in words."""
-        ...
-
-
-@runtime_checkable
-class Costing(Protocol):
-    """A judge that can run cost models too: `opsmith.judging.pool.Pool`."""
-
-    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
-        """The figures. It blocks. Raises UsageError, VerifierError."""
         ...

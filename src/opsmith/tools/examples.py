@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from opsmith.agents.prompt import get_form
+from opsmith.agents.similarity import most_similar_first
 from opsmith.errors import OpsmithError
-from opsmith.learn.similarity import most_similar_first
 from opsmith.records import Experience, Task
 from opsmith.targets import Target
 from opsmith.targets.protocols import Portable

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import yaml
 
 from opsmith.errors import UsageError
+from opsmith.judging.judge import Costing
 from opsmith.targets import Commanded, Target
 from opsmith.targets.protocols import Costed, Timed
-from opsmith.tools import Costing, ToolContext, ToolOutcome, ToolResult
+from opsmith.tools import ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import ProgramArguments
 from opsmith.tools.trying import describe_verdict
 from opsmith.tools.wording import bound_text, unwrap_program

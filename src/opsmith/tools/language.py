@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from opsmith.learn.similarity import score_documents
+from opsmith.agents.similarity import score_documents
 from opsmith.targets import Target
 from opsmith.targets.protocols import PROPOSER, Documented
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from opsmith.errors import TaskError
 from opsmith.judging.plans import PlanAnswer
@@ -28,6 +28,15 @@ class Splitting(Protocol):
         self, task: Task, question: str, split: Split | None = None, *, node: str = "", most: int = 8
     ) -> PlanAnswer:
         """As `Pool.plan`. It blocks. Raises UsageError, VerifierError, TargetError."""
+        ...
+
+
+@runtime_checkable
+class Costing(Protocol):
+    """What a judge adds that can run cost models too: `opsmith.judging.pool.Pool` again."""
+
+    def cost(self, task: Task, source: str) -> Mapping[str, Any]:
+        """The figures. It blocks. Raises UsageError, VerifierError."""
         ...
 
 

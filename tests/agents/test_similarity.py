@@ -4,8 +4,8 @@ import doctest
 
 import pytest
 
-from opsmith.learn import similarity
-from opsmith.learn.similarity import most_similar_first, score_documents
+from opsmith.agents import similarity
+from opsmith.agents.similarity import most_similar_first, score_documents
 from opsmith.records import Experience
 from opsmith.suites import load_tasks
 
