@@ -14,7 +14,7 @@ from opsmith.imports.flashinfer.dataset import ReadDefinition
 from opsmith.imports.flashinfer.formats import Definition, read_json, read_model
 from opsmith.problems.files.canonical import write_problem
 from opsmith.problems.files.reading import read_problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import Provenance
 
 NAMES = ["", "a", "state", "torch", "run", "lambda", "\u00e9", "x" * 150, "a b", "\u2028", "1", "min"]
 NUMBERS = [None, 0, 1, -1, 2**40, 10**40, 1.5, True]

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from opsmith.problems.bindings import Bindings
-from opsmith.problems.problem import Problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import Problem, Provenance
 
 
 def run_original(problem: Problem, bindings: Bindings) -> list[Tensor]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from opsmith.problems.provenance import NO_LICENCE
+from opsmith.problems.problem import NO_LICENCE
 
 _FILES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE", "LICENCE.txt", "LICENCE.md", "COPYING")
 _MARK = re.compile(r"SPDX-License-Identifier:[ \t]*([\w.+-]+(?: (?:WITH|OR|AND) [\w.+-]+)*)")

@@ -209,7 +209,8 @@ class Service:
         context = self._make_context(_read(name, kind, outer))
         if name == "measure" and self._make_measurer is not None:
             context = replace(context, measurer=self._make_measurer())
-        _read(name, _join_arguments(tool), arguments)
+        joined = create_model("JoinedArguments", __base__=(_choose_outer(tool), tool.arguments))
+        _read(name, joined, arguments)  # all of them, so that what is wrong is said by the names that clients see
         return await run_tool(tool, context, inner)
 
     def _list_tasks(self, suite: str) -> str:
@@ -274,11 +275,6 @@ def _read(name: str, kind: Any, arguments: Mapping[str, Any]) -> Any:
 def _choose_outer(tool: Tool[Any]) -> type[LanguageArguments]:
     """What a call names beside the tool's own arguments."""
     return LanguageArguments if tool.name == "language" else TaskArguments
-
-
-def _join_arguments(tool: Tool[Any]) -> type[ToolArguments]:
-    """All that a call states, so that what is wrong with it is said by the names that clients see."""
-    return create_model("JoinedArguments", __base__=(_choose_outer(tool), tool.arguments))
 
 
 def _join_schemas(outer: Mapping[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:

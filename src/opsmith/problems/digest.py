@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opsmith.problems.origin import Derivation
-from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, Derivation, InputTensor, OutputTensors, Problem
 from opsmith.records import content_hash, dumps
 
 

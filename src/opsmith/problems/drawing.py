@@ -17,10 +17,10 @@ from opsmith.problems.authored import compile_transform
 from opsmith.problems.bindings import Bindings, bind_tensors
 from opsmith.problems.decisions import Unclear, find_unclear
 from opsmith.problems.faults import make_fault
-from opsmith.problems.generators import make_tensor
+from opsmith.problems.generators import compute_inputs, make_tensor
 from opsmith.problems.namespace import run_global
 from opsmith.problems.precision import default_dtype, default_of, own_randomness, widen_floats
-from opsmith.problems.problem import ATTEMPTS, InputTensor, Problem
+from opsmith.problems.problem import ATTEMPTS, Problem
 from opsmith.problems.reference import clone_names
 from opsmith.records import content_hash
 
@@ -36,7 +36,7 @@ def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bind
     `overrides` are sizes that win over the problem's own, also over those that `global` assigns.
     """
     if problem.drawn_from is not None:
-        return problem.drawn_from.derive_data(problem, draw_data(problem.drawn_from.problem, overrides, seed))
+        return compute_inputs(problem, draw_data(problem.drawn_from.problem, overrides, seed))
     with own_randomness(seed), default_dtype(default_of(False)):
         sizes, names, random_global = _run_watched(problem, overrides)
         tensors: dict[str, Tensor] = {}
@@ -46,8 +46,7 @@ def draw_data(problem: Problem, overrides: Mapping[str, int], seed: int) -> Bind
 
 
 def _derive_both(problem: Problem, origin: Bindings, seed_text: str) -> tuple[Bindings, Bindings]:
-    assert problem.drawn_from is not None
-    declared = problem.drawn_from.derive_data(problem, origin)
+    declared = compute_inputs(problem, origin)
     return declared, widen_data(problem, declared, make_seed(seed_text))
 
 
@@ -90,7 +89,11 @@ def widen_data(problem: Problem, bindings: Bindings, seed: int) -> Bindings:
 def jitter_data(problem: Problem, bindings: Bindings, seed: int, rounding: float | None = None) -> Bindings:
     """`widen_data` with every continuous number moved by one rounding error, up or down: by `rounding` of itself, or as
     its declared type rounds."""
-    continuous = {entry.name for entry in problem.tensors if _is_continuous(entry)}
+    continuous = {
+        entry.name
+        for entry in problem.tensors
+        if entry.data_gen in JITTERED or (entry.type.is_floating and entry.expression.startswith(_CONTINUOUS))
+    }
     generator = torch.Generator().manual_seed(seed)
     tensors = {}
     for name, tensor in bindings.input_data.items():
@@ -100,10 +103,6 @@ def jitter_data(problem: Problem, bindings: Bindings, seed: int, rounding: float
             step = torch.finfo(tensor.dtype).eps if rounding is None else rounding
             tensors[name] = tensors[name] * (1 + step * signs)
     return _bind_wide(problem, bindings, seed, tensors)
-
-
-def _is_continuous(entry: InputTensor) -> bool:
-    return entry.data_gen in JITTERED or (entry.type.is_floating and entry.expression.startswith(_CONTINUOUS))
 
 
 def _bind_wide(problem: Problem, bindings: Bindings, seed: int, tensors: dict[str, Tensor]) -> Bindings:
@@ -162,15 +161,10 @@ def draw_case(problem: Problem, overrides: Mapping[str, int], number: int) -> tu
     if changed or tensors.keys() != plain.input_data.keys():
         change = f"other shapes or dtypes of {sorted(changed)}"
         raise make_fault("TASK", label, change, "the tensors of the draw, changed")
-    if not _is_true(holds):
+    if not (isinstance(holds, (bool, int, float, Tensor)) and bool(torch.as_tensor(holds).all())):
         raise make_fault("TASK", label, "data without the property", "a last expression that is true", text=text)
     declared = bind_tensors(plain.sizes, tensors, dict(plain.namespace), False, plain.random_global)
     return declared, widen_data(problem, declared, make_seed(seed_text))
-
-
-def _is_true(holds: Any) -> bool:
-    """Whether a property holds everywhere; a text that ends in no number or bool states none."""
-    return isinstance(holds, (bool, int, float, Tensor)) and bool(torch.as_tensor(holds).all())
 
 
 def _is_like(tensor: Any, own: Tensor) -> bool:

@@ -1,10 +1,11 @@
-"""Generators: how the data of an input or a parameter is drawn, by the name of its `data_gen`.
+"""Generators: how the data of an input or a parameter is made, by the name of its `data_gen`.
 
 torch.rand, torch.randn   drawn in fp32, then cast            torch.ones, torch.zeros   constant
 binary                    bernoulli(1/2), cast                randint                   min to max inclusive
 none (Multihot)           per row: k = randint(min, max + 1), ones at randperm(length)[:k]
 
-An expression may call uniform(a, b) and randint(a, b), b excluded, which draw the whole tensor.
+An expression may call uniform(a, b) and randint(a, b), b excluded, which draw the whole tensor. The inputs of a problem
+with a `Derivation` are computed from the data of another one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from opsmith.problems.authored import compile_transform, make_namespace
-from opsmith.problems.dims import DimError
+from opsmith.problems.authored import compile_transform, make_namespace, run_statements
+from opsmith.problems.bindings import Bindings, bind_tensors
 from opsmith.problems.faults import make_fault
-from opsmith.problems.precision import dtype_of
-from opsmith.problems.problem import InputTensor
+from opsmith.problems.precision import default_dtype, default_of, dtype_of
+from opsmith.problems.problem import InputTensor, Problem
+from opsmith.problems.reference import clone_names, find_shape
 
 
 def make_tensor(entry: InputTensor, sizes: Mapping[str, int], names: Mapping[str, Any]) -> Tensor:
@@ -27,10 +29,7 @@ def make_tensor(entry: InputTensor, sizes: Mapping[str, int], names: Mapping[str
 
     `names` are those that an expression sees.
     """
-    try:
-        shape = entry.type.shape_at(sizes)
-    except DimError as error:
-        raise make_fault("TASK", entry.name, str(error), "a whole size for every dim") from None
+    shape = find_shape(entry.type, sizes, entry.name)
     if entry.expression:
         return _evaluate_expression(entry, shape, names)
     if entry.data_gen is None:
@@ -51,17 +50,18 @@ def _evaluate_expression(entry: InputTensor, shape: tuple[int, ...], names: Mapp
         "uniform": lambda low, high: low + (high - low) * torch.rand(shape),
         "randint": lambda low, high: torch.randint(low, high, shape),
     }
-    value, dtype = (
-        compile_transform(entry.expression, label).run_text(make_namespace({**names, **draws})),
-        entry.type.dtype,
-    )
-    if not isinstance(value, Tensor) or tuple(value.shape) != shape:
-        form = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        raise make_fault("TASK", label, form, f"shape {shape} for {entry.type.label}", text=entry.expression)
+    value = compile_transform(entry.expression, label).run_text(make_namespace({**names, **draws}))
+    value, dtype = _expect_shape(entry, value, shape, label, entry.expression), dtype_of(entry.type.dtype)
     if value.is_floating_point() and not entry.type.is_floating:
-        remedy = f".to({dtype_of(dtype)})"
-        raise make_fault("TASK", label, str(value.dtype), f"{dtype_of(dtype)}", remedy, entry.expression)
-    return value.to(dtype_of(dtype), copy=True).contiguous()
+        raise make_fault("TASK", label, str(value.dtype), f"{dtype}", f".to({dtype})", entry.expression)
+    return value.to(dtype, copy=True).contiguous()
+
+
+def _expect_shape(entry: InputTensor, value: object, shape: tuple[int, ...], where: str, text: str = "") -> Tensor:
+    if isinstance(value, Tensor) and tuple(value.shape) == shape:
+        return value
+    form = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+    raise make_fault("TASK", where, form, f"shape {shape} for {entry.type.label}", text=text)
 
 
 def _draw_integers(entry: InputTensor, shape: Sequence[int]) -> Tensor:
@@ -97,3 +97,33 @@ _GENERATORS: Mapping[str, Callable[[InputTensor, Sequence[int]], Tensor]] = {
     "binary": lambda entry, shape: torch.bernoulli(0.5 * torch.ones(tuple(shape))),
     "randint": _draw_integers,
 }
+
+
+# -- data that is computed from another problem's
+
+
+def compute_inputs(problem: Problem, origin: Bindings) -> Bindings:
+    """The data of `problem` from a draw of the problem that it is derived from, both in the declared precision. Raises
+    TaskFault."""
+    assert problem.drawn_from is not None
+    names, label = clone_names(origin), "drawn_from, code"
+    with default_dtype(default_of(False)), torch.no_grad():
+        run_statements(problem.drawn_from.code, label, names, lambda: None)
+    values = {entry.name: names.get(entry.name) for entry in problem.inputs}
+    values |= {entry.name: origin.input_data.get(entry.name) for entry in problem.parameters}
+    tensors = {
+        entry.name: _take_tensor(entry, values[entry.name], origin.sizes, f"{label}, {entry.name}")
+        for entry in problem.tensors
+    }
+    return bind_tensors(origin.sizes, tensors, dict(origin.namespace), False, origin.random_global)
+
+
+def _take_tensor(entry: InputTensor, computed: object, sizes: Mapping[str, int], where: str) -> Tensor:
+    """A value as the tensor that the problem declares. Raises TaskFault."""
+    value = _expect_shape(entry, computed, find_shape(entry.type, sizes, where), where)
+    dtype = dtype_of(entry.type.dtype)
+    if value.is_floating_point() and not entry.type.is_floating:
+        raise make_fault("TASK", where, str(value.dtype), f"{dtype} for {entry.type.label}")
+    if bool(torch.isnan(value).any()):
+        raise make_fault("TASK", where, "NaN", "numbers", "split where every value is a number")
+    return value.detach().to(dtype).clone(memory_format=torch.contiguous_format)

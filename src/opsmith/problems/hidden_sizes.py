@@ -74,7 +74,7 @@ class HiddenPool(Generic[Material]):
             if sizes is None:
                 continue
             if _is_affordable(self.problem, sizes, most_numbers) and not any(
-                _is_equal(sizes, own) for own in self._stated
+                all(own[name] == size for name, size in sizes.items()) for own in self._stated
             ):
                 yield sizes
 
@@ -92,7 +92,8 @@ class HiddenPool(Generic[Material]):
         material = self._prepared.pop(member, None)
         if material is None:
             material = self._prepare_member(member)
-            self._numbers[member] = self._count_numbers(member)
+            sizes = {**self.problem.base_sizes, **(self._sizes[member] or {})}
+            self._numbers[member] = self.problem.count_numbers(sizes)
         if material is not None:
             self._prepared[member] = material
             self._drop_surplus()
@@ -116,9 +117,6 @@ class HiddenPool(Generic[Material]):
             if sum(self._numbers[other] for other in self._prepared) <= MOST_PREPARED:
                 return
             del self._prepared[member]
-
-    def _count_numbers(self, member: tuple[str, int]) -> int:
-        return self.problem.count_numbers({**self.problem.base_sizes, **(self._sizes[member] or {})})
 
 
 def write_sizes(sizes: Sizes) -> str:
@@ -152,16 +150,8 @@ def _is_affordable(problem: Problem, sizes: Sizes, most_numbers: int) -> bool:
     all_sizes = {**problem.base_sizes, **sizes}
     if not has_whole_dims(problem, all_sizes) or not satisfies_all(problem.constraints, all_sizes):
         return False
-    return problem.count_numbers(all_sizes) <= most_numbers and _count_points(problem, all_sizes) <= MOST_POINTS
-
-
-def _count_points(problem: Problem, sizes: Sizes) -> int:
-    """What a loop nest over all symbols would visit; one that follows from others is no loop beside theirs."""
-    return problem.count_points({**sizes, **dict.fromkeys(list_following(problem.constraints), 1)})
-
-
-def _is_equal(sizes: Sizes, stated: Sizes) -> bool:
-    return all(stated[name] == size for name, size in sizes.items())
+    looped = {**all_sizes, **dict.fromkeys(list_following(problem.constraints), 1)}  # what follows is no loop
+    return problem.count_numbers(all_sizes) <= most_numbers and problem.count_points(looped) <= MOST_POINTS
 
 
 def _draw_sizes(problem: Problem, kind: str, source: random.Random, attempt: int) -> Sizes:

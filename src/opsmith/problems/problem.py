@@ -10,17 +10,13 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
 
-if TYPE_CHECKING:
-    from opsmith.problems.origin import Derivation
-    from opsmith.problems.provenance import Provenance
-
 ATTEMPTS = 200  # draws before a margin is given up
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
+NO_LICENCE = "not stated"
 
 
 @dataclass(frozen=True)
@@ -89,6 +85,33 @@ class CaseSpec:
 
     text: str
     shape: str = ""  # one of the file's shape sets; "": the base shape
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The foreign file that a problem was imported from. Exports need it; models and verdicts never see it."""
+
+    format: str  # kernelbench, flashinfer
+    file: str  # relative to the imported folder
+    sha256: str  # of that file
+    licence: str = NO_LICENCE  # as its header, or a LICENSE file beside or above it, says
+    text: str = ""  # of the file; flashinfer: the definition's JSON
+    arguments: tuple[str, ...] = ()  # of the source's function, in order: names of inputs and scalars
+    weights: Mapping[str, str] = field(default_factory=dict)  # input -> key of the module's state
+    sizes: Mapping[str, int] = field(default_factory=dict)  # the source's own, by dim, where the base sizes are smaller
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """Where a problem's inputs come from: what `code` makes of the data of another problem, drawn as for that one.
+
+    `code` is PyTorch statements that see that problem's tensors as `input_data` and assign every input by its name;
+    parameters are passed through by name (`generators.compute_inputs`). Of `problem`, inputs, parameters, margins and
+    cases count; its outputs are there only for margins that read what their references assign.
+    """
+
+    problem: Problem
+    code: str
 
 
 @dataclass(frozen=True)

@@ -14,28 +14,21 @@ from opsmith.problems.bindings import Bindings
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.precision import default_dtype, default_of
 from opsmith.problems.problem import Problem
-from opsmith.problems.reference import run_texts
+from opsmith.problems.reference import clone_names, run_texts
 
 
 def count_reach(problem: Problem, bindings: Bindings) -> list[int]:
     """One number for each output tensor. Where the reference has no derivative, what a reduction of all inputs to this
     tensor would need."""
-    leaves = {name: tensor.clone().requires_grad_() for name, tensor in _list_floats(bindings).items()}
+    tensors = bindings.input_data.items()
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in tensors if tensor.is_floating_point()}
     try:
         with torch.enable_grad(), default_dtype(default_of(bindings.wide)):
             clones = {name: tensor.clone() for name, tensor in {**bindings.input_data, **leaves}.items()}
             values = run_texts(problem, {**bindings.namespace, "input_data": clones})
             return [_count_tensor(value, leaves) or _estimate_reach(value, leaves) for value in values]
     except (TaskFault, RuntimeError):  # code that runs without derivatives alone
-        return [_estimate_reach(value, leaves) for value in run_texts(problem, _clone_names(bindings))]
-
-
-def _list_floats(bindings: Bindings) -> Mapping[str, Tensor]:
-    return {name: tensor for name, tensor in bindings.input_data.items() if tensor.is_floating_point()}
-
-
-def _clone_names(bindings: Bindings) -> dict[str, object]:
-    return {**bindings.namespace, "input_data": {name: tensor.clone() for name, tensor in bindings.input_data.items()}}
+        return [_estimate_reach(value, leaves) for value in run_texts(problem, clone_names(bindings))]
 
 
 def _count_tensor(value: Tensor, leaves: Mapping[str, Tensor]) -> int:

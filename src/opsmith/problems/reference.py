@@ -6,6 +6,7 @@ outputs runs once, and leaves each in the namespace by the output's name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from opsmith.problems.bindings import Bindings
 from opsmith.problems.dims import DimError
 from opsmith.problems.faults import NanFault, TaskFault, make_fault
 from opsmith.problems.precision import default_dtype, default_of, dtype_of
-from opsmith.problems.problem import OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, OutputTensors, Problem
 
 _REFERENCE = "reference"  # the label of a function for all outputs
 
@@ -101,13 +102,18 @@ def _label_text(output: OutputTensors, number: int) -> str:
     return f"outputs, {output.name}, data_transform[{number}]" if output.references else f"reference, {output.name}"
 
 
+def find_shape(type_: ArrayType, sizes: Mapping[str, int], where: str) -> tuple[int, ...]:
+    """The shape that a declared tensor has at these sizes. Raises TaskFault."""
+    try:
+        return type_.shape_at(sizes)
+    except DimError as error:
+        raise make_fault("TASK", where, str(error), "a whole size for every dim") from None
+
+
 def _check_tensor(output: OutputTensors, number: int, value: Any, bindings: Bindings) -> Tensor:
     """The value of a reference, checked against the declared type."""
     type_ = output.types[number]
-    try:
-        shape = type_.shape_at(bindings.sizes)
-    except DimError as error:
-        raise make_fault("TASK", f"outputs, {output.name}", str(error), "a whole size for every dim") from None
+    shape = find_shape(type_, bindings.sizes, f"outputs, {output.name}")
     if not isinstance(value, Tensor) or value.layout is not torch.strided:
         actual = f"a tensor of layout {value.layout}" if isinstance(value, Tensor) else type(value).__name__
         raise _blame_text(output, number, actual, f"a tensor of shape {shape}")

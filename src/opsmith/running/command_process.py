@@ -90,11 +90,7 @@ def _replace_process(order: ProcessOrder) -> None:
     os.execve(command[0], list(command), dict(order.environment))
 
 
-def _read_order(text: str) -> ProcessOrder:
-    return ProcessOrder(**json.loads(text))
-
-
 if __name__ == "__main__":
-    ORDER = _read_order(sys.argv[1])
+    ORDER = ProcessOrder(**json.loads(sys.argv[1]))
     os.set_inheritable(ORDER.report, False)
     os.write(ORDER.report, json.dumps(run_order(ORDER)).encode())

@@ -36,8 +36,7 @@ from opsmith.problems.dims import parse_dim
 from opsmith.problems.dtypes import BYTES_BY_DTYPE, FLOATS, NARROW_FLOATS
 from opsmith.problems.files.canonical import write_problem
 from opsmith.problems.files.reading import GENERATORS, ProblemFile, read_problem
-from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem, Provenance
 
 _STYLES = ((NORMAL, False), (UNIFORM, False), (NORMAL, True), (UNIFORM, True))  # of floats; are pointers even?
 CONSTANTS_FACTOR = 2  # how far constant axes alone may exceed the bytes that tensors are shrunk to
@@ -96,7 +95,7 @@ class _Conversion:
         reference = write_reference(self._definition, self._names, self._freed.values())
         constraints = self._list_constraints()
         rules = SizeRules(list(self._names.dims.values()), constraints, self._count_bytes)
-        sets = [self._rename_axes(workload.axes) for workload in self._workloads]
+        sets = [{name: workload.axes[axis] for axis, name in self._names.dims.items()} for workload in self._workloads]
         first = {self._names.dims[axis]: size for axis, size in self._freed.items()}
         base = choose_base(rules, sets[0] if sets else None, self._most_bytes, first)
         if base is None:
@@ -141,9 +140,6 @@ class _Conversion:
         lengths = [axes[0] for name in pointers if (axes := self._write_shape(self._definition.inputs[name]))]
         free = [name for name in dict.fromkeys(lengths) if name.isidentifier() and name not in list_following(texts)]
         return (*texts, *(f"{length} >= 2" for length in free))
-
-    def _rename_axes(self, axes: Mapping[str, int]) -> dict[str, int]:
-        return {name: axes[axis] for axis, name in self._names.dims.items()}
 
     def _write_shape(self, spec: FlashinferTensor) -> list[str]:
         return [self._name_size(axis) for axis in spec.shape or ()]
@@ -211,9 +207,6 @@ class _Conversion:
     def _try_problem(self, problem: Problem, sets: Sequence[Sizes]) -> list[str]:
         return self._try_at(write_problem(self._name_file(problem)), sets)
 
-    def _runs_at(self, problem: Problem, sets: Sequence[Sizes]) -> bool:
-        return not any(self._try_problem(problem, sets))
-
     def _choose_data(self, draft: Problem, sets: Sequence[Sizes]) -> Problem:
         """The draft with data on which its reference runs at the base, and at the most of the other sets; of equal
         ones the plainest. Raises ImportRefusalError."""
@@ -272,7 +265,7 @@ class _Conversion:
         shape = [str(dim) for dim in tensor.type.shape]
 
         def runs_within(number_range: NumberRange) -> bool:
-            return self._runs_at(_replace_data(draft, tensor.name, number_range.write_probe(shape)), sets)
+            return not any(self._try_problem(_replace_data(draft, tensor.name, number_range.write_probe(shape)), sets))
 
         constants = sorted(set(list_constants(self._definition).values()))
         chosen = choose_range(list_ranges(sets[0], constants), runs_within)
@@ -286,7 +279,8 @@ class _Conversion:
         mistake = next(filter(None, self._try_problem(draft, sets)), "")
         where = next((own for own, name in self._names.tensors.items() if name == tensor.name), "")
         entries = [workload.inputs.get(where) for workload in self._workloads]
-        stored = " (its workloads have it in safetensors files)" if _are_stored(entries) else ""
+        is_stored = any(isinstance(entry, SafetensorsInput) for entry in entries)
+        stored = " (its workloads have it in safetensors files)" if is_stored else ""
         return f"{tensor.name}: nothing says what its numbers mean{stored}, and zeros fail: {mistake}"
 
     def _keep_running(self, problem: Problem, sets: Mapping[str, dict[str, int]]) -> dict[str, dict[str, int]]:
@@ -297,10 +291,6 @@ class _Conversion:
                 sizes = ", ".join(f"{dim} = {size}" for dim, size in sets[name].items())
                 self._warnings.append(f"not among the sizes: {sizes}: {mistake}")
         return {name: sizes for name, sizes in sets.items() if not mistakes[name]}
-
-
-def _are_stored(entries: Sequence[object]) -> bool:
-    return any(isinstance(entry, SafetensorsInput) for entry in entries)
 
 
 def _with_data(tensor: InputTensor, data: str) -> InputTensor:

@@ -14,7 +14,7 @@ from opsmith.imports.licences import find_licence
 from opsmith.imports.outcomes import ImportRow
 from opsmith.imports.worker import ImportWorker, ImportWorkers, TrialError
 from opsmith.imports.writing import ProblemFolder
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import Provenance
 
 SECONDS = 60.0  # for all trials of one kind of one definition
 

@@ -16,8 +16,7 @@ from opsmith.problems.dims import Dim, parse_dim
 from opsmith.problems.dtypes import NARROW_FLOATS
 from opsmith.problems.files.entries import is_name
 from opsmith.problems.files.reading import ProblemFile
-from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem, Provenance
 
 UNIFORM = "uniform(0, 1)"
 SPREAD = 0.1  # around a weight that the module initialises the same for every seed

@@ -241,7 +241,10 @@ def _warn_of_lazy_answers(first: Instance, second: Instance) -> Iterator[str]:
         *((INPUT_PASSES, [tensor]) for tensor in inputs if [tensor.shape] == [output.shape for output in outputs]),
     ]
     for words, answer in answers:
-        if all(_passes(x, y) for x, y in zip(answer, outputs, strict=True)):
+        if all(
+            torch.allclose(x.double(), y.double(), rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+            for x, y in zip(answer, outputs, strict=True)
+        ):
             yield f"degenerate: {words}"
 
 
@@ -256,7 +259,3 @@ def _warn_of_repetition(instance: Instance) -> Iterator[str]:
     outputs = _list_tensors(run_copies(instance))
     if any(_are_equal(x, y) for number, x in enumerate(outputs) for y in outputs[:number]):
         yield "two of its outputs are the same"
-
-
-def _passes(answer: Tensor, expected: Tensor) -> bool:
-    return torch.allclose(answer.double(), expected.double(), rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)

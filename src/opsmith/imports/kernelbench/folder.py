@@ -21,7 +21,7 @@ from opsmith.imports.worker import ImportWorkers, TrialError
 from opsmith.imports.writing import ProblemFolder
 from opsmith.outside import read_text
 from opsmith.problems.files.reading import ProblemFile, read_problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import Provenance
 
 SECONDS = 60.0  # for one file
 MOST_FILES = 20_000

@@ -79,27 +79,22 @@ def shrink_sizes(sampler: ModuleSampler, sizes: Sizes, limits: WorkLimits, floor
 
 def _list_smaller(sampler: ModuleSampler, sizes: Sizes, sample: Sample, floor: int) -> Iterator[Sizes]:
     """Sizes at which the module works, in the same form and with less work."""
-    names = sorted((name for name in sizes if _can_halve(name, sizes[name], floor)), key=lambda name: -sizes[name])
+    halves = [name for name in sizes if sizes[name] // 2 >= (BATCH_FLOOR if is_batch(name) else floor)]
+    names = sorted(halves, key=lambda name: -sizes[name])
     single = [(name,) for name in names]
     pairs = [*itertools.combinations(names, 2)] if len(names) < 12 else []
     pairs.sort(key=lambda pair: sizes[pair[0]] != sizes[pair[1]])
     for chosen in [*single, *pairs, *([tuple(names)] if len(names) > 2 else [])]:
         smaller = {name: size // 2 if name in chosen else size for name, size in sizes.items()}
         shrunk = sampler.sample(smaller)
-        if shrunk is not None and shrunk.form == sample.form and _has_less(shrunk, sample):
+        if shrunk is None or shrunk.form != sample.form:
+            continue
+        if (shrunk.bytes_moved, shrunk.operations) < (sample.bytes_moved, sample.operations):
             yield smaller
-
-
-def _can_halve(name: str, size: int, floor: int) -> bool:
-    return size // 2 >= (BATCH_FLOOR if is_batch(name) else floor)
 
 
 def is_batch(name: str) -> bool:
     return "batch" in name.lower() or name in ("B", "bs")
-
-
-def _has_less(shrunk: Sample, sample: Sample) -> bool:
-    return (shrunk.bytes_moved, shrunk.operations) < (sample.bytes_moved, sample.operations)
 
 
 # -- sizes that may vary

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from opsmith.problems.files.entries import Entry, describe_node
 from opsmith.problems.files.nodes import Located
 from opsmith.problems.files.writing import write_block, write_flow, write_scalar
-from opsmith.problems.provenance import NO_LICENCE, Provenance
+from opsmith.problems.problem import NO_LICENCE, Provenance
 
 SOURCE_KEYS = ("format", "file", "sha256", "licence", "text", "arguments", "weights", "sizes")
 FORMATS = ("kernelbench", "flashinfer")

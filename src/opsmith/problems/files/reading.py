@@ -27,8 +27,7 @@ from opsmith.problems.files.nodes import Findings, Located, load_yaml
 from opsmith.problems.files.provenance import SOURCE_KEYS, read_provenance
 from opsmith.problems.files.sections import MAX_SIZE, check_dim, read_cases, read_constraints, read_shapes
 from opsmith.problems.files.texts import parse_code
-from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import ArrayType, InputTensor, OutputTensors, Problem, Provenance
 
 TOP_KEYS = (
     "problem",

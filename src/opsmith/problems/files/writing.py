@@ -61,15 +61,12 @@ def write_block(head: str, text: str, indent: str = "  ") -> list[str]:
     """A literal block, or a quoted text where a block cannot hold it (control characters, blank ends)."""
     body = text.removesuffix("\n")
     lines = body.split("\n")
-    if not body.strip() or _UNPRINTABLE.search(text) or body.endswith("\n") or any(_is_blank(line) for line in lines):
+    has_blank = any(line and not line.strip() for line in lines)
+    if not body.strip() or _UNPRINTABLE.search(text) or body.endswith("\n") or has_blank:
         return [head + quote_text(text)]
     indicator = "2" if lines[0][:1] in ("", " ", "\t") else ""
     chomp = "" if text.endswith("\n") else "-"
     return [f"{head}|{indicator}{chomp}", *(indent + line if line else "" for line in lines)]
-
-
-def _is_blank(line: str) -> bool:
-    return bool(line) and not line.strip()
 
 
 def write_flow(words: Iterable[str]) -> str:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from opsmith.problems.constraints import follow_constraints, list_following, parse_constraint
 from opsmith.problems.hidden_sizes import list_varying
 from opsmith.problems.precision import dtype_of
-from opsmith.problems.problem import ArrayType, InputTensor, Problem
-from opsmith.problems.provenance import Provenance
+from opsmith.problems.problem import ArrayType, InputTensor, Problem, Provenance
 from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.torch_module.dims import Names, rename_sizes, write_rule, write_shape

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsmith.problems.origin import Derivation
-from opsmith.problems.problem import CaseSpec, Problem
+from opsmith.problems.problem import CaseSpec, Derivation, Problem
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec, TensorSpec
 
 
