@@ -8,8 +8,8 @@ from problems.examples import SOFTMAX, read_example
 
 from opsmith.devices.peaks import Bandwidth, Peaks
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.roofline import NO_PEAKS, bound_time, measure_share
-from opsmith.measuring.work import ProblemWork, count_work
+from opsmith.measuring.roofline import NO_PEAKS, ProblemWork, bound_time, measure_share
+from opsmith.measuring.work import count_work
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import Problem
 

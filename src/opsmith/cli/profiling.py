@@ -120,7 +120,7 @@ def _time_program(pool: Pool, task: Task, source: str, profilers: Profilers) -> 
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.orders import SpeedOrder
     from opsmith.measuring.record import MeasuringGrade
-    from opsmith.measuring.service import fill_order
+    from opsmith.remote.filling import fill_order
 
     with TimingRoom() as room:
         return tuple(fill_order(SpeedOrder(task, source, MeasuringGrade.SCREEN), pool, room))

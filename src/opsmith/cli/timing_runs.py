@@ -111,7 +111,7 @@ def _measure_run_elsewhere(
 ) -> int:
     """The exit code. All programs go there together; equal results that are merged again change nothing."""
     from opsmith.measuring.orders import SpeedOrder
-    from opsmith.measuring.service import make_request
+    from opsmith.remote.filling import make_request
     from opsmith.store.measurements import StoredSpeed, speed_rows
 
     requests = [
@@ -156,7 +156,7 @@ def load_own_tasks(settings: dict[str, Any]) -> Sequence[Task]:
 @contextmanager
 def fill_orders(settings: dict[str, Any], trust_tasks: bool) -> Iterator[FillOrder]:
     from opsmith.measuring.loop import TimingRoom
-    from opsmith.measuring.service import fill_order
+    from opsmith.remote.filling import fill_order
 
     with make_pool(1, trust_tasks, None, None, settings) as pool, TimingRoom() as room:
         yield partial(fill_order, pool=pool, room=room)

@@ -20,8 +20,8 @@ from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.objectives import is_carried_only
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import SpeedReport
-from opsmith.measuring.service import fill_order
 from opsmith.records import Task
+from opsmith.remote.filling import fill_order
 
 _Outcome = SpeedReport | Exception | None  # None: that was all
 

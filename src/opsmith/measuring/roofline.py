@@ -13,13 +13,24 @@ from dataclasses import dataclass
 from opsmith.devices.peaks import Peaks
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.record import RooflineShare
-from opsmith.measuring.work import ProblemWork
-from opsmith.problems.native_limits import choose_working_dtype
 from opsmith.problems.problem import Problem
 
 NO_PEAKS = "this device's peaks are not known; try: opsmith devices --measure"
 INT8 = "int8"
 _SLACK = 1.02  # a time may be below the bound by as much as the peaks themselves are uncertain
+
+
+@dataclass(frozen=True)
+class ProblemWork:
+    """What one call of a right program does."""
+
+    operations: int | None  # floating-point ones; None: unknown, as `reason` says
+    bytes_moved: int
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.operations is None) != bool(self.reason):
+            raise ValueError(f"ProblemWork: given {self.operations} operations, reason {self.reason!r}; expected one")
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ def choose_peak_dtype(problem: Problem) -> str | None:
     widest that a float is summed in; None: no floats."""
     if any(tensor.type.dtype == INT8 for tensor in problem.tensors):
         return INT8
-    dtypes = {choose_working_dtype(problem, type_) for type_ in problem.types if type_.is_floating}
+    dtypes = {problem.choose_working_dtype(type_) for type_ in problem.types if type_.is_floating}
     return max(dtypes, key=("fp16", "bf16", "fp32", "fp64").index, default=None)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from opsmith.judging.executed import TaskWorker
 from opsmith.measuring.grain import is_fresh
+from opsmith.measuring.roofline import ProblemWork
 from opsmith.measuring.slots import InputMixer, Recipe, SlotLayout
 from opsmith.measuring.timing import TimingError
-from opsmith.measuring.work import ProblemWork
 from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic
 from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_inputs, write_inputs

@@ -9,30 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch._ops import OpOverload
 
 from opsmith.measuring.operations import count_operations
+from opsmith.measuring.roofline import ProblemWork
 from opsmith.problems.dispatch import UncompiledMode
 from opsmith.problems.drawing import draw_data
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import run_unchecked
-
-
-@dataclass(frozen=True)
-class ProblemWork:
-    """What one call of a right program does."""
-
-    operations: int | None  # floating-point ones; None: unknown, as `reason` says
-    bytes_moved: int
-    reason: str = ""
-
-    def __post_init__(self) -> None:
-        if (self.operations is None) != bool(self.reason):
-            raise ValueError(f"ProblemWork: given {self.operations} operations, reason {self.reason!r}; expected one")
 
 
 def count_work(problem: Problem, sizes: Mapping[str, int], seed: int = 0) -> ProblemWork:

@@ -19,7 +19,7 @@ from opsmith.problems.drawing import jitter_data, make_seed
 from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
 from opsmith.problems.hidden_sizes import HiddenPool, Sizes, write_sizes
-from opsmith.problems.native_limits import Rounding, choose_working_dtype, make_exact_limit, make_native_limit
+from opsmith.problems.native_limits import Rounding, make_exact_limit, make_native_limit
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, OutputTensors
 from opsmith.problems.reach import count_reach
@@ -55,7 +55,7 @@ class NativeDraw(Draw):
         return make_exact_limit(type_, value, cast(Tensor, self._run_rounded(self._working)[0][place]))
 
     def _measure_rounding(self, place: int, type_: ArrayType) -> Rounding:
-        working = choose_working_dtype(self.problem, type_)
+        working = self.problem.choose_working_dtype(type_)
         rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
         return Rounding(working, rounded, moved, self._reach[place], self._scale)
 

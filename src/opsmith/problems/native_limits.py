@@ -24,7 +24,7 @@ from torch import Tensor
 
 from opsmith.problems.dtypes import NARROW_FLOATS
 from opsmith.problems.precision import dtype_of, widen_floats
-from opsmith.problems.problem import ArrayType, OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, OutputTensors
 from opsmith.problems.tolerance import (
     FACTOR,
     Limit,
@@ -45,11 +45,6 @@ class Rounding:
     moved: Tensor  # in float64, on inputs that are one rounding error away
     reach: int  # input elements that an output element depends on
     scale: float = 0.0  # the largest magnitude among the inputs' floats
-
-
-def choose_working_dtype(problem: Problem, type_: ArrayType) -> str:
-    """The dtype that a tensor of this type is summed in."""
-    return problem.accumulation or ("fp32" if type_.dtype in NARROW_FLOATS else type_.dtype)
 
 
 def make_exact_limit(type_: ArrayType, value: Tensor, rounded: Tensor) -> Limit:

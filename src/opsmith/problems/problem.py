@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from opsmith.problems.dims import Dim
-from opsmith.problems.dtypes import FLOATS
+from opsmith.problems.dtypes import FLOATS, NARROW_FLOATS
 
 ATTEMPTS = 200  # draws before a margin is given up
 DEFAULT_SIZES: Mapping[str, int] = {"M": 5, "N": 7, "K": 9, "D": 16}
@@ -172,6 +172,10 @@ class Problem:
         """Every symbol that occurs in a dim, and all that a problem with a `reference` states."""
         stated = self.sizes if self.reference else ()
         return frozenset((*stated, *(name for dim in self.dims for name in dim.symbols)))
+
+    def choose_working_dtype(self, type_: ArrayType) -> str:
+        """The dtype that a tensor of this type is summed in."""
+        return self.accumulation or ("fp32" if type_.dtype in NARROW_FLOATS else type_.dtype)
 
     def select_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Those of the problem's own symbols, without built-in ones that it does not use."""

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from opsmith.measuring.loop import TimingRoom
+from opsmith.measuring.measure import choose_largest_set, choose_timed_sets
 from opsmith.profiling.profiler import ProfileSubject, ProfilingError, make_report
 from opsmith.records import ProfileReport, Task
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, run_commands
@@ -80,9 +82,6 @@ def find_tool() -> Path | None:
 
 def _draw_inputs(task: Task) -> tuple[Mapping[str, int], bytes]:
     """The largest sizes that the task is timed at, and inputs of them, drawn by a worker. Raises OpsmithError."""
-    from opsmith.measuring.loop import TimingRoom  # noqa: PLC0415 - imports torch
-    from opsmith.measuring.measure import choose_largest_set, choose_timed_sets  # noqa: PLC0415
-
     sizes = choose_timed_sets(task)[choose_largest_set(task)]
     with TimingRoom() as room, room.asking_worker(task, task.target) as worker:
         return sizes, worker.draw_inputs(sizes)

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 from opsmith.devices.peaks import Peaks, load_peaks
 from opsmith.measuring.record import RooflineShare, SpeedMeasurement, SpeedReport, TimeUnit
+from opsmith.measuring.roofline import choose_peak_dtype
 from opsmith.problems.problem import Problem
 from opsmith.profiling.profiler import ProfileSubject, make_report
 from opsmith.records import ProfileReport, Task
 from opsmith.targets import get_target
+from opsmith.targets.native.task import split_native_task
 from opsmith.targets.protocols import Configured, Stating, Timed
 
 _HEADING = """\
@@ -54,8 +56,6 @@ class RooflineProfiler:
 
 def _read_threads(task: Task) -> int:
     """That programs of the task have."""
-    from opsmith.targets.native.task import split_native_task  # noqa: PLC0415 - languages that are asked for only
-
     is_configured = isinstance(get_target(task.target), Configured)
     return int(split_native_task(task.text)[1].get("threads", 1)) if is_configured else 1
 
@@ -90,8 +90,6 @@ def _describe_bound(
     if share.share is None or team is None:
         yield f"  its share of the limit cannot be said: {share.reason or 'the peaks of this device are not known'}"
         return
-    from opsmith.measuring.roofline import choose_peak_dtype  # noqa: PLC0415 - imports torch
-
     operations, moved = work
     dtype = choose_peak_dtype(problem)
     bandwidth = team.find_bandwidth(round(moved))

@@ -20,6 +20,7 @@ from typing import IO
 
 from opsmith.environment import select_variables
 from opsmith.errors import UsageError
+from opsmith.measuring.measure import choose_timed_sets
 from opsmith.models.pictures import encode_picture
 from opsmith.profiling.profiler import ProfileSubject, ProfilingError, make_report
 from opsmith.records import PICTURE, ProfileReport, Task
@@ -107,8 +108,6 @@ def _name_shape(subject: ProfileSubject) -> str:
     if subject.speeds:
         sizes = subject.speeds[-1].measurement.sizes
     elif isinstance(target, Timed) and isinstance(target, Stating):
-        from opsmith.measuring.measure import choose_timed_sets  # noqa: PLC0415 - imports torch
-
         sizes = [*choose_timed_sets(subject.task).values()][-1]
     elif isinstance(target, Stating):
         problem = target.find_problem(subject.task)

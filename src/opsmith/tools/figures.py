@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import yaml
 
 from opsmith.errors import UsageError
 from opsmith.judging.judge import Costing
+from opsmith.measuring.orders import SpeedOrder
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
 from opsmith.targets import Commanded, Target
 from opsmith.targets.protocols import Costed, Timed
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import ProgramArguments
 from opsmith.tools.trying import describe_verdict
 from opsmith.tools.wording import bound_text, unwrap_program
-
-if TYPE_CHECKING:
-    from opsmith.measuring.record import SpeedMeasurement
 
 MOST_FIGURES = 4_000  # characters
 
@@ -54,9 +52,6 @@ class MeasureTool:
     arguments = ProgramArguments
 
     async def run(self, context: ToolContext, arguments: ProgramArguments) -> ToolResult:
-        from opsmith.measuring.orders import SpeedOrder  # noqa: PLC0415 - few samples are measured
-        from opsmith.measuring.record import MeasuringGrade  # noqa: PLC0415 - as above
-
         measurer, task = context.measurer, context.task
         lack = "nothing is timed where this runs" if measurer is None else measurer.explain_lack(task)
         if measurer is None or lack:
