@@ -11,18 +11,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from opsmith.problems.dtypes import FLOATS
+from opsmith.problems.dtypes import FLOATS, TORCH_NAMES
 
-TORCH_DTYPES: Mapping[str, torch.dtype] = {
-    "fp32": torch.float32,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-    "fp64": torch.float64,
-    "int8": torch.int8,
-    "int32": torch.int32,
-    "int64": torch.int64,
-    "bool": torch.bool,
-}
+TORCH_DTYPES: Mapping[str, torch.dtype] = {name: getattr(torch, word) for name, word in TORCH_NAMES.items()}
 
 
 def dtype_of(name: str, wide: bool = False) -> torch.dtype:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module, metadata
 from typing import Any
 
 from opsmith.errors import OpsmithError, TargetError, UsageError
 from opsmith.targets.faults import error_of, note_target, place_of_class
+from opsmith.targets.origins import find_by
 from opsmith.targets.places import advise_on
 from opsmith.targets.protocols import Target
 
@@ -19,21 +21,17 @@ LANGUAGES = {  # built in: a language is a folder of `targets`, a line here, and
     "wgsl": "opsmith.targets.wgsl.target:WGSL",
 }
 _PROBLEM_FILES = {"problem": "opsmith.targets.problem:PROBLEM"}  # a target that no program can be written for
+_FILE_READER = "opsmith.targets.command:load_language"  # of languages that a TOML file describes
 
 
-def _make_importer(place: str) -> Callable[[], Target]:
-    """Modules are imported when their target is asked for."""
+def _import_place(place: str) -> Any:
+    """What lies at `module:attribute` of ours: imported when it is asked for."""
     module, _, attribute = place.partition(":")
-
-    def import_target() -> Target:
-        target: Target = getattr(import_module(module), attribute)
-        return target
-
-    return import_target
+    return getattr(import_module(module), attribute)
 
 
 TARGETS: dict[str, Callable[[], Target]] = {
-    name: _make_importer(place) for name, place in {**LANGUAGES, **_PROBLEM_FILES}.items()
+    name: partial(_import_place, place) for name, place in {**LANGUAGES, **_PROBLEM_FILES}.items()
 }
 BUILT_IN = frozenset(TARGETS)
 WHY_NOT_STATED = "a language file names programs that are executed, so that no other file may choose it"
@@ -51,7 +49,7 @@ def get_target(name: str, near: str = "") -> Target:
     if name in _INSTALLED:
         return _INSTALLED[name]
     if is_language_file(name):
-        return _INSTALLED.setdefault(name, _read_language_file(name))
+        return _INSTALLED.setdefault(name, _import_place(_FILE_READER)(name))
     if ":" in name:
         module, _, attribute = name.partition(":")
         return _import_target(name, module, attribute, near)
@@ -68,11 +66,6 @@ _INSTALLED: dict[str, Target] = {}  # by entry point or file: a look at all inst
 def is_language_file(name: str) -> bool:
     """Whether a target's name is the path of a TOML file: what `targets/command` reads."""
     return name.endswith(".toml")
-
-
-def _read_language_file(name: str) -> Target:
-    target: Target = import_module("opsmith.targets.command").load_language(name)
-    return target
 
 
 def is_own(name: str) -> bool:
@@ -138,3 +131,6 @@ def _describe_failed_import(name: str, module: str, near: str, error: BaseExcept
     if not module or module.startswith("."):
         return UsageError(f"target {name!r}: {error}; expected an importable module:attribute")
     return error_of(name, error)
+
+
+find_by(get_target)

@@ -44,6 +44,13 @@ def explain_lack_of_language(task: Task) -> str:
     return f"{place}: given a problem in no language; expected one that it is asked for in; {TRY_TARGET}"
 
 
+def audit_stated(problem: Problem) -> Iterable[Finding]:
+    """All findings on a problem, whatever language its tasks are in. Executes code of its author."""
+    from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
+
+    return audit_problem(problem)
+
+
 class ProblemTarget:
     """Behind the `Target` protocol, so that a problem file goes where task files go."""
 
@@ -66,9 +73,7 @@ class ProblemTarget:
         return hash_problem(_read_text(task.text))
 
     def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
-        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
-
-        return audit_problem(_read_text(task.text))
+        return audit_stated(_read_text(task.text))
 
     def base_prompt(self, role: str) -> str | None:
         return None

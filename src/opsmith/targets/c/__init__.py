@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.improvement import write_improvement, write_platform
-from opsmith.targets.c.packages import CPackages
+from opsmith.targets.c.library.readme import OWNERSHIP, PROOF, describe_usage
+from opsmith.targets.c.loops import list_loops
 from opsmith.targets.c.prompt import write_prompt, write_rules
 from opsmith.targets.c.recognition import is_program
 from opsmith.targets.c.source import check_source
@@ -16,19 +18,22 @@ from opsmith.targets.native.adaptation import NativeTasks
 from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
+from opsmith.targets.native.remarks import describe_loops
 from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.tokens import blank_comments
+from opsmith.targets.programs import Solved, TorchExtension, TorchModule
 from opsmith.targets.protocols import PROPOSER, Tuner
 
 VERIFIER = "c-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
-class CTarget(NativeTasks, NativePrograms, CPackages):
+class CTarget(NativeTasks, NativePrograms):
     """C behind the `Target` protocol."""
 
     name = "c"
     verifier = VERIFIER
     suffix = ".c"
+    requirements: Sequence[str] = ("torch>=2.6",)  # of a package
 
     def explain_lack(self) -> str:
         return _explain_lack()
@@ -58,15 +63,38 @@ class CTarget(NativeTasks, NativePrograms, CPackages):
         return write_canonical(source)
 
     def describe_build(self, task: Task, source: str) -> str:
-        from opsmith.targets.c.loops import list_loops  # noqa: PLC0415 - few commands need it
-        from opsmith.targets.native.remarks import describe_loops  # noqa: PLC0415
-
         return describe_loops(self._make_request(task, source, read_native_task(task.text)[1]), list_loops(source))
 
     def make_tuner(self) -> Tuner:
         from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
 
         return CTuner()
+
+    # -- programs taken away: few commands need it
+
+    def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
+        from opsmith.targets.c.library.package import write_package  # noqa: PLC0415
+
+        return write_package(name, operators)
+
+    def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
+        return describe_usage(name, operators)
+
+    def describe_proof(self, name: str) -> str:
+        return PROOF
+
+    def describe_ownership(self, name: str) -> str:
+        return OWNERSHIP.format(name=name)
+
+    def write_torch_module(self, solved: Solved) -> TorchModule:
+        from opsmith.targets.c.torch_module import write_torch_module  # noqa: PLC0415
+
+        return write_torch_module(solved)
+
+    def write_torch_extension(self, solved: Solved) -> TorchExtension:
+        from opsmith.targets.c.torch_extension import write_torch_extension  # noqa: PLC0415
+
+        return write_torch_extension(solved)
 
 
 @cache

@@ -7,16 +7,19 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Task
+from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
+from opsmith.targets.cuda import carrying
 from opsmith.targets.cuda.agreement import list_disagreements
+from opsmith.targets.cuda.building import CudaRequest, build_cuda, describe_tools
 from opsmith.targets.cuda.canonical import write_canonical
 from opsmith.targets.cuda.execution import run_artefacts
 from opsmith.targets.cuda.options import DEFAULT_ARCH, CudaOptions
-from opsmith.targets.cuda.packages import CudaPackages
 from opsmith.targets.cuda.recognition import is_program
+from opsmith.targets.cuda.remarks import describe_resources
 from opsmith.targets.cuda.source import check_source
 from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, find_toolkit
@@ -26,15 +29,12 @@ from opsmith.targets.gpu.prompts import GpuPrompts
 from opsmith.targets.gpu.tasks import GpuTasks
 from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
-from opsmith.targets.programs import Build, CarriedBuild
-
-if TYPE_CHECKING:
-    from opsmith.targets.cuda.building import CudaRequest
+from opsmith.targets.programs import Build, CarriedBuild, Solved, TorchExtension, TorchModule
 
 VERIFIER = "cuda-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
-class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):
+class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
     """CUDA behind the `Target` protocol."""
 
     name = "cuda"
@@ -47,8 +47,6 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):
         return _explain_lack()
 
     def describe_toolchain(self) -> str:
-        from opsmith.targets.cuda.building import describe_tools  # noqa: PLC0415 - asks compilers
-
         return describe_tools()
 
     def read_program(self, task: Task, text: str) -> str | None:
@@ -73,14 +71,10 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):
         return write_canonical(source)
 
     def build_program(self, task: Task, source: str) -> Build:
-        from opsmith.targets.cuda.building import build_cuda  # noqa: PLC0415 - candidates' processes build nothing
-
         return build_cuda(self.make_request(task, source), open_cache())
 
     def make_request(self, task: Task, source: str) -> CudaRequest:
         """What is built of a program that `check_program` passed."""
-        from opsmith.targets.cuda.building import CudaRequest  # noqa: PLC0415 - candidates' processes build nothing
-
         bound = self.bind_program(task, source)
         if not isinstance(bound, BoundPlan):
             raise ValueError(f"a program that is refused at PARSE: {bound[0]}")
@@ -92,30 +86,32 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts, CudaPackages):
         return options.arch
 
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
-        from opsmith.targets.cuda.carrying import build_carried  # noqa: PLC0415 - few commands need it
-
-        return build_carried(self.make_request(task, source), open_cache())
+        return carrying.build_carried(self.make_request(task, source), open_cache())
 
     def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
-        from opsmith.targets.cuda.carrying import plan_call  # noqa: PLC0415 - few commands need it
-
-        return plan_call(build, numbers)
+        return carrying.plan_call(build, numbers)
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(artefacts, inputs)
 
     def describe_build(self, task: Task, source: str) -> str:
-        from opsmith.targets.cuda.remarks import describe_resources  # noqa: PLC0415 - few commands need it
-
         problem, request = self.find_problem(task), self.make_request(task, source)
         return describe_resources(request, problem, open_cache())
+
+    def write_torch_module(self, solved: Solved) -> TorchModule:
+        from opsmith.targets.cuda.host_code.torch_module import write_torch_module  # noqa: PLC0415 - few commands need it
+
+        return write_torch_module(solved)
+
+    def write_torch_extension(self, solved: Solved) -> TorchExtension:
+        from opsmith.targets.cuda.host_code.torch_extension import write_torch_extension  # noqa: PLC0415
+
+        return write_torch_extension(solved)
 
 
 @cache
 def _explain_lack() -> str:
     """That something is missing here; "": nothing is."""
-    from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain  # noqa: PLC0415
-
     if find_spec("tree_sitter") is None or find_spec("tree_sitter_cuda") is None:
         return NO_PARSER
     if find_toolkit() is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from importlib import import_module
 from pathlib import Path
 
 from opsmith.problems.shape_sets import choose_shape_sets
@@ -21,7 +20,7 @@ from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resol
 from opsmith.targets.native.draw_judging import DrawnTrials
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import read_task_problem
-from opsmith.targets.trial import Checked, Trial, TrialResult
+from opsmith.targets.trial import Checked
 
 Findings = tuple[Diagnostic, ...]
 
@@ -87,11 +86,3 @@ class GpuPrograms(DrawnTrials, ABC):
 
     def locate_failure(self, source: str, finding: Diagnostic) -> Diagnostic:
         return locate_fault(source, finding)
-
-    def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
-        from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch
-
-        return judge_outputs(trial.name, trial.data, outputs)
-
-    def preload_modules(self) -> None:
-        import_module("opsmith.targets.native.comparison")

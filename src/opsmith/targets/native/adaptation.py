@@ -15,7 +15,6 @@ from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
 from opsmith.targets.audit import Finding, Judge
-from opsmith.targets.lookup import get_target
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import (
     TaskOptions,
@@ -24,8 +23,9 @@ from opsmith.targets.native.task import (
     split_native_task,
     write_native_task,
 )
+from opsmith.targets.origins import find_stating
 from opsmith.targets.problem import NAME as PROBLEM_FILE
-from opsmith.targets.protocols import Stating
+from opsmith.targets.problem import audit_stated
 
 
 class NativeTasks:
@@ -54,8 +54,7 @@ class NativeTasks:
 
     def adapt_task(self, task: Task) -> Task:
         """The problem of another target's task as a task of this language. Raises TaskError."""
-        origin = get_target(task.target)
-        if not isinstance(origin, Stating):
+        if find_stating(task.target) is None:
             expected = f"a task of a target that states problems; {task.target} tells none"
             raise TaskError(f"{task.path or task.id}: given a task of target {task.target!r}; expected {expected}")
         text = write_native_task(task.text, "" if task.target == PROBLEM_FILE else task.target)
@@ -83,9 +82,7 @@ class NativeTasks:
         return explain_shape_sets(self.find_problem(task), message)
 
     def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
-        from opsmith.problems.audit.problem import audit_problem  # noqa: PLC0415 - imports torch
-
-        return audit_problem(self.find_problem(task))
+        return audit_stated(self.find_problem(task))
 
     def _show_task(self, task: Task) -> Task:
         problem = self.find_problem(task)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from opsmith.records import Task
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.task import TaskOptions
 from opsmith.targets.trial import TaskFault, Trial, TrialResult
 
+if TYPE_CHECKING:
+    from opsmith.targets.native.trials import NativeTrialData, NativeTrials
+
 
 class DrawnTrials:
-    """Fits `HidesSizes`, `Referenced`, and what `Target` and `Executed` ask of trials but `compare_outputs`."""
+    """Fits `HidesSizes`, `Preloaded`, `Referenced`, and what `Target` and `Executed` ask of trials."""
 
     name: str
 
@@ -22,15 +26,16 @@ class DrawnTrials:
         """Those of this language (`NativeTasks`). Raises UsageError."""
 
     def list_trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return make_trials(task.text, self.read_options).trials
+        return self._make_trials(task).trials
 
     def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
         """`program`: a form of it that is equal for programs that differ in names and layout only."""
+        return HiddenTrials(self._make_trials(task).draw_hidden(program))
+
+    def _make_trials(self, task: Task) -> NativeTrials:
         from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch
 
-        return HiddenTrials(make_trials(task.text, self.read_options).draw_hidden(program))
+        return make_trials(task.text, self.read_options)
 
     def encode_inputs(self, trial: Trial) -> bytes:
         encoded: bytes = trial.data.encoded_inputs
@@ -43,3 +48,17 @@ class DrawnTrials:
     def run_reference(self, trial: Trial) -> object:
         reference: object = trial.data.run_reference()
         return reference
+
+    def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
+        """Of all passes."""
+        return _load_judge()(trial.name, trial.data, outputs)
+
+    def preload_modules(self) -> None:
+        _load_judge()
+
+
+@cache
+def _load_judge() -> Callable[[str, NativeTrialData, bytes | memoryview], TrialResult]:
+    from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch
+
+    return judge_outputs

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from opsmith.targets.native.standalone import build_standalone
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.native.variants import BARE, Variant, choose_variants
 from opsmith.targets.programs import Build, CarriedBuild, StandaloneProgram
-from opsmith.targets.trial import Checked, Trial, TrialResult
+from opsmith.targets.trial import Checked
 
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
@@ -122,14 +121,6 @@ class NativePrograms(DrawnTrials, ABC):
         self, task: Task, source: str, inputs: bytes | memoryview, finding: Diagnostic
     ) -> tuple[Diagnostic, ...]:
         return explain_failure(read_program(task.text, source, find_isa(), inputs))
-
-    def compare_outputs(self, trial: Trial, outputs: bytes | memoryview) -> TrialResult:
-        from opsmith.targets.native.comparison import judge_outputs  # noqa: PLC0415 - imports torch
-
-        return judge_outputs(trial.name, trial.data, outputs)
-
-    def preload_modules(self) -> None:
-        import_module("opsmith.targets.native.comparison")
 
 
 def describe_toolchain(flags: BuildFlags) -> str:

@@ -17,9 +17,8 @@ from opsmith.errors import TaskError, UsageError
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import Problem
 from opsmith.records import Task
-from opsmith.targets.lookup import get_target
 from opsmith.targets.native.flags import DEFAULT_FLAGS, check_flags, is_reordering
-from opsmith.targets.protocols import Stating
+from opsmith.targets.origins import find_stating
 
 MOST_THREADS = 64
 
@@ -160,8 +159,8 @@ def read_task_problem(text: str) -> Problem:
     origin, _, body = split_native_task(text)
     if not origin:
         return read_problem(body).problem
-    target = get_target(origin)
-    if not isinstance(target, Stating):
+    target = find_stating(origin)
+    if target is None:
         raise TaskError(f"origin: given {origin!r}; expected a target whose tasks state problems, such as step")
     return target.find_problem(Task("", origin, body)).without_interface()
 

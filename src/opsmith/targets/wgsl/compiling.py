@@ -1,4 +1,4 @@
-"""One look of naga at a program, in a confined process of its own: findings of COMPILE, or what of ours failed."""
+"""A program's forms, built: one look of naga at them in a confined process of its own, then the check of barriers."""
 
 from __future__ import annotations
 
@@ -11,19 +11,35 @@ from pathlib import Path
 
 from opsmith.records import Diagnostic
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
+from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.programs import Build
 from opsmith.targets.wgsl import webgpu
 from opsmith.targets.wgsl.checking import FORMS, PROGRAM
 from opsmith.targets.wgsl.diagnostics import explain_breakdown, explain_limit, explain_words
-from opsmith.targets.wgsl.instrumenting import CHECKED, PLAIN, REVERSED
+from opsmith.targets.wgsl.instrumenting import CHECKED, PLAIN, REVERSED, write_forms
+from opsmith.targets.wgsl.uniformity import check_uniformity
 
 _OWN = Path(__file__).parents[3]  # where our package lies
 _MODULE = "opsmith.targets.wgsl.checking"
 _LIMITS = CommandLimits(cpu_seconds=10, seconds=60.0, memory=None, resident=1 << 30, threads=64)
+_THREADS = 4  # that the driver starts in a candidate's process: fewer than a build may ask for
 _SOUND = "@compute @workgroup_size(1)\nfn probe() { }\n"
 
 
-def compile_program(source: str, forms: Mapping[str, bytes], kernels: Sequence[str]) -> tuple[Diagnostic, ...] | str:
-    """The findings; none: it compiles. A text: what of ours failed."""
+def build_forms(source: str, plan: BoundPlan) -> Build:
+    """The forms of a program that PARSE let pass, or the findings, or what of ours failed."""
+    forms = write_forms(source, plan)
+    findings = _compile_forms(source, forms, list(plan.list_kernels()))
+    if isinstance(findings, str):
+        return Build({}, failure=findings)
+    findings = findings or check_uniformity(source)
+    if findings:
+        return Build({}, findings)
+    return Build(forms, toolchain=describe_driver(), threads=_THREADS)
+
+
+def _compile_forms(source: str, forms: Mapping[str, bytes], kernels: Sequence[str]) -> tuple[Diagnostic, ...] | str:
+    """The findings; none: they compile. A text: what of ours failed."""
     files = {
         PROGRAM: source.encode(),
         **dict(zip(FORMS, (forms[name] for name in (PLAIN, REVERSED, CHECKED)), strict=True)),
@@ -39,11 +55,12 @@ def compile_program(source: str, forms: Mapping[str, bytes], kernels: Sequence[s
     return explain_words(str(answer["program"]), source) if "program" in answer else ()
 
 
-def ask_device() -> str:
-    """What runs programs here, in one line."""
+@cache
+def describe_driver() -> str:
+    """`wgpu 0.32.0 llvmpipe (LLVM 15.0.6, 256 bits), Mesa 22.3.6 (LLVM 15.0.6)`, as a process of its own says it."""
     result = run_commands(_write_order({}, ()), _LIMITS)
     answer = _read_answer(result) if isinstance(result, CommandResult) else None
-    return str(answer["device"]) if answer is not None else "no device"
+    return f"{webgpu.name_package()} {answer['device'] if answer is not None else 'no device'}"
 
 
 def _write_order(files: Mapping[str, bytes], kernels: Sequence[str]) -> CommandOrder:
@@ -57,9 +74,8 @@ def _write_order(files: Mapping[str, bytes], kernels: Sequence[str]) -> CommandO
 def _list_readable() -> tuple[Path, ...]:
     """Python, our package, and what runs programs."""
     python = [Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")]
-    folders = [Path(sys.executable), Path(sys.executable).resolve(), *python]
-    folders += [Path(str(sysconfig.get_config_var("LIBDIR") or "/usr/lib")), _OWN]
-    folders += [Path(prefix) / "pyvenv.cfg" for prefix in (sys.prefix,)]
+    executable, library = Path(sys.executable), Path(str(sysconfig.get_config_var("LIBDIR") or "/usr/lib"))
+    folders = (executable, executable.resolve(), *python, library, _OWN, Path(sys.prefix) / "pyvenv.cfg")
     return (*folders, *webgpu.list_runtime())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from opsmith.records import Task
@@ -20,12 +19,11 @@ from opsmith.targets.wgsl.encoding import DTYPES
 from opsmith.targets.wgsl.lexing import blank_comments
 from opsmith.targets.wgsl.limits import LIMITS
 from opsmith.targets.wgsl.recognition import is_program
+from opsmith.targets.wgsl.running import run_artefacts
 from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
-from opsmith.targets.wgsl.uniformity import check_uniformity
 
 VERIFIER = "wgsl-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
-_THREADS = 4  # that the driver starts in a candidate's process: fewer than a build may ask for
 
 
 class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
@@ -42,7 +40,9 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
         return _explain_lack()
 
     def describe_toolchain(self) -> str:
-        return describe_device()
+        from opsmith.targets.wgsl.compiling import describe_driver  # noqa: PLC0415 - not in candidates' processes
+
+        return describe_driver()
 
     def read_program(self, task: Task, text: str) -> str | None:
         return text if is_program(text) else None
@@ -70,40 +70,21 @@ class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):
         return write_canonical(source)
 
     def build_program(self, task: Task, source: str) -> Build:
-        from opsmith.targets.wgsl.compiling import compile_program  # noqa: PLC0415 - not in candidates' processes
-        from opsmith.targets.wgsl.instrumenting import write_forms  # noqa: PLC0415
+        from opsmith.targets.wgsl.compiling import build_forms  # noqa: PLC0415 - not in candidates' processes
 
         bound = self.bind_program(task, source)
         if not isinstance(bound, BoundPlan):
             return Build({}, bound)
-        forms = write_forms(source, bound)
-        findings = compile_program(source, forms, list(bound.list_kernels()))
-        if isinstance(findings, str):
-            return Build({}, failure=findings)
-        findings = findings or check_uniformity(source)
-        if findings:
-            return Build({}, findings)
-        return Build(forms, toolchain=describe_device(), threads=_THREADS)
+        return build_forms(source, bound)
 
     def runtime_paths(self) -> Sequence[Path]:
         return tuple(webgpu.list_runtime())
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
-        from opsmith.targets.wgsl.running import run_artefacts  # noqa: PLC0415
-
         return run_artefacts(artefacts, inputs)
 
     def preload_runtime(self) -> None:
-        import_module("opsmith.targets.wgsl.running")
         webgpu.preload_driver()
-
-
-@cache
-def describe_device() -> str:
-    """`wgpu 0.32.0 llvmpipe (LLVM 15.0.6, 256 bits), Mesa 22.3.6 (LLVM 15.0.6)`, as a process of its own says it."""
-    from opsmith.targets.wgsl.compiling import ask_device  # noqa: PLC0415 - not in candidates' processes
-
-    return f"{webgpu.name_package()} {ask_device()}"
 
 
 @cache

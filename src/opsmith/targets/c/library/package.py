@@ -17,19 +17,6 @@ from opsmith.targets.vendoring import vendor_modules
 
 LANGUAGE = "C"
 VENDORED = ("opsmith.targets.native.library.operator", "opsmith.targets.native.library.proof")  # torch is all they need
-PROOF = """\
-Each operator runs on the inputs that its verdict rests on: every stated shape set, several seeds, the hand-made inputs,
-in the declared types; also at tiny, odd, prime and larger sizes that no file states, and on inputs that are strided or
-lie at odd addresses. Each result is compared with the reference of its task in float64 within the verifier's limits.
-`torch.library.opcheck` and `torch.compile` work on the fake kernels. The verdict also guarded the memory around all
-arrays; that is not repeated here.
-"""
-OWNERSHIP = """\
-`{name}/csrc` has the programs as they were written; they are compiled when the package is installed, and run in your
-process with your rights when you call an operator: no sandbox is around them as there was when they were judged. Task
-files contain code of their authors, references and hand-made inputs, which runs in the tests. Read what comes from
-people and models that you do not know first.
-"""
 _LIBRARY = '''
 """The shared object with all programs."""
 
@@ -205,31 +192,3 @@ def _write_tests(name: str, entries: Sequence[OperatorEntry]) -> str:
         for entry in entries
     ]
     return _TESTS.format(runtime=f"{name}._runtime", imports="\n".join(imports), rows="\n".join(rows))
-
-
-def describe_usage(name: str, operators: Sequence[Solved]) -> str:
-    """What to know of C operators, in Markdown."""
-    first = operators[0]
-    problem, _ = read_native_task(first.task.text)
-    named = (f"{tensor.name}={tensor.name}" for tensor in problem.parameters)
-    inputs = ", ".join([*(tensor.name for tensor in problem.inputs), *named])
-    return f"""\
-Installing compiles the programs with gcc, each with the flags of its verdict; `ISA=x86-64-v3 pip install .` states
-another instruction set, `CC` another gcc.
-
-```python
-from {name} import {first.name}
-
-help({first.name})    # shapes, types, what it computes, where it comes from
-{first.name}({inputs})
-torch.ops.{name}.{first.name}    # the same, registered with torch.library
-```
-
-An operator takes torch tensors on the CPU: inputs in order or by name, parameters (weights), numbers and sizes that no
-shape determines by name. Shapes and types are checked; `OperatorError` says what would fit. What stands in the inputs
-is not checked: an index beyond its table makes a program read what is not there; at sizes where the reference itself
-fails, results mean nothing. Inputs that are not contiguous are copied; nothing works in place, and results share no
-memory with inputs. Fake kernels give shapes to `torch.compile`; nothing is differentiated.
-
-For programs in C: `make`, `{name}/include/{name}.h` and `lib{name}.so`. Pointers there are taken as they are.
-"""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opsmith.problems.precision import dtype_of
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem
 from opsmith.targets.literals import bracket_rows, write_docstring, write_literal
 from opsmith.targets.native.library.sizes import plan_sizes
@@ -183,5 +183,5 @@ def describe_reference(problem: Problem) -> Iterator[str]:
 
 def _describe_tensor(name: str, type_: ArrayType) -> str:
     words = ", each row of zeros and ones" if type_.is_multihot else ""
-    dtype = str(dtype_of(type_.dtype)).removeprefix("torch.")
-    return f"    {name}: {_write_tuple([str(dim) for dim in type_.shape])} {dtype}{words}"
+    shape = _write_tuple([str(dim) for dim in type_.shape])
+    return f"    {name}: {shape} {TORCH_NAMES[type_.dtype]}{words}"

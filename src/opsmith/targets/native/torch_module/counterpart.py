@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from opsmith.errors import UsageError
-from opsmith.problems.precision import dtype_of
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.problems.problem import InputTensor, Problem
 from opsmith.targets.native.torch_module.dims import write_shape
 
@@ -85,16 +85,16 @@ def choose_sizes(problem: Problem) -> Mapping[str, int]:
 
 def _write_casts(problem: Problem) -> str:
     """The outputs in their declared types."""
-    types = [dtype_of(type_.dtype) for output in problem.outputs for type_ in output.types]
+    types = [f"torch.{TORCH_NAMES[type_.dtype]}" for output in problem.outputs for type_ in output.types]
     if len(types) == 1:
         return f"outputs.to({types[0]})"
-    return f"tuple(tensor.to(dtype) for tensor, dtype in zip(outputs, ({', '.join(map(str, types))})))"
+    return f"tuple(tensor.to(dtype) for tensor, dtype in zip(outputs, ({', '.join(types)})))"
 
 
 def _draw_tensor(tensor: InputTensor) -> Iterator[str]:
     """Lines that assign its data to its name."""
     shape = write_shape(tensor.type.shape, {symbol: symbol for dim in tensor.type.shape for symbol in dim.symbols})
-    cast = f".to({dtype_of(tensor.type.dtype)})"
+    cast = f".to(torch.{TORCH_NAMES[tensor.type.dtype]})"
     if not tensor.expression:
         yield f"{tensor.name} = {_DRAWS[tensor.data_gen or 'torch.randn'].format(shape=shape)}{cast}"
         return

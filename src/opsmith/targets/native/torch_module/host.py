@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.problems.constraints import follow_constraints, list_following, parse_constraint
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.problems.hidden_sizes import list_varying
-from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, InputTensor, Problem, Provenance
 from opsmith.targets.native.library.sizes import SizePlan, plan_sizes
 from opsmith.targets.native.signature import list_dims
@@ -136,15 +136,15 @@ def _list_arguments(problem: Problem, names: Names) -> Iterator[str]:
 def _list_statements(problem: Problem, names: Names, place: HostPlace, extra: Sequence[str]) -> Iterator[str]:
     yield from _list_bindings(problem, names, problem.source)
     for tensor in problem.tensors:
-        dtype, axes = dtype_of(tensor.type.dtype), len(tensor.type.shape)
-        yield f"_opsmith_check({tensor.name!r}, {names[tensor.name]}, {dtype}, {axes})"
+        dtype, axes = TORCH_NAMES[tensor.type.dtype], len(tensor.type.shape)
+        yield f"_opsmith_check({tensor.name!r}, {names[tensor.name]}, torch.{dtype}, {axes})"
     yield from _list_sizes(problem, names)
     for tensor in problem.tensors:
         shape = write_shape(tensor.type.shape, names)
         yield f"_opsmith_compare({tensor.name!r}, {names[tensor.name]}, {shape})"
     outputs = _list_outputs(problem)
     for name, type_ in outputs.items():
-        options = f"dtype={dtype_of(type_.dtype)}{_write_device(problem, names, place)}"
+        options = f"dtype=torch.{TORCH_NAMES[type_.dtype]}{_write_device(problem, names, place)}"
         yield f"{names[name]} = torch.empty({write_shape(type_.shape, names)}, {options})"
     for tensor in problem.tensors:
         yield f"{names[tensor.name]} = _opsmith_align({names[tensor.name]})"
