@@ -13,9 +13,8 @@ from opsmith.measuring.record import (
     SpeedMeasurement,
     SpeedRatio,
     SpeedReport,
-    TimeUnit,
 )
-from opsmith.records import Candidate
+from opsmith.records import TIME, Candidate
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 
@@ -77,7 +76,7 @@ def make_measurement(
         protocol="pairs/1",
         flags="a compiler, some flags",
         grade=grade,
-        unit=TimeUnit.NS,
+        objective=TIME,
         time=None if microseconds is None else spread(1e3 * microseconds),
         ratio=None if ratio is None else SpeedRatio("plain", spread(ratio), trusted, claim),
         reason=reason,

@@ -26,7 +26,7 @@ from typing import Any
 
 import yaml
 
-from opsmith.records import Diagnostic, Stage, Task, content_hash
+from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, Diagnostic, Stage, Task, content_hash
 from opsmith.targets import TARGETS, TaskFault, Trial, TrialResult
 from opsmith.targets.interpreted import Case, Interpreted, ProgramError
 from opsmith.targets.protocols import GUARDIAN
@@ -152,6 +152,8 @@ class Tiny(Interpreted):
 
     def write_script(self, task: Task, source: str) -> str:
         return f"# {task.id}\n{source}"
+
+    objectives = (CYCLES, ON_CHIP_BYTES, OFF_CHIP_BYTES)
 
     def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
         words = len(source.split())

@@ -62,6 +62,42 @@ class Stage:
 Stage.FORMAT, Stage.RUN, Stage.MATCH = Stage("FORMAT"), Stage("RUN"), Stage("MATCH")
 
 
+@dataclass(frozen=True)
+class Objective:
+    """A figure by which one right program is better than another one: what a target offers."""
+
+    name: str  # as options, settings and stores have it
+    unit: str  # as texts have it, after a number
+    is_less_better: bool = True
+
+    @property
+    def is_counted(self) -> bool:
+        """The same every time: a point without a claim. A time is measured."""
+        return self != TIME
+
+    def compare(self, value: float, other: float) -> float:
+        """How many times as good `value` is as `other`: above 1 it is the better one.
+
+        >>> TIME.compare(2.0, 4.0), Objective("accuracy", "right answers", False).compare(2.0, 4.0)
+        (2.0, 0.5)
+        """
+        return other / value if self.is_less_better else value / other
+
+    def rank(self, value: float) -> float:
+        """A number of which less is better."""
+        return value if self.is_less_better else -value
+
+    def find_other(self, value: float, ratio: float) -> float:
+        """Than what `value` is so many times as good."""
+        return value * ratio if self.is_less_better else value / ratio
+
+
+TIME = Objective("time", "ns")
+CYCLES = Objective("cycles", "cycles")  # a simulator's, or a cost model's
+ON_CHIP_BYTES = Objective("on_chip_bytes", "bytes on the chip")
+OFF_CHIP_BYTES = Objective("off_chip_bytes", "bytes off the chip")
+
+
 class Outcome(StrEnum):
     PASSED = "passed"
     REFUSED = "refused"

@@ -83,7 +83,7 @@ class Optimisation(_Group):
     """How right programs are made better, in rounds after those that solve tasks. All of it has a say in the result."""
 
     optimise: int = Field(default=0, ge=0)  # rounds at most; 0: no program is made better than right
-    objective: Literal["auto", "time", "cycles", "on_chip_bytes", "off_chip_bytes", "front"] = "auto"  # the usual one
+    objective: str = "auto"  # the usual one; another figure that the language says, or front: all of them
     beam: int = Field(default=1, ge=1)  # programs of a task that a round starts from
     attempts: int = Field(default=4, ge=1)  # samples of a round for each of them
     fixes: int = Field(default=1, ge=0)  # turns in which a wrong program goes back with its findings

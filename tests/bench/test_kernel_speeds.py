@@ -16,9 +16,9 @@ from opsmith.devices.describe import describe_device
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
 from opsmith.measuring.torch_partners import COMPILE, EAGER, TorchComparison, TorchFigure, TorchRequest
-from opsmith.records import Task, Verdict, to_json
+from opsmith.records import TIME, Task, Verdict, to_json
 from opsmith.suites import load_tasks
 
 EMPTY = KernelSpeed("softmax", "small", {"M": 8}, has_program=True)
@@ -39,7 +39,7 @@ REPORT = SpeedReport(
         protocol="pairs/1",
         flags="gcc -O3",
         grade=MeasuringGrade.FULL,
-        unit=TimeUnit.NS,
+        objective=TIME,
         time=Interval(100.0, 99.0, 101.0),
         ratio=SpeedRatio("plain", Interval(8.0, 7.9, 8.1), Interval(8.0, 7.5, 8.5), Claim.FASTER),
     ),

@@ -2,7 +2,8 @@
 
 from opsmith.bench.speed import SLOWDOWNS, summarise_accuracy
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio
+from opsmith.records import TIME
 
 
 def make_measurement(ratio: Interval | None) -> SpeedMeasurement:
@@ -15,7 +16,7 @@ def make_measurement(ratio: Interval | None) -> SpeedMeasurement:
         protocol="pairs/1",
         flags="-O3",
         grade=MeasuringGrade.FULL,
-        unit=TimeUnit.NS,
+        objective=TIME,
         time=Interval(9.0, 8.0, 10.0),
         ratio=SpeedRatio("slower", ratio) if ratio is not None else None,
         reason="" if ratio is not None else "the clocks contradict each other",

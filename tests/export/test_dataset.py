@@ -21,10 +21,9 @@ from opsmith.measuring.record import (
     SpeedMeasurement,
     SpeedRatio,
     SpeedReport,
-    TimeUnit,
     read_report,
 )
-from opsmith.records import Boundary, Candidate, Diagnostic, Outcome, Stage, Verdict
+from opsmith.records import TIME, Boundary, Candidate, Diagnostic, Outcome, Stage, Verdict
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.store.verdicts import list_judgements, reverdict_rows
@@ -152,7 +151,7 @@ def test_rows_of_a_compiled_language_say_how_it_was_built_and_what_was_measured(
 
 def measured(shape_set: str, ratio: float) -> SpeedReport:
     """A screen's measurement against the task's own program."""
-    place = ("", "problem", shape_set, {"M": 2, "N": 3}, "device", "pairs/1", "-O2", MeasuringGrade.SCREEN, TimeUnit.NS)
+    place = ("", "problem", shape_set, {"M": 2, "N": 3}, "device", "pairs/1", "-O2", MeasuringGrade.SCREEN, TIME)
     interval = Interval(ratio, ratio * 0.9, ratio * 1.1)
     measurement = SpeedMeasurement(*place, Interval(9, 8, 10), SpeedRatio("plain", interval), pairs=20, processes=1)
     return SpeedReport(measurement, None)

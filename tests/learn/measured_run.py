@@ -23,8 +23,8 @@ from opsmith.learn.events import Event, ProgramMeasured  # noqa: E402
 from opsmith.learn.loop import improve  # noqa: E402
 from opsmith.measuring.intervals import Interval  # noqa: E402
 from opsmith.measuring.orders import SpeedOrder, name_measurement  # noqa: E402
-from opsmith.measuring.record import SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit  # noqa: E402
-from opsmith.records import Candidate, Task, content_hash  # noqa: E402
+from opsmith.measuring.record import SpeedMeasurement, SpeedRatio, SpeedReport  # noqa: E402
+from opsmith.records import TIME, Candidate, Task, content_hash  # noqa: E402
 from opsmith.store import Store  # noqa: E402
 
 MEASURED = SETTINGS.replace(measure="screen", max_rounds=2)
@@ -38,7 +38,7 @@ def script_report(order: SpeedOrder, shape: str) -> SpeedReport:
     figure = Interval(nanoseconds, nanoseconds, nanoseconds)
     measurement = SpeedMeasurement(
         program=program, problem=order.task.digest, shape_set=shape, sizes={"N": len(shape)}, device="scripted",
-        protocol="scripted/1", flags="", grade=order.grade, unit=TimeUnit.NS, time=figure,
+        protocol="scripted/1", flags="", grade=order.grade, objective=TIME, time=figure,
         ratio=SpeedRatio("plain", figure), pairs=1, processes=1,
     )  # fmt: skip
     return SpeedReport(measurement, None)

@@ -30,9 +30,9 @@ from opsmith.learn.events import Event, ProgramMeasured, RoundEnded, RoundStarte
 from opsmith.learn.loop import improve  # noqa: E402
 from opsmith.measuring.intervals import Interval  # noqa: E402
 from opsmith.measuring.orders import SpeedOrder, name_measurement  # noqa: E402
-from opsmith.measuring.record import SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit  # noqa: E402
+from opsmith.measuring.record import SpeedMeasurement, SpeedRatio, SpeedReport  # noqa: E402
 from opsmith.models import Message, Request  # noqa: E402
-from opsmith.records import Candidate, Task, content_hash  # noqa: E402
+from opsmith.records import CYCLES, Candidate, Task, content_hash  # noqa: E402
 from opsmith.settings import Settings  # noqa: E402
 from opsmith.store import Store  # noqa: E402
 from opsmith.store.rows import OPTIMISATION  # noqa: E402
@@ -137,7 +137,7 @@ def count_words(order: SpeedOrder) -> SpeedReport:
     own, partner = 10.0 * len(order.source.split()), order.find_partner()
     measurement = SpeedMeasurement(
         program=Candidate(order.source).id, problem=order.task.digest, shape_set="base", sizes={}, device="scripted",
-        protocol="scripted/1", flags="", grade=order.grade, unit=TimeUnit.CYCLES, time=as_point(own),
+        protocol="scripted/1", flags="", grade=order.grade, objective=CYCLES, time=as_point(own),
         ratio=partner and SpeedRatio(partner[0], as_point(10.0 * len(partner[1].split()) / own)),
     )  # fmt: skip
     return SpeedReport(measurement, None)

@@ -9,7 +9,8 @@ import pytest
 from opsmith.errors import OpsmithError
 from opsmith.measuring.baseline import compare_baseline, read_baseline, write_baseline
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, RecordError, SpeedMeasurement, SpeedRatio, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, RecordError, SpeedMeasurement, SpeedRatio
+from opsmith.records import CYCLES, TIME
 
 OLD = SpeedMeasurement(
     program="old",
@@ -20,7 +21,7 @@ OLD = SpeedMeasurement(
     protocol="pairs/1",
     flags="-O3",
     grade=MeasuringGrade.FULL,
-    unit=TimeUnit.NS,
+    objective=TIME,
     time=Interval(1000.0, 990.0, 1010.0),
 )
 FAST = SpeedRatio("plain", Interval(2.0, 1.98, 2.02))
@@ -60,7 +61,7 @@ def test_a_slower_machine_is_no_regression_where_a_partner_was_measured() -> Non
         {"device": "other"},
         {"protocol": "pairs/2"},
         {"grade": MeasuringGrade.SCREEN},
-        {"unit": TimeUnit.CYCLES},
+        {"objective": CYCLES},
     ],
 )
 def test_unlike_measurements_are_not_compared(changes: dict[str, Any]) -> None:

@@ -10,8 +10,9 @@ import pytest
 from opsmith.measuring.chaining import chain_report
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
 from opsmith.measuring.torch_partners import EAGER, TorchFigure, TorchRequest, measure_torch, read_answers
+from opsmith.records import TIME
 from opsmith.running.commands import CommandFailure, CommandResult
 from opsmith.suites import load_tasks
 
@@ -24,7 +25,7 @@ PROGRAM = SpeedMeasurement(
     protocol="pairs/1",
     flags="",
     grade=MeasuringGrade.FULL,
-    unit=TimeUnit.NS,
+    objective=TIME,
     time=Interval(100.0, 99.0, 101.0),
     ratio=SpeedRatio("plain", Interval(4.0, 3.9, 4.1), Interval(4.0, 3.6, 4.4), Claim.FASTER),
 )

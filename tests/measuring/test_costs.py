@@ -14,8 +14,8 @@ from opsmith.judging.verifier import verify
 from opsmith.measuring.costs import CostRequest, measure_costs
 from opsmith.measuring.objectives import choose_figures
 from opsmith.measuring.orders import SpeedOrder, name_measurement
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, TimeUnit
-from opsmith.records import Candidate, Task
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
+from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, Candidate, Task
 
 register()
 SUM = tiny_task("sum_0", "x y + z +")
@@ -44,7 +44,7 @@ def count_one(request: CostRequest) -> SpeedMeasurement:
 
 def test_cycles_are_one_point_with_a_ratio_to_the_partner_s() -> None:
     measured = count_one(request("x y + z +", "z x y + +"))
-    assert measured.unit is TimeUnit.CYCLES
+    assert measured.objective == CYCLES
     assert measured.device == f"emulated:{TINY.verifier}"
     assert measured.time is not None
     assert (measured.time.low, measured.time.value, measured.time.high) == (50.0, 50.0, 50.0)
@@ -79,13 +79,13 @@ def test_every_unit_has_a_measurement_of_its_own_from_one_count() -> None:
         counts.append(source)
         return {"cycles": 10 * len(source), "on_chip_bytes": 4, "off_chip_bytes": None}
 
-    order = replace(request("x y + z +", "z x y + +"), units=(TimeUnit.CYCLES, TimeUnit.ON_CHIP_BYTES))
+    order = replace(request("x y + z +", "z x y + +"), objectives=(CYCLES, ON_CHIP_BYTES))
     cycles, bytes_on_chip = [report.measurement for report in measure_costs(verify, count_all, order)]
     assert counts == ["x y + z +", "z x y + +"]
     assert bytes_on_chip.time is not None
-    assert (bytes_on_chip.time.value, bytes_on_chip.unit) == (4.0, TimeUnit.ON_CHIP_BYTES)
+    assert (bytes_on_chip.time.value, bytes_on_chip.objective) == (4.0, ON_CHIP_BYTES)
     assert name_measurement("sum_0", cycles) != name_measurement("sum_0", bytes_on_chip)
-    [unknown] = measure_costs(verify, count_all, replace(order, units=(TimeUnit.OFF_CHIP_BYTES,)))
+    [unknown] = measure_costs(verify, count_all, replace(order, objectives=(OFF_CHIP_BYTES,)))
     assert unknown.measurement.reason == "the program has off_chip_bytes that cannot be said"
 
 

@@ -13,11 +13,11 @@ from opsmith.measuring.record import (
     RecordError,
     SpeedMeasurement,
     SpeedRatio,
-    TimeUnit,
     read_measurement,
     withhold_ratio,
     write_measurement,
 )
+from opsmith.records import CYCLES, TIME
 
 CLOCK = Interval(1.5, 1.4, 1.6)
 FASTER = SpeedRatio("plain", CLOCK, CLOCK, Claim.FASTER)
@@ -30,7 +30,7 @@ FULL = SpeedMeasurement(
     protocol="pairs/1",
     flags="-O3 -march=x86-64-v4",
     grade=MeasuringGrade.FULL,
-    unit=TimeUnit.NS,
+    objective=TIME,
     time=Interval(1000.0, 990.0, 1010.0),
     ratio=FASTER,
     pairs=100,
@@ -41,7 +41,7 @@ UNMEASURED = replace(FULL, time=None, ratio=None, reason="the program crashed")
 SCREEN = replace(FULL, grade=MeasuringGrade.SCREEN, ratio=SpeedRatio("plain", CLOCK), pairs=20, processes=1)
 
 
-@pytest.mark.parametrize("measurement", [FULL, WITHOUT_RATIO, UNMEASURED, SCREEN, replace(FULL, unit=TimeUnit.CYCLES)])
+@pytest.mark.parametrize("measurement", [FULL, WITHOUT_RATIO, UNMEASURED, SCREEN, replace(FULL, objective=CYCLES)])
 def test_the_json_form_reads_back_as_it_was(measurement: SpeedMeasurement) -> None:
     assert read_measurement(json.loads(json.dumps(write_measurement(measurement)))) == measurement
 

@@ -6,12 +6,13 @@ import pytest
 
 from opsmith.bridges.rewards import score_speed
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
+from opsmith.records import TIME
 
 
 def report(ratio: Interval | None, sought: str = "", reason: str = "") -> SpeedReport:
     measured = SpeedRatio("plain", ratio) if ratio is not None else None
-    place = ("program", "problem", "small", {"M": 2}, "device", "pairs/1", "-O3", MeasuringGrade.SCREEN, TimeUnit.NS)
+    place = ("program", "problem", "small", {"M": 2}, "device", "pairs/1", "-O3", MeasuringGrade.SCREEN, TIME)
     return SpeedReport(SpeedMeasurement(*place, Interval(1, 1, 1), measured, reason, sought), None)
 
 

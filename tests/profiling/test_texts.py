@@ -16,12 +16,12 @@ from opsmith.executors.local_profiler import LocalProfiler
 from opsmith.judging.pool import Pool
 from opsmith.measuring.intervals import Interval
 from opsmith.measuring.orders import SpeedOrder
-from opsmith.measuring.record import MeasuringGrade, RooflineShare, SpeedMeasurement, SpeedReport, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, RooflineShare, SpeedMeasurement, SpeedReport
 from opsmith.profiling.choice import choose_profilers
 from opsmith.profiling.cost import CostProfiler
 from opsmith.profiling.profiler import ProfileSubject
 from opsmith.profiling.roofline import RooflineProfiler
-from opsmith.records import Task
+from opsmith.records import TIME, Task
 from opsmith.running.toolchain import NO_COMPILER
 from opsmith.suites import load_tasks
 
@@ -42,7 +42,7 @@ def _report(task: Task, ns: float, share: float | None) -> SpeedReport:
     """A call that adds 10^6 numbers of 4 bytes."""
     measured = SpeedMeasurement(
         program="p", problem="q", shape_set="large", sizes={"M": 1000, "N": 1000}, device="d" * 64, protocol="x",
-        flags="-O3", grade=MeasuringGrade.SCREEN, unit=TimeUnit.NS, time=_point(ns), device_name="Some CPU",
+        flags="-O3", grade=MeasuringGrade.SCREEN, objective=TIME, time=_point(ns), device_name="Some CPU",
     )  # fmt: skip
     reason = "" if share is not None else "too noisy"
     rates = RooflineShare(None if share is None else _point(share), _point(1e6 / ns), _point(4e6 / ns), reason)

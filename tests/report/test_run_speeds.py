@@ -12,7 +12,8 @@ from rich.console import Console
 from speed_store import REASON, SCREEN, make_report, write_run
 
 from opsmith.measuring.claims import Claim
-from opsmith.measuring.record import SpeedReport, TimeUnit
+from opsmith.measuring.record import SpeedReport
+from opsmith.records import CYCLES
 from opsmith.report.attempts import sample_view, task_view
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
@@ -54,7 +55,7 @@ def test_what_the_outer_clock_does_not_confirm_is_in_no_headline():
 
 
 def test_simulated_cycles_are_never_called_speed():
-    cycles = replace(make_report("p", "base", 1.0, 2.0, claim=None).measurement, unit=TimeUnit.CYCLES)
+    cycles = replace(make_report("p", "base", 1.0, 2.0, claim=None).measurement, objective=CYCLES)
     summary = summarise_speeds([StoredSpeed("t", None, SpeedReport(cycles, None))])
     assert (
         str(summary) == "the partner's simulated cycles are 2.000 times the program's, geometric mean of 1 measurements"

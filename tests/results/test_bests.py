@@ -8,8 +8,8 @@ from speed_store import make_measurement, make_report, spread
 
 from opsmith.learn.afterwards import list_solved_programs
 from opsmith.measuring.claims import Claim
-from opsmith.measuring.record import MeasuringGrade, SpeedReport, TimeUnit
-from opsmith.records import Candidate
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.records import CYCLES, Candidate
 from opsmith.report.optimised import list_gains
 from opsmith.report.task_story import tell_story
 from opsmith.results.bests import choose_best, find_best, grade_programs, list_best
@@ -70,9 +70,7 @@ def test_what_stands_beside_the_tasks_own_program_says_nothing_of_another_start(
 
 def test_counted_figures_are_compared_without_a_grade_or_a_claim():
     def count(program, partner, cycles, ratio):
-        counted = replace(
-            make_measurement(program, "base", 1.0, ratio, MeasuringGrade.SCREEN, None), unit=TimeUnit.CYCLES
-        )
+        counted = replace(make_measurement(program, "base", 1.0, ratio, MeasuringGrade.SCREEN, None), objective=CYCLES)
         points = {
             "time": spread(cycles, 0.0),
             "ratio": replace(counted.ratio, partner=partner, precise=spread(ratio, 0.0)),

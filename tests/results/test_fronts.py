@@ -14,7 +14,7 @@ from opsmith.judging.verifier import verify
 from opsmith.learn.afterwards import ComparedProgram, measure_figures
 from opsmith.measuring.costs import CostRequest, measure_costs
 from opsmith.measuring.orders import SpeedOrder
-from opsmith.measuring.record import MeasuringGrade, TimeUnit
+from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Candidate
 from opsmith.results.fronts import FrontPoint, choose_front, measure_hypervolume, read_fronts
 from opsmith.store import Store
@@ -49,16 +49,16 @@ def test_a_front_is_what_no_other_program_beats_one_of_each_equal_ones_in_whatev
         for vector in vectors
         if not any(other != vector and all(a <= b for a, b in zip(other, vector, strict=True)) for other in vectors)
     }
-    front = choose_front(points)
+    front = choose_front(points, TINY.objectives)
     assert [point.figures for point in front] == sorted(unbeaten)
     draw.shuffle(points)
-    assert choose_front(points) == front
+    assert choose_front(points, TINY.objectives) == front
 
 
 def fill_with_words(order: SpeedOrder):
     """Figures of the tiny target's cost model, fewer bytes for more cycles."""
-    units = tuple(TimeUnit(figure) for figure in order.figures)
-    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, units)
+    objectives = tuple(offer for offer in TINY.objectives if offer.name in order.figures)
+    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, objectives)
 
     def count(task, source):
         cycles = TINY.estimate_cost(task, source)["cycles"]
@@ -78,10 +78,10 @@ def test_isomorphic_programs_are_counted_once_and_what_is_stored_is_not_counted_
         first = list(measure_figures(*arguments, names[:1]))
         second = list(measure_figures(*arguments, names))
         assert list(measure_figures(*arguments, names)) == []
-        [front] = read_fronts(store, ["run"], [TASK], names)
-    counted = [(speed.sample, speed.report.measurement.unit.value) for speed in (*first, *second)]
+        [front] = read_fronts(store, ["run"], [TASK], TINY.objectives[:2])
+    counted = [(speed.sample, speed.report.measurement.objective.name) for speed in (*first, *second)]
     assert counted == [(sample, unit) for unit in names for sample in (None, "sample 0", "sample 2")]
     assert [point.program for point in front.front] == [Candidate(source).id for source in (sources[0], longer)]
     assert front.own == front.front[0].figures
-    assert not front.is_below_own("cycles")
-    assert front.is_below_own("on_chip_bytes")
+    assert not front.is_above_own("cycles")
+    assert front.is_above_own("on_chip_bytes")

@@ -17,16 +17,15 @@ from opsmith.measuring.record import (
     SpeedMeasurement,
     SpeedRatio,
     SpeedReport,
-    TimeUnit,
 )
-from opsmith.records import Candidate
+from opsmith.records import CYCLES, TIME, Candidate
 from opsmith.store import Store, schema
 from opsmith.store.measurements import Profile, StoredSpeed, profile_rows, speed_rows
 
 PROGRAM = Candidate("x y +").id
 FULL = SpeedMeasurement(
     program=PROGRAM, problem="p" * 64, shape_set="odd", sizes={"N": 4096, "M": 17}, device="d" * 64,
-    protocol="pairs/1", flags="-O3", grade=MeasuringGrade.FULL, unit=TimeUnit.NS, time=Interval(812.5, 810.0, 815.25),
+    protocol="pairs/1", flags="-O3", grade=MeasuringGrade.FULL, objective=TIME, time=Interval(812.5, 810.0, 815.25),
     ratio=SpeedRatio("plain", Interval(1.31, 1.30, 1.33), Interval(1.3, 1.2, 1.4), Claim.FASTER), pairs=100,
     processes=5,
 )  # fmt: skip
@@ -40,7 +39,7 @@ BASELINE = replace(TIME, sample=None, report=SpeedReport(replace(FULL, ratio=Non
 CYCLES = replace(
     TIME,
     report=SpeedReport(
-        replace(FULL, unit=TimeUnit.CYCLES, time=Interval(7.0, 7.0, 7.0), ratio=None, device="emulated:step"), None
+        replace(FULL, objective=CYCLES, time=Interval(7.0, 7.0, 7.0), ratio=None, device="emulated:step"), None
     ),
 )
 PROFILE = Profile(KEY.id, PROGRAM, "cpu", "vectorisation", "text/plain", "loop vectorized\0 using 64 byte vectors\n")

@@ -105,14 +105,15 @@ def _choose_programs(store: Store, name: str, objective: str, trust_tasks: bool)
     """By task. Costs that are not counted yet are; times are those that are stored, of the full grade."""
     from opsmith.cli.fronts import complete_figures, load_common_tasks
     from opsmith.export.choice import choose_programs
-    from opsmith.measuring.objectives import TIME, list_figures, require_figures
+    from opsmith.measuring.objectives import list_objectives, require_figures
     from opsmith.measuring.record import MeasuringGrade
+    from opsmith.records import TIME
 
     run = store.find_run(name)
     own = load_common_tasks(store, [run])
     require_figures(own[0], (objective,))
-    if objective != TIME:
-        costs = [figure for figure in list_figures(own[0]) if figure != TIME]
+    if objective != TIME.name:
+        costs = [offer for offer in list_objectives(own[0]) if offer.is_counted]
         complete_figures(store, run, own, costs, MeasuringGrade.SCREEN, trust_tasks)
     return choose_programs(store, run, own, objective)
 

@@ -18,7 +18,7 @@ from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.measuring.record import MeasuringGrade
-    from opsmith.records import Task
+    from opsmith.records import Objective, Task
     from opsmith.results.fronts import TaskFront
     from opsmith.store import Store
 
@@ -71,19 +71,26 @@ def print_fronts(
         print_task_fronts(open_console(), fronts)
 
 
-def choose_objectives(task: Task, text: str) -> tuple[str, ...]:
+def choose_objectives(task: Task, text: str) -> tuple[Objective, ...]:
     """The figures that were asked for, or all that the language says. Raises UsageError."""
-    from opsmith.measuring.objectives import FRONT, choose_figures, require_figures
+    from opsmith.measuring.objectives import FRONT, choose_figures, list_objectives, require_figures
 
     names = tuple(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
-    return require_figures(task, names) if names else choose_figures(task, FRONT)
+    offered = {objective.name: objective for objective in list_objectives(task)}
+    return tuple(offered[name] for name in (require_figures(task, names) if names else choose_figures(task, FRONT)))
 
 
 def complete_figures(
-    store: Store, run: str, own: Sequence[Task], names: Sequence[str], grade: MeasuringGrade, trust_tasks: bool
+    store: Store,
+    run: str,
+    own: Sequence[Task],
+    objectives: Sequence[Objective],
+    grade: MeasuringGrade,
+    trust_tasks: bool,
 ) -> None:
     """Count or time what is missing of a run's right programs, and store it."""
     from opsmith.learn.afterwards import list_right_programs, measure_figures
+    from opsmith.measuring.record import name_unit
     from opsmith.store.pages import session_settings
 
     programs = list_right_programs(store, run, own)
@@ -92,8 +99,9 @@ def complete_figures(
         show_progress("it is measured") as tell,
         fill_orders(session_settings(store, run), trust_tasks) as fill,
     ):
-        for speed in measure_figures(store, run, programs, grade, fill, names):
-            tell(f"{speed.task}: {speed.report.measurement.unit.value}")
+        for speed in measure_figures(store, run, programs, grade, fill, [objective.name for objective in objectives]):
+            measured = speed.report.measurement.objective
+            tell(f"{speed.task}: {name_unit(measured) or measured.name}")
 
 
 def load_common_tasks(store: Store, runs: Sequence[str]) -> list[Task]:

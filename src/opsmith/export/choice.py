@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from opsmith.errors import UsageError
 from opsmith.learn.afterwards import list_right_programs
 from opsmith.measuring.claims import LEAST_GAIN, Claim
-from opsmith.measuring.objectives import TIME, list_figures, require_figures
+from opsmith.measuring.objectives import list_objectives, require_figures
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio
-from opsmith.records import Candidate, Task
+from opsmith.records import TIME, Candidate, Task
 from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.fronts import FrontPoint, TaskFront, is_beside_own, read_fronts
 from opsmith.results.lineage import read_objective
@@ -52,20 +52,21 @@ def choose_programs(store: Store, run: str, own: Sequence[Task], objective: str)
     """By task id, of tasks with a right program that has the objective's figure; without those whose own program is
     better. Raises UsageError for an objective that the language does not say, or that no program has a figure of."""
     require_figures(own[0], (objective,))
-    names = (TIME,) if objective == TIME else tuple(name for name in list_figures(own[0]) if name != TIME)
+    is_time = objective == TIME.name
+    objectives = [TIME] if is_time else [offer for offer in list_objectives(own[0]) if offer.is_counted]
     sources = {
         (program.task.id, Candidate(program.source).id): program.source
         for program in list_right_programs(store, run, own)
     }
-    choices, fronts = {}, read_fronts(store, [run], own, names, is_published=True)
+    choices, fronts = {}, read_fronts(store, [run], own, objectives, is_published=True)
     is_default = store.find_optimisation(run) is not None and read_objective(store, run) == objective
     if not is_default and not any(front.programs for front in fronts):
-        full = f"opsmith pareto {run} --full" if objective == TIME else f"opsmith pareto {run}"
+        full = f"opsmith pareto {run} --full" if is_time else f"opsmith pareto {run}"
         raise UsageError(f"export: --objective {objective}: no right program has that figure; try: {full}")
     for front in fronts:
         programs = {program: source for (task, program), source in sources.items() if task == front.task}
-        speeds = store.read_speeds(run, front.task) if objective == TIME else ()
-        point = front.find_least(objective) if objective != TIME else _find_fastest_point(front, speeds, own, programs)
+        speeds = store.read_speeds(run, front.task) if is_time else ()
+        point = _find_fastest_point(front, speeds, own, programs) if is_time else front.find_best(objective)
         if point is not None and point.program in programs:
             by_size = _choose_by_size(speeds, point.program, programs)
             number = -1 if point.sample is None else store.find_sample(run, point.sample).row.round
@@ -82,7 +83,7 @@ def _find_fastest_point(
     start = Candidate(next(task.impl for task in own if task.id == front.task) or "").id
     best = choose_best(grade for grade in grade_programs(speeds, start).values() if grade.program in programs)
     if best is None:
-        return None if start in programs else front.find_least(TIME)
+        return None if start in programs else front.find_best(TIME.name)
     return next((point for point in front.programs if point.program == best.program), None)
 
 
@@ -104,7 +105,7 @@ def _read_ratios(measurements: Iterable[SpeedMeasurement]) -> dict[str, dict[str
     rows: dict[str, dict[str, SpeedMeasurement]] = {}
     for measurement in measurements:
         ratio, is_full = measurement.ratio, measurement.grade is MeasuringGrade.FULL
-        is_time = not measurement.unit.is_counted and is_beside_own(measurement)
+        is_time = not measurement.objective.is_counted and is_beside_own(measurement)
         if is_time and is_full and ratio is not None and ratio.claim not in (None, Claim.IN_PROCESS):
             rows.setdefault(measurement.program, {})[measurement.shape_set] = measurement
     return rows

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from opsmith.judging.verifier import canonical_source
-from opsmith.measuring.objectives import TIME
 from opsmith.records import Candidate, Outcome, Task, content_hash
-from opsmith.results.lineage import OptimisationStep, read_optimised
+from opsmith.results.lineage import OptimisationStep, read_objective, read_optimised
 from opsmith.results.memory import remember_step
 from opsmith.store import Store
 from opsmith.store.rows import RoundInfo
@@ -100,7 +99,7 @@ def _list_answers(store: Store, run: str, task: str, verifier: str) -> list[Answ
 
 def _list_improvements(store: Store, run: str, tasks: Sequence[Task]) -> Iterator[ChangeExample]:
     """All steps whose ratio is known, task by task in the order of the samples' keys."""
-    objective = str(store.summarise_run(run).info.settings.get("objective", TIME))
+    objective = read_objective(store, run)
     lineages = read_optimised(store, run)
     for task in (task for task in tasks if task.id in lineages):
         for step in lineages[task.id].steps:

@@ -42,9 +42,9 @@ from opsmith.imports.flashinfer.formats import (
 )
 from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import Claim
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement
 from opsmith.problems.problem import Problem
-from opsmith.records import Candidate, Task
+from opsmith.records import TIME, Candidate, Task
 from opsmith.store import Store
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Bindable, Stating, Target
@@ -200,7 +200,7 @@ class _EntryWriter:
             for row in self._measured
             if (row.program, row.shape_set) == (candidate, shape_set)
             and row.grade is MeasuringGrade.FULL
-            and row.unit is TimeUnit.NS
+            and row.objective == TIME
             and row.ratio is not None
             and row.ratio.claim in _SAYABLE
         ]

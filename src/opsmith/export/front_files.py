@@ -27,8 +27,8 @@ def describe_front(operator: SolvedOperator) -> dict[str, Any]:
         "objective": choice.objective,
         "names": front.names,
         "values": [
-            (write_value(name, value), NOTHING if beside is None else write_value(name, beside))
-            for name, value, beside in zip(front.names, choice.point.figures, own, strict=True)
+            (write_value(objective, value), NOTHING if beside is None else write_value(objective, beside))
+            for objective, value, beside in zip(front.objectives, choice.point.figures, own, strict=True)
         ],
         "programs": len(front.programs),
         "points": len(front.front),

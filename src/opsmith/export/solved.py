@@ -14,7 +14,7 @@ from opsmith.export.choice import ProgramChoice
 from opsmith.judging.judge import IMPORT
 from opsmith.judging.pool import Pool
 from opsmith.records import Candidate, Outcome, Task, Usage, Verdict
-from opsmith.report.fronts import word_figure, write_value
+from opsmith.report.fronts import word_best, word_figure, write_value
 from opsmith.results.bests import list_best
 from opsmith.results.optimisation import read_optimisation
 from opsmith.store import Store
@@ -230,10 +230,11 @@ def describe_facts(operator: SolvedOperator) -> dict[str, str]:
 def describe_choice(choice: ProgramChoice) -> str:
     """By what a program was chosen, in words."""
     front, name = choice.front, choice.objective
-    values = dict(zip(front.names, choice.point.figures, strict=True))
-    own = "" if front.own is None else f"; the task's own program has {write_value(name, front.own_value(name))}"
+    place = front.names.index(name)
+    objective, value = front.objectives[place], choice.point.figures[place]
+    own = "" if front.own is None else f"; the task's own program has {write_value(objective, front.own[place])}"
     count = f"of {len(front.programs)} right program{'s' * (len(front.programs) != 1)}"
-    return f"the least {word_figure(name)} {count}: {write_value(name, values[name])}{own}"
+    return f"the {word_best(objective)} {word_figure(name)} {count}: {write_value(objective, value)}{own}"
 
 
 def _name_model(origin: SolutionOrigin) -> str:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.learn.speeds import RightProgram, read_keys
-from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Candidate, Outcome, Task
@@ -117,9 +116,9 @@ def _read_measured_figures(store: Store, run: str, grade: MeasuringGrade) -> dic
     figures: dict[tuple[str, str], set[str]] = {}
     for speed in store.read_speeds(run):
         measurement = speed.report.measurement
-        is_enough = measurement.unit.is_counted or measurement.grade in (grade, MeasuringGrade.FULL)
+        is_enough = measurement.objective.is_counted or measurement.grade in (grade, MeasuringGrade.FULL)
         if measurement.time is not None and is_enough and is_beside_own(measurement):
-            figures.setdefault((speed.task, measurement.program), set()).add(name_figure(measurement))
+            figures.setdefault((speed.task, measurement.program), set()).add(measurement.objective.name)
     return figures
 
 

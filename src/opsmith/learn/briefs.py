@@ -12,9 +12,8 @@ from opsmith.errors import UsageError
 from opsmith.learn.material import read_material
 from opsmith.learn.references import look_up_references
 from opsmith.learn.text_rules import refuse_text
-from opsmith.measuring.objectives import TIME
 from opsmith.records import Suggestion, Task, Verdict
-from opsmith.results.lineage import Lineage, read_optimised
+from opsmith.results.lineage import Lineage, read_objective, read_optimised
 from opsmith.results.memory import RememberedChange, choose_pairs, list_changes
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -79,6 +78,6 @@ class BriefSource:
 
 def read_changes(store: Store, run: str, objective: str) -> list[RememberedChange]:
     """What the optimisation rounds of a run teach; nothing where it had another objective."""
-    if store.summarise_run(run).info.settings.get("objective", TIME) != objective:
+    if read_objective(store, run) != objective:
         return []
     return list_changes({task.id: task for task in store.read_tasks(run)}, read_optimised(store, run))

@@ -20,11 +20,10 @@ from opsmith.agents.outline import request_outline
 from opsmith.agents.prompt import ReferenceProgram, write_system_prompt
 from opsmith.learn.budget import Budget
 from opsmith.learn.material import read_material
-from opsmith.measuring.objectives import TIME
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST, list_by_price
 from opsmith.models.roles import TOGETHER, RoleModels
-from opsmith.records import Experience, Task, content_hash, dumps, to_json
+from opsmith.records import TIME, Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import Generation, Optimisation, Planning, Settings, Showing, Team, Thinking, Tooling
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
@@ -38,7 +37,7 @@ _NO_SAY = {
 }
 _UNOPTIMISED = {
     name: default for group in (Optimisation(), Generation()) for name, default in group.model_dump(mode="json").items()
-} | {"objective": TIME}  # what was stored as nothing when it was every language's default
+} | {"objective": TIME.name}  # what was stored as nothing when it was every language's default
 _ALONE = {  # one model that neither plans nor calls tools: stored as ever
     name: default
     for group in (Planning(), Tooling(), Thinking(), Showing(), Team())

@@ -38,7 +38,7 @@ def _make_subject(session: RunSession, program: RightProgram, name: str) -> Prof
     """The program with what was measured of it, each shape set once: the last time, in the best grade."""
     speeds = session.store.read_speeds(session.run, program.task.id)
     reports = [speed.report for speed in speeds if speed.report.measurement.program == name]
-    latest = {(report.measurement.shape_set, report.measurement.unit): report for report in reports}
+    latest = {(report.measurement.shape_set, report.measurement.objective): report for report in reports}
     return ProfileSubject(program.task, program.source, tuple(latest.values()))
 
 

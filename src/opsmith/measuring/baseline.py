@@ -46,7 +46,7 @@ def compare_baseline(now: Iterable[SpeedMeasurement], baseline: Iterable[SpeedMe
 def _name_place(measurement: SpeedMeasurement) -> tuple[object, ...]:
     """What must be equal of two measurements: all but the program, its build and the figures."""
     sizes = tuple(sorted(measurement.sizes.items()))
-    protocol = (measurement.device, measurement.protocol, measurement.grade, measurement.unit)
+    protocol = (measurement.device, measurement.protocol, measurement.grade, measurement.objective)
     return (measurement.problem, sizes, *protocol)
 
 

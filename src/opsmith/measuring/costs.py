@@ -11,20 +11,15 @@ from typing import Any
 
 from opsmith.errors import OpsmithError
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
-from opsmith.records import Candidate, Task, Verdict
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
+from opsmith.records import CYCLES, Candidate, Objective, Task, Verdict
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Portable, Stating
 
-PROTOCOLS = {  # raise a number whenever figures of two versions cannot be compared
-    TimeUnit.CYCLES: "cycles/1",
-    TimeUnit.ON_CHIP_BYTES: "cost/on_chip_bytes/1",
-    TimeUnit.OFF_CHIP_BYTES: "cost/off_chip_bytes/1",
-}
 BASE = "base"  # the task's own sizes
 _EMULATED = "emulated"
 
-CountCosts = Callable[[Task, str], Mapping[str, Any]]  # a program's figures by name, those of `units` among them
+CountCosts = Callable[[Task, str], Mapping[str, Any]]  # a program's figures by name, those of `objectives` among them
 Verify = Callable[[Task, str], Verdict]
 
 
@@ -36,10 +31,10 @@ class CostRequest:
     source: str
     partner: tuple[str, str] | None  # its name and source
     grade: MeasuringGrade
-    units: tuple[TimeUnit, ...] = (TimeUnit.CYCLES,)
+    objectives: tuple[Objective, ...] = (CYCLES,)
 
     def plan_measurements(self) -> list[SpeedMeasurement]:
-        """A measurement for each unit, before anything was counted."""
+        """A measurement for each objective, before anything was counted."""
         target = get_target(self.task.target)
         problem = target.find_problem(self.task) if isinstance(target, Stating) else None
         planned = SpeedMeasurement(
@@ -51,12 +46,14 @@ class CostRequest:
             protocol="",
             flags="",
             grade=self.grade,
-            unit=TimeUnit.CYCLES,
+            objective=CYCLES,
             time=None,
             reason="not counted yet",
             sought_partner="" if self.partner is None else self.partner[0],
         )
-        return [replace(planned, unit=unit, protocol=PROTOCOLS[unit]) for unit in self.units]
+        return [
+            replace(planned, objective=objective, protocol=_name_protocol(objective)) for objective in self.objectives
+        ]
 
 
 @dataclass(frozen=True)
@@ -66,16 +63,16 @@ class _Counted:
     costs: Mapping[str, Any]
     reason: str = ""
 
-    def read_cost(self, unit: TimeUnit) -> tuple[Interval | None, str]:
+    def read_cost(self, objective: Objective) -> tuple[Interval | None, str]:
         """The figure, or why there is none."""
-        cost = self.costs.get(unit.value)
+        cost = self.costs.get(objective.name)
         if self.reason or not cost:
-            return None, self.reason or f"has {unit.value} that cannot be said"
+            return None, self.reason or f"has {objective.name} that cannot be said"
         return _as_point(float(cost)), ""
 
 
 def measure_costs(verify: Verify, count: CountCosts, request: CostRequest) -> Iterator[SpeedReport]:
-    """A report for each unit: what is counted of a right program, and of its partner where it has one."""
+    """A report for each objective: what is counted of a right program, and of its partner where it has one."""
     program = _count_right(verify, count, request.task, request.source)
     name, source = request.partner or ("", "")
     partner = _count_right(verify, count, request.task, source) if name and not program.reason else _Counted({})
@@ -84,16 +81,16 @@ def measure_costs(verify: Verify, count: CountCosts, request: CostRequest) -> It
 
 
 def _compare_costs(planned: SpeedMeasurement, program: _Counted, against: tuple[str, _Counted]) -> SpeedMeasurement:
-    cost, reason = program.read_cost(planned.unit)
+    cost, reason = program.read_cost(planned.objective)
     if cost is None:
         return replace(planned, reason=f"the program {reason}")
     name, partner = against
     if not name:
         return replace(planned, time=cost, reason="")
-    partner_cost, reason = partner.read_cost(planned.unit)
+    partner_cost, reason = partner.read_cost(planned.objective)
     if partner_cost is None:
         return replace(planned, time=cost, reason=f"the partner {name} {reason}")
-    ratio = SpeedRatio(name, _as_point(partner_cost.value / cost.value))
+    ratio = SpeedRatio(name, _as_point(planned.objective.compare(cost.value, partner_cost.value)))
     return replace(planned, time=cost, reason="", sought_partner="", ratio=ratio)
 
 
@@ -106,6 +103,11 @@ def _count_right(verify: Verify, count: CountCosts, task: Task, source: str) -> 
         return _Counted(count(task, source))
     except OpsmithError as error:
         return _Counted({}, f"was not counted: {error}")
+
+
+def _name_protocol(objective: Objective) -> str:
+    """Raise a number whenever figures of two versions cannot be compared."""
+    return "cycles/1" if objective == CYCLES else f"cost/{objective.name}/1"
 
 
 def _as_point(figure: float) -> Interval:

@@ -31,7 +31,6 @@ from opsmith.measuring.record import (
     SpeedMeasurement,
     SpeedRatio,
     SpeedReport,
-    TimeUnit,
 )
 from opsmith.measuring.roofline import bound_time, measure_share
 from opsmith.measuring.schedule import FULL, SCREEN, PairProtocol, Side
@@ -39,7 +38,7 @@ from opsmith.measuring.timing import TimedArtefacts, TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import choose_shape_sets
-from opsmith.records import Candidate, Task, Verdict, content_hash
+from opsmith.records import TIME, Candidate, Task, Verdict, content_hash
 from opsmith.running.turnstile import use_device
 from opsmith.targets import Build, Target, get_target
 from opsmith.targets.native.driver import DRIVER, PROGRAM
@@ -262,7 +261,7 @@ def withhold_figures(request: SpeedRequest, name: str, reason: str, flags: str =
         protocol=PROTOCOL,
         flags=flags,
         grade=request.grade,
-        unit=TimeUnit.NS,
+        objective=TIME,
         time=None,
         reason=reason,
         sought_partner=request.partner.name if request.partner is not None else "",

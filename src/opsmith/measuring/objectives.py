@@ -1,30 +1,34 @@
 """Objectives: by which figures a right program is better than another one, and which of them a target can say.
 
-Of every figure less is better. An objective is one figure, or `front`: all that the target says, no one above another.
+A run's objective is the name of one figure, or `front`: all that the target says, no one above another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from opsmith.errors import UsageError
-from opsmith.measuring.record import SpeedMeasurement, TimeUnit
-from opsmith.records import Task
+from opsmith.measuring.record import SpeedMeasurement
+from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, TIME, Objective, Task
 from opsmith.targets import Commanded, get_target
-from opsmith.targets.protocols import Carried, Costed, Counting, Stating, Timed
+from opsmith.targets.protocols import Carried, Counting, Stating, Timed, Weighed
 
-TIME, FRONT = "time", "front"
-COSTS = (TimeUnit.CYCLES.value, TimeUnit.ON_CHIP_BYTES.value, TimeUnit.OFF_CHIP_BYTES.value)
-FIGURES = (TIME, *COSTS)
+FRONT = "front"
+_ORDER = (TIME, CYCLES, ON_CHIP_BYTES, OFF_CHIP_BYTES)
 
 
-def list_figures(task: Task) -> tuple[str, ...]:
+def list_objectives(task: Task) -> tuple[Objective, ...]:
     """What can be said of right programs of the task's target, the usual one first: a time, or costs."""
     target = get_target(task.target)
     times = (TIME,) if isinstance(target, Timed) and isinstance(target, Stating) else ()
     is_counted = isinstance(target, Commanded) and not (isinstance(target, Counting) and not target.counts_cycles)
-    costs = COSTS if isinstance(target, Costed) else COSTS[:1] if is_counted else ()
+    costs = target.objectives if isinstance(target, Weighed) else (CYCLES,) if is_counted else ()
     return (*times, *costs)
+
+
+def list_figures(task: Task) -> tuple[str, ...]:
+    """Their names."""
+    return tuple(objective.name for objective in list_objectives(task))
 
 
 def choose_figures(task: Task, objective: str) -> tuple[str, ...]:
@@ -47,14 +51,15 @@ def require_figures(task: Task, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def name_figure(measurement: SpeedMeasurement) -> str:
-    """The figure that a measurement holds, by its name here."""
-    return measurement.unit.value if measurement.unit.is_counted else TIME
+def order_objectives(measurements: Iterable[SpeedMeasurement]) -> list[Objective]:
+    """Of what these are, each once: a time and what several languages count first, a target's own by name."""
+    measured = {measurement.objective for measurement in measurements}
+    return [*(known for known in _ORDER if known in measured), *sorted(measured - {*_ORDER}, key=lambda own: own.name)]
 
 
 def is_timed(task: Task) -> bool:
     """Whether programs of the task's target are timed on a device."""
-    return TIME in list_figures(task)
+    return TIME in list_objectives(task)
 
 
 def is_carried_only(task: Task) -> bool:

@@ -14,24 +14,11 @@ from typing import Any
 from opsmith.errors import OpsmithError
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval
-from opsmith.records import to_json
+from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, TIME, Objective, to_json
 
 VERSION = 1  # of the JSON form
 PLAIN = "plain"  # the task's own program as a partner
-
-
-class TimeUnit(StrEnum):
-    """What a figure is in; of each less is better."""
-
-    NS = "ns"
-    CYCLES = "cycles"  # a simulator's: they need no interval
-    ON_CHIP_BYTES = "on_chip_bytes"  # bytes, as a cost model counts them
-    OFF_CHIP_BYTES = "off_chip_bytes"
-
-    @property
-    def is_counted(self) -> bool:
-        """The same every time: a point without a claim."""
-        return self is not TimeUnit.NS
+_BY_UNIT = {"ns": TIME, **{known.name: known for known in (CYCLES, ON_CHIP_BYTES, OFF_CHIP_BYTES)}}  # a word stored
 
 
 class MeasuringGrade(StrEnum):
@@ -77,7 +64,7 @@ class SpeedMeasurement:
     protocol: str  # name and version: figures of different ones are not compared
     flags: str  # of the build; "": nothing was built
     grade: MeasuringGrade
-    unit: TimeUnit
+    objective: Objective  # what `time` is a figure of
     time: Interval | None  # of one call
     ratio: SpeedRatio | None = None  # None: against nobody, or it cannot be said
     reason: str = ""  # why there is no time, or no ratio to `sought_partner`
@@ -136,7 +123,13 @@ def withhold_ratio(measurement: SpeedMeasurement, partner: str, reason: str) -> 
 
 def write_measurement(measurement: SpeedMeasurement) -> dict[str, Any]:
     """Its JSON form."""
-    return {"version": VERSION, **to_json(measurement)}
+    values = to_json(measurement) | {"objective": name_unit(measurement.objective) or to_json(measurement.objective)}
+    return {"version": VERSION, **{"unit" if name == "objective" else name: value for name, value in values.items()}}
+
+
+def name_unit(objective: Objective) -> str:
+    """The word that stores know an objective by; "": it is a target's own, which they hold as a whole."""
+    return next((unit for unit, known in _BY_UNIT.items() if known == objective), "")
 
 
 def read_measurement(data: Mapping[str, Any]) -> SpeedMeasurement:
@@ -145,8 +138,8 @@ def read_measurement(data: Mapping[str, Any]) -> SpeedMeasurement:
     if version != VERSION:
         raise RecordError(f"measurement: given version {version!r}; expected {VERSION}")
     try:
-        values = {name: value for name, value in data.items() if name != "version"}
-        values["grade"], values["unit"] = MeasuringGrade(values["grade"]), TimeUnit(values["unit"])
+        values = {name: value for name, value in data.items() if name not in ("version", "unit")}
+        values["grade"], values["objective"] = MeasuringGrade(values["grade"]), _read_objective(data["unit"])
         values["time"], values["ratio"] = _read_interval(values["time"]), _read_ratio(values["ratio"])
         return SpeedMeasurement(**values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -166,6 +159,14 @@ def read_report(data: Mapping[str, Any]) -> SpeedReport:
         return SpeedReport(measurement, _read_share(data["limit"]))
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"measurement: {error}; expected what write_report gives") from None
+
+
+def _read_objective(data: str | Mapping[str, Any]) -> Objective:
+    if isinstance(data, Mapping):
+        return Objective(**data)
+    if data not in _BY_UNIT:
+        raise ValueError(f"unit {data!r}; expected one of {', '.join(_BY_UNIT)}, or an objective")
+    return _BY_UNIT[data]
 
 
 def _read_share(data: Mapping[str, Any] | None) -> RooflineShare | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from opsmith.measuring.objectives import list_objectives
 from opsmith.profiling.profiler import ProfileSubject, make_report
 from opsmith.records import ProfileReport, Task
 from opsmith.targets import get_target
@@ -44,6 +45,11 @@ class CostProfiler:
             f"{words}: {_write_figure(figures[name])} ({meaning})"
             for name, words, meaning in _FIGURES
             if name in figures
+        ]
+        rows += [
+            f"{own.unit}: {_write_figure(figures[own.name])} ({'less' if own.is_less_better else 'more'} is better)"
+            for own in list_objectives(subject.task)
+            if own.name in figures and own.name not in {name for name, _, _ in _FIGURES}
         ]
         rows += _describe_nodes(figures.get("nodes", ()))
         rows += _describe_path(figures.get("critical_path", ()))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opsmith.devices.peaks import Peaks, load_peaks
-from opsmith.measuring.record import RooflineShare, SpeedMeasurement, SpeedReport, TimeUnit
+from opsmith.measuring.record import RooflineShare, SpeedMeasurement, SpeedReport
 from opsmith.measuring.roofline import choose_peak_dtype
 from opsmith.problems.problem import Problem
 from opsmith.profiling.profiler import ProfileSubject, make_report
-from opsmith.records import ProfileReport, Task
+from opsmith.records import TIME, ProfileReport, Task
 from opsmith.targets import get_target
 from opsmith.targets.native.task import split_native_task
 from opsmith.targets.protocols import Configured, Stating, Timed
@@ -61,7 +61,7 @@ def _read_threads(task: Task) -> int:
 
 
 def _is_time(measurement: SpeedMeasurement) -> bool:
-    return measurement.unit is TimeUnit.NS and measurement.time is not None
+    return measurement.objective == TIME and measurement.time is not None
 
 
 def _describe_report(report: SpeedReport, problem: Problem, peaks: Peaks | None, threads: int) -> Iterator[str]:

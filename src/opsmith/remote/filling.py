@@ -26,9 +26,10 @@ from opsmith.measuring.measure import (
     measure_program,
     withhold_figures,
 )
-from opsmith.measuring.objectives import TIME, is_carried_only, list_figures, require_figures
+from opsmith.measuring.objectives import is_carried_only, list_figures, list_objectives, require_figures
 from opsmith.measuring.orders import SpeedOrder, name_measurement
-from opsmith.measuring.record import SpeedReport, TimeUnit
+from opsmith.measuring.record import SpeedReport
+from opsmith.records import TIME, Objective
 from opsmith.remote.here import measure_here
 from opsmith.remote.merging import RemoteResults, merge_results, read_results
 from opsmith.remote.packing import pack_requests
@@ -40,10 +41,11 @@ def fill_order(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Spee
         yield from _run_carried(order, pool, room)
         return
     figures = require_figures(order.task, order.figures) if order.figures else list_figures(order.task)[:1]
-    if TIME in figures:
+    if TIME.name in figures:
         yield from _time_program(order, pool, room)
-    if units := [TimeUnit(figure) for figure in figures if figure != TIME]:
-        yield from _count_program(order, pool, units)
+    counted = [offer for offer in list_objectives(order.task) if offer.name in figures and offer.is_counted]
+    if counted:
+        yield from _count_program(order, pool, counted)
 
 
 def _run_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:
@@ -61,15 +63,15 @@ def _run_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Sp
         received.remove()
 
 
-def _count_program(order: SpeedOrder, pool: Pool, units: Sequence[TimeUnit]) -> Iterator[SpeedReport]:
-    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, tuple(units))
+def _count_program(order: SpeedOrder, pool: Pool, objectives: Sequence[Objective]) -> Iterator[SpeedReport]:
+    request = CostRequest(order.task, order.source, order.find_partner(), order.grade, tuple(objectives))
     unmeasured = [
-        planned.unit
+        planned.objective
         for planned in request.plan_measurements()
         if name_measurement(order.task.id, planned) not in order.measured
     ]
     if unmeasured:
-        yield from measure_costs(pool.verify, pool.cost, replace(request, units=tuple(unmeasured)))
+        yield from measure_costs(pool.verify, pool.cost, replace(request, objectives=tuple(unmeasured)))
 
 
 def _time_program(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[SpeedReport]:

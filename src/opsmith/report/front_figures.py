@@ -21,6 +21,8 @@ def draw_fronts(fronts: Sequence[TaskFront]) -> Figure | None:
         return None
     first, second = (word_figure(name) for name in drawn[0].names[:2])
     caption = f"Right programs by {first} and {second}, as shares of those of the task's own program: less is better."
+    if upward := [word_figure(shown.name) for shown in drawn[0].objectives[:2] if not shown.is_less_better]:
+        caption += f" Of {' and '.join(upward)} more is better: the share is the own program's by the program's."
     if len(drawn[0].names) > 2:
         caption += f" What no other beats counts {' and '.join(word_figure(name) for name in drawn[0].names[2:])} too."
     return Figure("fronts", "Fronts", caption, _draw_fields(drawn, (first, second)))

@@ -8,18 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from opsmith.measuring.objectives import TIME
-from opsmith.report.speed_rows import NOTHING
+from opsmith.records import Objective
+from opsmith.report.speed_rows import NOTHING, write_count
 from opsmith.report.tables import list_names, make_table
 from opsmith.results.fronts import REFERENCE, FrontPoint, TaskFront, measure_own_share
 
 _MOST_TASKS = 12  # that a line names
-_LESS = {
-    TIME: "less time",
-    "cycles": "fewer cycles",
-    "on_chip_bytes": "fewer bytes on the chip",
-    "off_chip_bytes": "fewer bytes off the chip",
-}
 
 
 def print_task_fronts(console: Console, fronts: Sequence[TaskFront]) -> None:
@@ -31,16 +25,14 @@ def print_task_fronts(console: Console, fronts: Sequence[TaskFront]) -> None:
 
 def tabulate_fronts(fronts: Sequence[TaskFront]) -> Table:
     """A row for each task: how many programs, how many of them no other beats, the least of each figure, the volume."""
-    names = fronts[0].names
-    figures = [f"{word_figure(name)}: least, own" for name in names]
-    numbers = ("right", "front", *figures, "hypervolume")
+    numbers = ("right", "front", *map(head_figure, fronts[0].objectives), "hypervolume")
     table = make_table("task", *numbers, right=numbers, least=("right", "front"))
     for front in fronts:
         table.add_row(
             front.task,
             str(len(front.programs)),
             str(len(front.front)),
-            *(compare_least(front, name) for name in names),
+            *(compare_best(front, objective) for objective in front.objectives),
             write_share(front.hypervolume if front.front else None),
         )
     return table
@@ -51,11 +43,11 @@ def list_totals(fronts: Sequence[TaskFront]) -> list[str]:
     solved = [front for front in fronts if front.front]
     points, programs = sum(len(front.front) for front in solved), sum(len(front.programs) for front in solved)
     lines = [f"{programs} programs of {len(solved)} of {len(fronts)} tasks, {points} that no other one beats"]
-    for name in fronts[0].names:
-        below = [front.task for front in fronts if front.is_below_own(name)]
-        named = f": {list_names(below, _MOST_TASKS)}" if below else ""
-        count = f"{len(below)} task{'s' * (len(below) != 1)}{named}"
-        lines.append(f"{_LESS[name]} than the task's own program: {count}")
+    for objective in fronts[0].objectives:
+        better = [front.task for front in fronts if front.is_above_own(objective.name)]
+        named = f": {list_names(better, _MOST_TASKS)}" if better else ""
+        count = f"{len(better)} task{'s' * (len(better) != 1)}{named}"
+        lines.append(f"{_word_better(objective)} than the task's own program: {count}")
     volumes = [front.hypervolume for front in solved if front.hypervolume is not None]
     if volumes:
         own, mean = measure_own_share(len(fronts[0].names)), sum(volumes) / len(volumes)
@@ -85,9 +77,25 @@ def write_front_json(front: TaskFront) -> dict[str, Any]:
         "programs": len(front.programs),
         "lacking": front.lacking,
         "hypervolume": front.hypervolume if front.front else None,
-        "below_own": [name for name in front.names if front.is_below_own(name)],
+        "below_own": [name for name in front.names if front.is_above_own(name)],
         "front": [_write_point(front, point) for point in front.front],
     }
+
+
+def head_figure(objective: Objective) -> str:
+    """The heading of what `compare_best` says."""
+    return f"{word_figure(objective.name)}: {word_best(objective)}, own"
+
+
+def word_best(objective: Objective) -> str:
+    """What the best of its values is."""
+    return "least" if objective.is_less_better else "most"
+
+
+def _word_better(objective: Objective) -> str:
+    if not objective.is_counted:
+        return f"less {objective.name}"
+    return f"{'fewer' if objective.is_less_better else 'more'} {objective.unit}"
 
 
 def word_figure(name: str) -> str:
@@ -98,9 +106,9 @@ def word_figure(name: str) -> str:
     return name.replace("_", " ")
 
 
-def write_value(name: str, value: float) -> str:
+def write_value(objective: Objective, value: float) -> str:
     """A figure as a table shows it: times are relative to that of the task's own program."""
-    return f"{value:.3f}" if name == TIME else f"{value:,.0f}"
+    return write_count(value) if objective.is_counted else f"{value:.3f}"
 
 
 def _write_point(front: TaskFront, point: FrontPoint) -> dict[str, Any]:
@@ -108,11 +116,11 @@ def _write_point(front: TaskFront, point: FrontPoint) -> dict[str, Any]:
     return {"program": point.program, "run": point.run, "sample": point.sample, "figures": figures}
 
 
-def compare_least(front: TaskFront, name: str) -> str:
-    """The least of a figure in a front, and the own program's."""
-    least, place = front.find_least(name), front.names.index(name)
-    words = NOTHING if least is None else write_value(name, least.figures[place])
-    own = NOTHING if front.own is None else write_value(name, front.own[place])
+def compare_best(front: TaskFront, objective: Objective) -> str:
+    """The best of a figure in a front, and the own program's."""
+    best, place = front.find_best(objective.name), front.objectives.index(objective)
+    words = NOTHING if best is None else write_value(objective, best.figures[place])
+    own = NOTHING if front.own is None else write_value(objective, front.own[place])
     return f"{words}, {own}"
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from opsmith.measuring.objectives import FIGURES, name_figure
+from opsmith.measuring.objectives import order_objectives
 from opsmith.records import Task
-from opsmith.report.fronts import compare_least, list_totals, word_figure, write_share
+from opsmith.report.fronts import compare_best, head_figure, list_totals, write_share
 from opsmith.results.fronts import TaskFront, read_fronts
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
@@ -40,13 +40,12 @@ class FrontView:
 
 def view_fronts(store: Store, run: str, speeds: Sequence[StoredSpeed]) -> FrontView | None:
     """None where fewer than two figures are stored of its programs: there is nothing to weigh. `speeds`: the run's."""
-    measured = {name_figure(speed.report.measurement) for speed in speeds}
-    names = tuple(name for name in FIGURES if name in measured)
-    if len(names) < 2:
+    objectives = order_objectives(speed.report.measurement for speed in speeds)
+    if len(objectives) < 2:
         return None
     tasks = sorted((_add_own(task) for task in store.read_tasks(run)), key=lambda task: task.id)
-    fronts = tuple(read_fronts(store, [run], tasks, names))
-    headings = tuple(f"{word_figure(name)}: least, own" for name in names)
+    fronts = tuple(read_fronts(store, [run], tasks, objectives))
+    headings = tuple(map(head_figure, objectives))
     return FrontView(fronts, headings, tuple(map(_word_front, fronts)), tuple(list_totals(fronts)))
 
 
@@ -57,6 +56,6 @@ def _add_own(task: Task) -> Task:
 
 
 def _word_front(front: TaskFront) -> FrontLine:
-    figures = tuple(compare_least(front, name) for name in front.names)
+    figures = tuple(compare_best(front, objective) for objective in front.objectives)
     volume = write_share(front.hypervolume if front.front else None)
     return FrontLine(front.task, len(front.programs), len(front.front), figures, volume)

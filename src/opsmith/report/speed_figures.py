@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedReport, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
+from opsmith.records import CYCLES, TIME
 from opsmith.report.curves import Figure
 from opsmith.report.figures import interval_chart
 
 PROGRAM, LIMIT = "program", "limit of the device"
-_UNITS = {TimeUnit.NS: ("µs", 1e-3), TimeUnit.CYCLES: ("cycles", 1.0)}  # of what is a speed
+_UNITS = {TIME: ("µs", 1e-3), CYCLES: ("cycles", 1.0)}  # of what is a speed
 
 
 def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") -> Figure | None:
@@ -19,7 +20,7 @@ def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") ->
     timed = [report for report in reports if _is_speed(report)]
     if not timed:
         return None
-    unit, factor = _UNITS[timed[0].measurement.unit]
+    unit, factor = _UNITS[timed[0].measurement.objective]
     rows = [row for report in sorted(timed, key=_read_time) for row in _list_points(report, factor)]
     screened = any(report.measurement.grade is MeasuringGrade.SCREEN for report in timed)
     caption = f"Time of one call of {task} by shape set, in {unit}, with 95 % intervals; the scale is logarithmic."
@@ -61,7 +62,7 @@ def _read_time(report: SpeedReport) -> float:
 
 
 def _is_speed(report: SpeedReport) -> bool:
-    return report.measurement.time is not None and report.measurement.unit in _UNITS
+    return report.measurement.time is not None and report.measurement.objective in _UNITS
 
 
 def _has_ratio(report: SpeedReport) -> bool:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval, average_ratios
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport, TimeUnit
-from opsmith.records import Candidate
+from opsmith.measuring.objectives import order_objectives
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
+from opsmith.records import TIME, Candidate, Objective
 from opsmith.report.tables import list_names
 from opsmith.results.bests import list_best
 from opsmith.store import Store
@@ -20,11 +21,6 @@ from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import KeptExperience, SampleDetail
 
 NOTHING = "–"
-_COUNTED = {
-    TimeUnit.CYCLES: "cycles",
-    TimeUnit.ON_CHIP_BYTES: "bytes on the chip",
-    TimeUnit.OFF_CHIP_BYTES: "bytes off the chip",
-}
 _MOST_PLACES = 3  # that a reason names
 _SCALES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
@@ -56,7 +52,7 @@ class SpeedSummary:
     ratios: int  # behind it
     withheld: int  # measurements of the full grade without such a ratio
     screened: int  # measurements of the screening grade, which are in no headline
-    unit: TimeUnit = TimeUnit.NS
+    objective: Objective = TIME
 
     def __str__(self) -> str:
         """
@@ -68,8 +64,9 @@ class SpeedSummary:
         if self.gain is None:
             return f"no ratio that may be published{tail}"
         counted = f"geometric mean of {self.ratios} measurements{tail}"
-        if self.unit.is_counted:
-            costs = f"the partner's simulated {_COUNTED[self.unit]} are {self.gain.value:.3f} times the program's"
+        if self.objective.is_counted:
+            more, less = ("partner", "program") if self.objective.is_less_better else ("program", "partner")
+            costs = f"the {more}'s simulated {self.objective.unit} are {self.gain.value:.3f} times the {less}'s"
             return f"{costs}, {counted}"
         return f"{self.gain} times as fast as the partner, {counted}"
 
@@ -77,10 +74,8 @@ class SpeedSummary:
 def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
     """The headline of these measurements. Ratios that the trusted clock does not confirm are not in it."""
     measured = [speed.report.measurement for speed in speeds]
-    unit = min((measurement.unit for measurement in measured), key=list(TimeUnit).index, default=TimeUnit.NS)
-    measured = [
-        measurement for measurement in measured if measurement.unit is unit
-    ]  # of several figures the first counts: bytes are no speed
+    objective = next(iter(order_objectives(measured)), TIME)  # of several figures the first: bytes are no speed
+    measured = [measurement for measurement in measured if measurement.objective == objective]
     full = [measurement for measurement in measured if measurement.grade is MeasuringGrade.FULL]
     ratios = [
         ratio.precise
@@ -88,7 +83,7 @@ def summarise_speeds(speeds: Iterable[StoredSpeed]) -> SpeedSummary:
         if (ratio := measurement.ratio) is not None and ratio.claim is not Claim.IN_PROCESS
     ]
     counts = (len(ratios), len(full) - len(ratios), len(measured) - len(full))
-    return SpeedSummary(average_ratios(ratios), *counts, unit)
+    return SpeedSummary(average_ratios(ratios), *counts, objective)
 
 
 def summarise_runs(store: Store) -> dict[str, str]:
@@ -115,7 +110,7 @@ def choose_kept(speeds: Sequence[StoredSpeed], solutions: Iterable[KeptExperienc
     for speed in sorted(speeds, key=lambda speed: speed.report.measurement.grade is MeasuringGrade.FULL):
         measurement = speed.report.measurement
         if programs.get(speed.task) == measurement.program:
-            chosen[speed.task, measurement.shape_set, name_partner(measurement), measurement.unit] = speed
+            chosen[speed.task, measurement.shape_set, name_partner(measurement), measurement.objective.name] = speed
     return [speed for speed in speeds if speed in chosen.values()]
 
 
@@ -144,7 +139,7 @@ def word_report(report: SpeedReport, task: str = "", sample: str | None = None) 
         shape_set=measurement.shape_set,
         sizes=write_sizes(measurement.sizes),
         grade=measurement.grade.value,
-        time=NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit),
+        time=NOTHING if measurement.time is None else write_time(measurement.time, measurement.objective),
         gbytes=NOTHING if share is None else write_figure(share.gbytes),
         gflops=NOTHING if share is None else write_figure(share.gflops),
         share=write_percent(None if share is None else share.share),
@@ -166,7 +161,7 @@ def list_reasons(rows: Iterable[SpeedRow]) -> list[str]:
 
 def describe_speed(measurement: SpeedMeasurement) -> str:
     """A line of a log."""
-    time = NOTHING if measurement.time is None else write_time(measurement.time, measurement.unit)
+    time = NOTHING if measurement.time is None else write_time(measurement.time, measurement.objective)
     figures = ", ".join(figure for figure in (time, _write_ratio(measurement)) if figure != NOTHING)
     return "; ".join(words for words in (figures, measurement.reason) if words)
 
@@ -183,17 +178,22 @@ def write_sizes(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {size}" for name, size in sizes.items())
 
 
-def write_time(time: Interval, unit: TimeUnit = TimeUnit.NS) -> str:
+def write_time(time: Interval, objective: Objective = TIME) -> str:
     """
     >>> write_time(Interval(1500.0, 1400.0, 1600.0))
     '1.500 [1.400, 1.600] µs'
-    >>> write_time(Interval(1500.0, 1500.0, 1500.0), TimeUnit.CYCLES)
+    >>> write_time(Interval(1500.0, 1500.0, 1500.0), Objective("cycles", "cycles"))
     '1,500 cycles'
     """
-    if unit.is_counted:
-        return f"{time.value:,.0f} {_COUNTED[unit]}"
+    if objective.is_counted:
+        return f"{write_count(time.value)} {objective.unit}"
     scale, name = next((scale, name) for scale, name in _SCALES if time.value >= scale or name == "ns")
     return f"{time.scale_by(1 / scale)} {name}"
+
+
+def write_count(value: float) -> str:
+    """A counted figure: what is no whole number in four digits."""
+    return f"{value:,.0f}" if value.is_integer() or abs(value) >= 1000 else f"{value:.4g}"
 
 
 def write_figure(figure: Interval | None) -> str:
@@ -220,7 +220,7 @@ def _write_ratio(measurement: SpeedMeasurement) -> str:
     ratio = measurement.ratio
     if ratio is None:
         return NOTHING
-    figure = f"{ratio.precise.value:.3f}" if measurement.unit.is_counted else str(ratio.precise)
+    figure = f"{ratio.precise.value:.3f}" if measurement.objective.is_counted else str(ratio.precise)
     return f"{figure} to {_shorten_name(ratio.partner)}"
 
 
@@ -229,7 +229,7 @@ def _write_claim(measurement: SpeedMeasurement) -> str:
         return NOTHING if not measurement.sought_partner else "not said"
     if measurement.ratio.claim is not None:
         return measurement.ratio.claim.value
-    return "none: simulated" if measurement.unit.is_counted else "none: a screen"
+    return "none: simulated" if measurement.objective.is_counted else "none: a screen"
 
 
 def _shorten_name(name: str) -> str:

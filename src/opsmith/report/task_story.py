@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from opsmith.measuring.objectives import list_objectives
 from opsmith.records import Outcome, Stage, Task
 from opsmith.report.attempts import find_task, read_task_speeds
 from opsmith.report.closing import not_a_model
@@ -132,14 +133,16 @@ def _read_program(store: Store, sample: str) -> ShownProgram:
     return ShownProgram(final.verdict.stage.name, final.source or "", final.verdict.message)
 
 
-def describe_costs(figures: Mapping[str, Any]) -> str:
-    """The main figures of a cost model in words.
+def describe_costs(figures: Mapping[str, Any], task: Task | None = None) -> str:
+    """The main figures of a cost model in words; `task`: whose language has figures of its own.
 
     >>> describe_costs({"cycles": 130, "off_chip_bytes": 2828, "flops": 3535})
     'by the cost model: 130 cycles, 2,828 bytes moved off the chip'
     """
+    offers = list_objectives(task) if task is not None else ()
+    all_words = {**_FIGURES, **{own.name: f"{{}} {own.unit}" for own in offers if own.name not in _FIGURES}}
     return "by the cost model: " + ", ".join(
-        words.format(f"{figures[name]:,}") for name, words in _FIGURES.items() if name in figures
+        words.format(f"{figures[name]:,}") for name, words in all_words.items() if name in figures
     )
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval, average_ratios
-from opsmith.measuring.objectives import TIME, name_figure
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio
-from opsmith.records import Candidate, Outcome
+from opsmith.records import TIME, Candidate, Outcome
 from opsmith.results.lineage import MeasuredPlace, choose_measured_figures, name_start, read_objective
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
@@ -54,22 +53,22 @@ class ProgramGrade:
 
 
 def grade_programs(
-    speeds: Sequence[StoredSpeed], start: str, figures: Sequence[str] = (TIME,)
+    speeds: Sequence[StoredSpeed], start: str, figures: Sequence[str] = (TIME.name,)
 ) -> dict[str, ProgramGrade]:
     """By Candidate.id, of the programs of one task that have a figure, or a reason, at all places beside the start
     program: a grade that was interrupted is none. Places are all that anything of the task was measured at.
     """
-    measured = [speed.report.measurement for speed in speeds if name_figure(speed.report.measurement) in figures]
-    places = sorted({(name_figure(measurement), measurement.shape_set) for measurement in measured})
+    measured = [speed.report.measurement for speed in speeds if speed.report.measurement.objective.name in figures]
+    places = sorted({(measurement.objective.name, measurement.shape_set) for measurement in measured})
     partner = name_start(speeds, start)
     costs = _read_costs(measured, start, partner)
     reports: dict[str, dict[MeasuredPlace, SpeedRatio | None]] = {}
     reasons: dict[str, dict[MeasuredPlace, str]] = {}
     for measurement in measured:
-        place = (name_figure(measurement), measurement.shape_set)
+        place = (measurement.objective.name, measurement.shape_set)
         ratio, sought = measurement.ratio, measurement.sought_partner
-        if measurement.unit.is_counted and measurement.time is not None and place in costs:
-            share = costs[place] / measurement.time.value
+        if measurement.objective.is_counted and measurement.time is not None and place in costs:
+            share = measurement.objective.compare(measurement.time.value, costs[place])
             ratio, sought = SpeedRatio(partner, Interval(share, share, share)), ""
         elif measurement.grade is not MeasuringGrade.FULL or partner not in (sought, ratio and ratio.partner):
             continue
@@ -128,12 +127,12 @@ def _read_costs(measured: Sequence[SpeedMeasurement], start: str, partner: str) 
     """The start program's counted figures, by what stands beside it."""
     costs = {}
     for measurement in measured:
-        place, time, ratio = (name_figure(measurement), measurement.shape_set), measurement.time, measurement.ratio
-        if measurement.unit.is_counted and time is not None:
+        place, time, ratio = (measurement.objective.name, measurement.shape_set), measurement.time, measurement.ratio
+        if measurement.objective.is_counted and time is not None:
             if measurement.program == start:
                 costs[place] = time.value
             elif ratio is not None and ratio.partner == partner:
-                costs[place] = time.value * ratio.precise.value
+                costs[place] = measurement.objective.find_other(time.value, ratio.precise.value)
     return costs
 
 

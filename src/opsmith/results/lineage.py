@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
-from opsmith.measuring.objectives import FIGURES, FRONT, TIME, name_figure
+from opsmith.measuring.objectives import FRONT, order_objectives
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
-from opsmith.records import Candidate, Outcome
+from opsmith.records import TIME, Candidate, Outcome
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.store.queries import StepRow
@@ -42,7 +42,7 @@ class OptimisedProgram:
     @property
     def is_slower(self) -> bool:
         """Whether it takes more time at some shape set, whatever it gains at others."""
-        return any(name == TIME and ratio.high < 1 / LEAST_GAIN for (name, _), ratio in self.screens.items())
+        return any(name == TIME.name and ratio.high < 1 / LEAST_GAIN for (name, _), ratio in self.screens.items())
 
     @property
     def gain(self) -> float:
@@ -124,7 +124,7 @@ class Screens:
             measured = speed.report.measurement
             partner = measured.ratio.partner if measured.ratio is not None else measured.sought_partner
             if measured.grade is MeasuringGrade.SCREEN and partner:
-                pair = (measured.program, start if partner == start_name else partner, name_figure(measured))
+                pair = (measured.program, start if partner == start_name else partner, measured.objective.name)
                 of_pair.setdefault(pair, {})[measured.shape_set] = speed.report
         return cls(of_pair)
 
@@ -211,15 +211,14 @@ def read_optimised(store: Store, run: str) -> dict[str, Lineage]:
 
 def read_objective(store: Store, run: str) -> str:
     """By which figure a run's programs were to become better."""
-    return str(store.summarise_run(run).info.settings.get("objective", TIME))
+    return str(store.summarise_run(run).info.settings.get("objective", TIME.name))
 
 
 def choose_measured_figures(objective: str, speeds: Iterable[StoredSpeed]) -> tuple[str, ...]:
     """Those that an objective rests on; of a front, what was measured."""
     if objective != FRONT:
         return (objective,)
-    measured = {name_figure(speed.report.measurement) for speed in speeds}
-    return tuple(name for name in FIGURES if name in measured)
+    return tuple(measured.name for measured in order_objectives(speed.report.measurement for speed in speeds))
 
 
 def read_step(row: StepRow, parent: OptimisedProgram, screens: Screens, figures: Sequence[str]) -> OptimisationStep:

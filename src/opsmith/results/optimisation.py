@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from opsmith.measuring.claims import Claim, judge_bounds
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
-from opsmith.measuring.objectives import name_figure
 from opsmith.measuring.record import MeasuringGrade, SpeedRatio, SpeedReport
 from opsmith.records import Candidate, Outcome, Usage
 from opsmith.results.bests import ProgramGrade, choose_best, grade_programs
@@ -176,7 +175,7 @@ def _read_tasks(store: Store, info: RunInfo, speeds: Sequence[StoredSpeed]) -> t
             lineage,
             [row for row in rows if row.task == task],
             parents,
-            [speed for speed in speeds if speed.task == task and name_figure(speed.report.measurement) in figures],
+            [speed for speed in speeds if speed.task == task and speed.report.measurement.objective.name in figures],
             figures,
         )
         for task, lineage in lineages.items()
@@ -329,7 +328,7 @@ class _Ratios:
             else:
                 partner = start if measured.ratio.partner == start_name else measured.ratio.partner
                 pair = (measured.program, partner, measured.grade)
-                place = (name_figure(measured), measured.shape_set)
+                place = (measured.objective.name, measured.shape_set)
                 self._by_pair.setdefault(pair, {})[place] = speed.report
 
     def find_ratio(self, program: str, partner: str, grade: MeasuringGrade | None = None) -> Interval | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from opsmith.measuring.record import RecordError, SpeedReport, read_report, write_report
+from opsmith.measuring.record import RecordError, SpeedReport, name_unit, read_report, write_report
 from opsmith.records import PICTURE, TEXT, ProfileReport, content_hash, dumps
 from opsmith.store import schema
 from opsmith.store.database import Row, damage_error
@@ -100,9 +100,10 @@ def speed_rows(run: str, speed: StoredSpeed) -> list[Row]:
     measured = speed.report.measurement
     body = text_row(dumps(write_report(speed.report)))
     place = {"task": speed.task, "sample": speed.sample, "shape": dumps(measured.sizes)}
-    names = ("program", "device", "protocol", "grade", "unit", "reason")
+    names = ("program", "device", "protocol", "grade", "reason")
     against = measured.ratio.partner if measured.ratio is not None else measured.sought_partner or None
     values = {**place, **{name: str(getattr(measured, name)) for name in names}, "against": against}
+    values["unit"] = name_unit(measured.objective) or measured.objective.name
     values |= {**_read_ends(speed.report), "body": body[1]["hash"]}
     named = {"run": run, "id": content_hash(dumps(values))}
     return [body, (schema.measurement, {**named, **values, "seconds": speed.seconds, "at": time.time()})]

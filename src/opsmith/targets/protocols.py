@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Diagnostic, Task
+from opsmith.records import Diagnostic, Objective, Task
 from opsmith.splits import Split
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
@@ -432,6 +432,16 @@ class Costed(Protocol):
 
     def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
         """Its figures, by name."""
+        ...
+
+
+@runtime_checkable
+class Weighed(Costed, Protocol):
+    """Its cost model's figures say which of two right programs is the better one."""
+
+    @property
+    def objectives(self) -> Sequence[Objective]:
+        """The figures that do, by the names of `estimate_cost`; the usual one first."""
         ...
 
 

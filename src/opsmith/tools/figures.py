@@ -79,7 +79,7 @@ def has_times(target: Target) -> bool:
 
 def _describe_speed(measurement: SpeedMeasurement) -> str:
     """By the shape set's name: which sizes those are is not told."""
-    place, unit = f"shape set {measurement.shape_set}", measurement.unit.value
+    place, unit = f"shape set {measurement.shape_set}", measurement.objective.unit
     if measurement.time is None:
         return f"{place}: no time: {measurement.reason}"
     text = f"{place}: {measurement.time.value:.4g} {unit}"

@@ -24,10 +24,10 @@ from opsmith.imports.writing import ProblemFolder
 from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.files.reading import read_problem
-from opsmith.records import Candidate, Task
+from opsmith.records import TIME, Candidate, Task
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed, speed_rows
 from opsmith.suites import load_tasks
@@ -114,7 +114,7 @@ def measure_as(task: Task, shape_set: str, grade: MeasuringGrade, claim: Claim |
         "pairs-1",
         "-O3",
         grade,
-        TimeUnit.NS,
+        TIME,
         Interval(5e5, 4e5, 6e5),
         ratio,
         pairs=100,

@@ -11,7 +11,7 @@ from targets.native.programs import needs_compiler
 
 from languages.model_servers import answer_with_programs
 from opsmith.measuring.orders import name_measurement
-from opsmith.records import Candidate
+from opsmith.records import TIME, Candidate
 from opsmith.store import Store
 from opsmith.store.measurements import StoredSpeed
 from opsmith.suites import load_tasks
@@ -50,7 +50,7 @@ def test_a_killed_run_measures_what_is_left_and_a_later_command_nothing_more(tmp
     assert read_speeds(tmp_path) == (run, speeds), "all of it was stored already"
     for speed in speeds:
         measured = speed.report.measurement
-        assert (speed.task, measured.unit, measured.device == "") == (TASK.id, "ns", False)
+        assert (speed.task, measured.objective, measured.device == "") == (TASK.id, TIME, False)
         assert measured.program != Candidate(TASK.impl or "").id, "a comment makes it another program"
         assert measured.ratio is None or measured.ratio.partner == "plain"
         assert (measured.time is not None) == (speed.report.share is not None)

@@ -16,10 +16,9 @@ from languages.c.test_cheats import CHEATS
 from opsmith.agents.generation import read_generation_prompt
 from opsmith.executors.local import LocalExecutor
 from opsmith.learn.loop import improve
-from opsmith.measuring.objectives import TIME
 from opsmith.measuring.orders import name_measurement
 from opsmith.models import Reply, Request
-from opsmith.records import Experience, Outcome, Usage
+from opsmith.records import TIME, Experience, Outcome, Usage
 from opsmith.results.lineage import trace_lineages
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -66,7 +65,7 @@ def test_no_cheat_ever_becomes_the_best_program(tmp_path: Path) -> None:
         )
         steps, speeds = store.read_steps(result.run), store.read_speeds(result.run)
         ended = [info for info, solved in store.read_rounds(result.run) if solved is not None]
-        lineages = trace_lineages(starts, ended, steps, speeds, (TIME,), 1)
+        lineages = trace_lineages(starts, ended, steps, speeds, (TIME.name,), 1)
     cheats = {cheat.source.strip(): cheat.path.stem for cheat in RUNNABLE}
     tried = {cheats[step.source.strip()]: step for step in steps if step.source and step.source.strip() in cheats}
     assert set(tried) == set(cheats.values())

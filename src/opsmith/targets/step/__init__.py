@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
-from opsmith.records import Diagnostic, Stage, Task, strip_number
+from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, Diagnostic, Stage, Task, strip_number
 from opsmith.splits import Split
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
@@ -173,6 +173,8 @@ class StepTarget:
         from opsmith.targets.step.dataflow import dataflow_of  # noqa: PLC0415
 
         return dataflow_of(spec_of(task.text), source)
+
+    objectives = (CYCLES, ON_CHIP_BYTES, OFF_CHIP_BYTES)
 
     def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
         from opsmith.targets.step.cost import cost_of  # noqa: PLC0415 - imports torch
