@@ -13,20 +13,26 @@ from typing import Any
 import pytest
 from fingerprint import FIXTURES
 from sqlalchemy import select
+from store.fixture_store import UNFINISHED
 
 import opsmith
 from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve
+from opsmith.measuring.intervals import Interval
 from opsmith.models import Reply, Request
 from opsmith.records import Task, Usage, Verdict
 from opsmith.report.files import text_of
 from opsmith.store import Store, schema
 from opsmith.store.attempts import rows_of_run
+from opsmith.store.notes import Remarks
+from opsmith.store.plans import CONTRACT
+from opsmith.store.postgresql import PostgreSQL
+from opsmith.store.sqlite import SQLite
+from opsmith.store.verdicts import list_judgements
 from opsmith.targets.step import STEP
 
 PACKED = sorted(FIXTURES.glob("*.sqlite.xz"))
-SETTINGS = opsmith.Settings(samples=12, temperatures=(1.0,), seed=2, max_rounds=1, tasks=("attn_1", "gemm_2", "rope_1"))
-TASKS = [opsmith.load_task(name) for name in SETTINGS.tasks]
+TASKS = [opsmith.load_task(name) for name in UNFINISHED.tasks]
 
 
 class Recorded:
@@ -68,29 +74,40 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return file
 
 
-def read_tables(path: Path, columns: dict[str, list[str]] | None = None) -> dict[str, tuple[list[str], list[Any]]]:
-    """All rows of all tables, in the columns given or in all."""
-    found = {}
+@pytest.fixture(params=["sqlite", "postgresql"])
+def earlier(request: pytest.FixtureRequest, path: Path) -> Path | str:
+    """Where the store lies: the file itself, or a database that was given the same rows."""
+    if request.param == "sqlite":
+        return path
+    url: str = request.getfixturevalue("postgres").new_database()
+    Store.open(url).close()
+    source, copy = SQLite(path), PostgreSQL(url)
+    with source.engine.connect() as reading, copy.open_transaction() as writing:
+        for table in schema.metadata.tables.values():
+            rows = [dict(row._mapping) for row in reading.execute(select(table))]
+            writing.execute(copy.insert_new(table), rows)
+    source.close()
+    copy.close()
+    return url
+
+
+def read_tables(path: Path) -> dict[str, list[Any]]:
+    """All rows of all tables."""
     with closing(sqlite3.connect(path)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        for table in tables if columns is None else columns:
-            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            names = names if columns is None else columns[table]
-            quoted = ", ".join(f'"{name}"' for name in names)
-            found[table] = (names, sorted(connection.execute(f"SELECT {quoted} FROM {table}"), key=repr))
-    return found
+        return {table: sorted(connection.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}
 
 
-def test_no_row_of_it_changes_when_it_is_opened(path: Path) -> None:
+def test_it_has_rows_of_every_kind_and_none_changes_when_it_is_opened(path: Path) -> None:
     before = read_tables(path)
+    assert all(before.values())
+    assert set(before) - {"sqlite_sequence"} == set(schema.metadata.tables)
     Store.open(path).close()
-    after = read_tables(path, {table: names for table, (names, _) in before.items()})
-    assert after["meta"] == (["name", "value"], [("schema", str(schema.VERSION))])
-    assert {name for name in before if before[name] != after[name]} == {"meta", "alembic_version"}
+    assert read_tables(path) == before
 
 
-def test_every_sample_of_it_is_read(path: Path) -> None:
-    with Store.open(path) as store:
+def test_every_sample_of_it_is_read(earlier: Path | str) -> None:
+    with Store.open(earlier) as store:
         runs = store.list_runs()
         assert {summary.info.target for summary in runs} == {"step"}
         for run in (summary.info.id for summary in runs):
@@ -101,8 +118,8 @@ def test_every_sample_of_it_is_read(path: Path) -> None:
             assert all(line.parent_sample is None for detail in shown.values() for line in detail.candidates)
 
 
-def test_it_is_reported(path: Path) -> None:
-    with Store.open(path) as store:
+def test_it_is_reported(earlier: Path | str) -> None:
+    with Store.open(earlier) as store:
         runs = [summary.info.id for summary in store.list_runs()]
         samples = sum(map(store.sample_count, runs))
         assert len(text_of(store, runs, "csv").splitlines()) == samples + 1
@@ -111,16 +128,16 @@ def test_it_is_reported(path: Path) -> None:
 
 
 def test_its_unfinished_run_goes_on_and_ends_as_one_that_was_never_stopped(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    earlier: Path | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Store.open(path) as store, Store.open(tmp_path / "whole") as whole:
+    with Store.open(earlier) as store, Store.open(tmp_path / "whole") as whole:
         [run] = [summary.info.id for summary in store.list_runs() if not summary.finished]
         calls = [call for row in store.list_samples(run) for call in store.find_sample(run, row.id).calls]
         replies = {call.seed: call.reply for call in calls}
         first, again, judge = Recorded(replies), Recorded(replies), InProcess()
-        went_on = improve(TASKS, first, SETTINGS, store, judge=judge)
         monkeypatch.setattr(STEP, "verifier", store.read_info(run).versions["verifier"])  # which names the run
-        uninterrupted = improve(TASKS, again, SETTINGS, whole, judge=judge)
+        went_on = improve(TASKS, first, UNFINISHED, store, judge=judge)
+        uninterrupted = improve(TASKS, again, UNFINISHED, whole, judge=judge)
         assert went_on.run == uninterrupted.run == run
         assert went_on.finished
         assert set(first.asked) == set(again.asked) - set(replies), "what was answered is not asked for again"
@@ -130,20 +147,24 @@ def test_its_unfinished_run_goes_on_and_ends_as_one_that_was_never_stopped(
         assert {row.id: row.problem for row in problems} == {task.id: STEP.problem_digest(task) for task in TASKS}
 
 
-def test_a_finished_run_of_an_earlier_verifier_is_left_as_it_is(path: Path) -> None:
-    with Store.open(path) as store:
-        judge = InProcess()
-        [run] = [summary.info.id for summary in store.list_runs() if not summary.finished]
-        first = improve(TASKS, Recorded({}), SETTINGS, store, judge=judge)
-        second = improve(TASKS, Recorded({}), SETTINGS, store, judge=judge)
-        assert first.run == run
-        assert second.run != run, "today's verifier judges a run of its own"
-        assert store.read_info(second.run).versions["verifier"] == STEP.verifier
+def test_what_is_said_and_measured_of_its_finished_run_is_read(earlier: Path | str) -> None:
+    with Store.open(earlier) as store:
+        [run] = [summary.info.id for summary in store.list_runs() if summary.finished]
+        assert store.read_remarks(run) == Remarks(store.list_notes(run)[0], ("kept",))
+        [speed], [profile] = store.read_speeds(run), store.read_profiles(run)
+        assert (speed.sample, speed.task) == (profile.sample, profile.task)
+        assert speed.report.measurement.time == Interval(812.5, 810.0, 815.25)
+        assert [call.name for call in store.read_tool_calls([profile.sample])[profile.sample]] == ["check"]
+        suggestion = store.read_suggestion(profile.sample)
+        assert suggestion is not None
+        assert suggestion.what == "fuse both maps"
+        assert {entry.planner for entry in store.read_plans(run)} == {"static", CONTRACT}
+        assert store.read_batches("embedded") == {"a": "batch-1"}
+        later = [entry for entry in list_judgements(store, run, "later/1") if entry.after is not None]
+        assert [entry.after for entry in later] == [entry.before for entry in later] != []
 
 
 def contents(store: Store, run: str) -> set[tuple[str, str]]:
-    """The records of a run, less the names of its tasks' problems, which earlier versions did not note, and the words of
-    its verdicts, which stay as they were said."""
-    left_out = {"task": {"problem": None}, "verdict": {"body": None}}
+    """The records of a run, less the words of its verdicts, which stay as they were said."""
     parsed = [(table, json.loads(body)) for table, body in store.read_contents(run)]
-    return {(table, json.dumps(values | left_out.get(table, {}))) for table, values in parsed}
+    return {(table, json.dumps(values | ({"body": None} if table == "verdict" else {}))) for table, values in parsed}

@@ -1,85 +1,111 @@
-"""Older databases become today's by migrations, which end at the tables that a new one is made with."""
+"""Databases of earlier versions become today's by migrations: shown by an example, a version that is to come."""
 
+import shutil
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
 from postgres import PASSWORD, USER, PostgresServer
 from sqlalchemy import inspect, text
 from store.test_store import KEY, RUN, TASK, reply_rows
 
 from opsmith.errors import StoreError
-from opsmith.store import Store, rows, schema
+from opsmith.store import Store, rows, schema, versions
 from opsmith.store.postgresql import PostgreSQL
 from opsmith.store.sqlite import SQLite
-from opsmith.store.versions import MIGRATIONS, prepare_tables
+
+NEXT = schema.VERSION + 1
+MIGRATION = f"""
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{NEXT}"
+down_revision = "{schema.VERSION}"
+
+
+def upgrade() -> None:
+    op.add_column("run", sa.Column("mood", sa.Text(), nullable=True))
+    op.create_table("visitor", sa.Column("name", sa.Text(), primary_key=True))
+"""
 
 
 def database(where: Path | str) -> SQLite | PostgreSQL:
     return PostgreSQL(where) if isinstance(where, str) else SQLite(where)
 
 
-def make(where: Path | str, version: int) -> None:
-    """A database as that version made it, with a run of its time."""
+def make(where: Path | str) -> None:
+    """A store of today with a run."""
+    with Store.open(where) as store:
+        store.put([*rows.run_rows(RUN, [TASK]), *reply_rows(KEY)]).result()
+
+
+def mark(where: Path | str, version: str) -> None:
     made = database(where)
     with made.open_transaction() as connection:
-        made.hold_tables(connection)
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.upgrade(config, str(version))
-        connection.execute(schema.meta.insert(), [{"name": "schema", "value": str(version)}])
-        if version < 3:  # Alembic came later
-            schema.revision.drop(connection)
-        for table, values in [*rows.run_rows(RUN, [TASK]), *reply_rows(KEY)]:
-            known = {column["name"] for column in inspect(connection).get_columns(table.name)}
-            connection.execute(made.insert_new(table), {name: values[name] for name in values if name in known})
+        connection.execute(text("UPDATE meta SET value = :version WHERE name = 'schema'"), {"version": version})
     made.close()
 
 
-@pytest.mark.parametrize("version", range(1, schema.VERSION + 1))
-def test_an_older_store_is_brought_up_to_date_and_keeps_what_it_holds(where: Path | str, version: int) -> None:
-    make(where, version)
+@pytest.fixture
+def become_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on, this is the version that is to come."""
+    folder = shutil.copytree(versions.MIGRATIONS, tmp_path / "migrations of the next version, 100%")
+    (folder / "versions" / f"v{NEXT}.py").write_text(MIGRATION)
+
+    def advance() -> None:
+        monkeypatch.setattr(versions, "MIGRATIONS", folder)
+        monkeypatch.setattr(schema, "VERSION", NEXT)
+
+    return advance
+
+
+def test_an_older_store_is_brought_up_to_date_and_keeps_what_it_holds(
+    where: Path | str, become_next: Callable[[], None]
+) -> None:
+    make(where)
     with Store.open(where) as store:
-        assert store.sum_usage(RUN.id).requests == 1
-        assert [task.id for task in store.read_tasks(RUN.id)] == [TASK.id]
         before = store.read_contents(RUN.id)
-        store.put([rows.control_row(RUN.id, "pause")]).result()
-        assert store.is_paused(RUN.id)
-        store.put([rows.control_row(RUN.id, "resume")]).result()
-        assert not store.is_paused(RUN.id)
-    with Store.open(where) as store:
-        assert store.read_contents(RUN.id) == before
-
-
-@pytest.mark.parametrize("version", range(schema.VERSION + 1))
-def test_migrations_end_at_the_tables_of_a_new_database(where: Path | str, version: int) -> None:
-    if version:
-        make(where, version)
+    become_next()
+    for _ in range(2):
+        with Store.open(where) as store:
+            assert store.sum_usage(RUN.id).requests == 1
+            assert [task.id for task in store.read_tasks(RUN.id)] == [TASK.id]
+            assert store.read_contents(RUN.id) == before
     made = database(where)
-    prepare_tables(made)
     with made.open_transaction() as connection:
-        found = compare_metadata(MigrationContext.configure(connection), schema.metadata)
-        assert [item for item in found if "alembic_version" not in repr(item)] == []
+        assert "mood" in {column["name"] for column in inspect(connection).get_columns("run")}
+        assert "visitor" in inspect(connection).get_table_names()
+        stated = connection.execute(text("SELECT value FROM meta WHERE name = 'schema'")).scalar()
+        assert stated == connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == str(NEXT)
+    made.close()
+
+
+def test_a_new_database_has_the_tables_and_indices_of_the_schema(where: Path | str) -> None:
+    made = database(where)
+    versions.prepare_tables(made)
+    with made.open_transaction() as connection:
+        differences = compare_metadata(MigrationContext.configure(connection), schema.metadata)
+        assert [entry for entry in differences if "alembic_version" not in repr(entry)] == []
         indices = {
             index["name"] for table in schema.metadata.tables for index in inspect(connection).get_indexes(table)
         }
-        mark = connection.execute(text("SELECT value FROM meta WHERE name = 'schema'")).scalar()
-        alembic = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        stated = connection.execute(text("SELECT value FROM meta WHERE name = 'schema'")).scalar()
+        assert stated == connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     made.close()
     assert indices == {index.name for table in schema.metadata.tables.values() for index in table.indexes}
-    assert mark == alembic == str(schema.VERSION)
+    assert stated == str(schema.VERSION)
 
 
-@pytest.mark.parametrize("version", [1, 3])
-def test_of_several_that_open_an_older_store_at_once_one_migrates_it(where: Path | str, version: int) -> None:
-    make(where, version)
+def test_of_several_that_open_an_older_store_at_once_one_migrates_it(
+    where: Path | str, become_next: Callable[[], None]
+) -> None:
+    make(where)
+    become_next()
     together = threading.Barrier(4)
 
     def count(_: int) -> int:
@@ -95,23 +121,27 @@ def test_of_several_that_open_an_older_store_at_once_one_migrates_it(where: Path
     made.close()
 
 
-def test_a_migration_that_fails_changes_nothing(where: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(where, 1)
+def test_a_migration_that_fails_changes_nothing(where: Path | str, become_next: Callable[[], None]) -> None:
+    make(where)
     made = database(where)
     with made.open_transaction() as connection:
-        connection.execute(text("CREATE TABLE batch_failure (taken INTEGER)"))
+        connection.execute(text("CREATE TABLE visitor (taken INTEGER)"))
+    become_next()
     with pytest.raises(StoreError, match="already exists"):
         Store.open(where)
     with made.open_transaction() as connection:
-        tables = set(inspect(connection).get_table_names())
-        assert connection.execute(text("SELECT value FROM meta WHERE name = 'schema'")).scalar() == "1"
+        columns = {column["name"] for column in inspect(connection).get_columns("run")}
+        stated = connection.execute(text("SELECT value FROM meta WHERE name = 'schema'")).scalar()
     made.close()
-    assert not {"control", "reverdict"} & tables
+    assert ("mood" in columns, stated) == (False, str(NEXT - 1))
 
 
-def test_who_may_not_bring_an_older_store_up_to_date_is_told_who_may(postgres: PostgresServer) -> None:
+def test_who_may_not_bring_an_older_store_up_to_date_is_told_who_may(
+    postgres: PostgresServer, become_next: Callable[[], None]
+) -> None:
     url = postgres.new_database()
-    make(url, 3)
+    make(url)
+    become_next()
     reader = f"reader_{url.rpartition('/')[2]}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {reader} LOGIN PASSWORD '{PASSWORD}'")
@@ -125,9 +155,16 @@ def test_who_may_not_bring_an_older_store_up_to_date_is_told_who_may(postgres: P
 
 def test_a_store_of_a_later_version_is_refused_and_left_alone(where: Path | str) -> None:
     Store.open(where).close()
-    made = database(where)
-    with made.open_transaction() as connection:
-        connection.execute(text("UPDATE meta SET value = '99' WHERE name = 'schema'"))
-    with pytest.raises(StoreError, match="schema 99"):
+    mark(where, "99")
+    with pytest.raises(StoreError, match="schema 99, this opsmith knows"):
         Store.open(where)
-    made.close()
+
+
+def test_a_store_from_before_the_first_release_is_refused_with_what_to_try(where: Path | str) -> None:
+    make(where)
+    mark(where, "3")
+    with pytest.raises(StoreError, match=r"schema 3, before the first release.* try: another --out"):
+        Store.open(where)
+    mark(where, str(schema.VERSION))
+    with Store.open(where) as store:
+        assert store.sample_count(RUN.id) == 1

@@ -1,5 +1,5 @@
-"""Versions of the tables. An empty one gets today's, an older one is migrated (Alembic),
-what is not ours or is newer is refused and left as it is.
+"""Versions of the tables. An empty store gets today's, one of an earlier version since `OLDEST` is migrated (Alembic);
+what is not ours, newer or from before that is refused and left as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from opsmith.errors import StoreError
 from opsmith.store import schema
 from opsmith.store.database import Database
 
+OLDEST = 7  # that a migration begins at: earlier ones were written before there was a release
 MIGRATIONS = Path(__file__).with_name("migrations")
 
 
@@ -27,23 +28,24 @@ def prepare_tables(database: Database) -> None:
         if "meta" not in _table_names(connection):
             _make_tables(connection)
         written = _written_version(connection)
-        if 0 < written < schema.VERSION:
-            migrate_tables(connection, written)
+        if OLDEST <= written < schema.VERSION:
+            migrate_tables(connection)
+        elif 0 < written < OLDEST:
+            problem = f"written with schema {written}, before the first release; expected {OLDEST} or later"
+            raise StoreError(f"store {database.name}: {problem}; try: another --out, and the same commands again")
         elif written != schema.VERSION:
             problem = f"written with schema {written}, this opsmith knows {schema.VERSION}"
             raise StoreError(f"store {database.name}: {problem}; use the version that wrote it or choose another one")
 
 
-def migrate_tables(connection: Connection, written: int) -> None:
-    """Bring tables of version `written` up to date, in the transaction of `connection`."""
+def migrate_tables(connection: Connection) -> None:
+    """Bring older tables up to date, in the transaction of `connection`."""
     from alembic import command  # noqa: PLC0415  (slow to import, and seldom needed)
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    if schema.revision.name not in _table_names(connection):
-        command.stamp(config, str(written))
     command.upgrade(config, str(schema.VERSION))
     mark = schema.meta.update().where(schema.meta.c.name == "schema")
     connection.execute(mark.values(value=str(schema.VERSION)))

@@ -1,35 +1,10 @@
-"""What people say of a run: notes and tags. No row is rewritten."""
-
-from alembic import op
-
-from opsmith.store.migrations.versions.v1 import (
-    integer_column,
-    key_column,
-    make_table,
-    number_column,
-    seconds_column,
-    text_column,
-)
+"""The oldest tables that there are stores of, as `opsmith.store.schema` makes them. Each later version has a file that
+changes those of the one before: `revision = "8"`, `down_revision = "7"`, and `upgrade()` with Alembic's operations.
+"""
 
 revision = "7"
-down_revision = "6"
+down_revision = None
 
 
 def upgrade() -> None:
-    make_table(
-        "note",
-        key_column("run"),
-        integer_column("number", key=True),
-        text_column("body"),
-        seconds_column("at"),
-    )
-    make_table(
-        "tag",
-        number_column(),
-        text_column("run"),
-        text_column("name"),
-        text_column("change"),
-        seconds_column("at"),
-        clustered=False,
-    )
-    op.create_index("tag_by_run", "tag", ["run", "id_number"])
+    """No store is older."""
