@@ -24,7 +24,7 @@ from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST, list_by_price
 from opsmith.models.roles import TOGETHER, RoleModels
 from opsmith.records import TIME, Experience, Task, content_hash, dumps, to_json
-from opsmith.settings import Generation, Optimisation, Planning, Settings, Showing, Team, Thinking, Tooling
+from opsmith.settings import PATH_OF, Settings
 from opsmith.store.rows import RunInfo
 from opsmith.targets import Target
 from opsmith.targets.capabilities import name_verifier
@@ -35,24 +35,12 @@ _NO_SAY = {
     *("concurrency", "batch", "requests_per_minute", "tokens_per_minute", "request_timeout", "request_deadline"),
     *("workers", "executor", "ray_address", "max_cost", "trust_tasks", "measure", "max_measured", "pass_env"),
 }
-_UNOPTIMISED = {
-    name: default for group in (Optimisation(), Generation()) for name, default in group.model_dump(mode="json").items()
-} | {"objective": TIME.name}  # what was stored as nothing when it was every language's default
-_ALONE = {  # one model that neither plans nor calls tools: stored as ever
-    name: default
-    for group in (Planning(), Tooling(), Thinking(), Showing(), Team())
-    for name, default in group.model_dump(mode="json").items()
+_STATED = {  # part of the name at their default too, as ever; every other setting only where it is changed
+    *("tasks", "seed", "model", "base_url", "samples", "temperatures", "levels", "agents", "guardian", "prompt"),
+    *("selection", "repair", "max_rounds", "max_tokens", "noise", "from_run", "budget_from", "tokens_from"),
 }
-# settings that came later: as they are here, runs keep the names that they had without
-_SINCE: Mapping[str, Any] = {
-    "completions": 1,
-    "candidate_seconds": 60.0,
-    "trial_seconds": 10.0,
-    "target": None,
-    "target_options": {},
-    **_UNOPTIMISED,
-    **_ALONE,
-}
+_KEPT_GROUPS = {(), ("provider",), ("method",), ("spending",), ("place",)}  # stored with a session at their default too
+_OF_OPTIMISATION = {("optimisation",), ("generation",)}
 ORDER = "models by price"  # in `RunInfo.versions`: prices may change while a run is under way
 _NAMED_OTHERWISE = {"tasks", "from_run", "budget_from", "tokens_from"}  # by digests, experiences and the budget
 
@@ -64,23 +52,22 @@ def run_info(
     models: RoleModels,
     target: Target,
     settings: Settings,
-    verifier: str = "",
     references: Mapping[str, ReferenceProgram] | None = None,
 ) -> RunInfo:
     """The run that this command stands for.
 
-    `experiences`: where it starts; `budget`: if limited; `verifier`: the version that judges, "" for today's;
-    `references`: by task, what prompts show of another language.
+    `experiences`: where it starts; `budget`: if limited; `references`: by task, what prompts show of another language.
     """
+    defaults = Settings().as_flat("json")
     deciding = {
         name: value
         for name, value in plain_settings(settings).items()
-        if name not in _NO_SAY and (name, value) not in _SINCE.items()
+        if name in _STATED or (name not in _NO_SAY and value != defaults[name])
     }
     versions: dict[str, Any] = {
         "opsmith": metadata.version("opsmith"),
         "target": target.name,
-        "verifier": verifier or name_verifier(target),
+        "verifier": name_verifier(target),
     }
     deciders = {
         "settings": {name: value for name, value in deciding.items() if name not in _NAMED_OTHERWISE},
@@ -124,22 +111,15 @@ def _hash_reference(program: ReferenceProgram) -> tuple[str, str]:
 def plain_settings(settings: Settings) -> dict[str, Any]:
     """Settings as JSON data; a base URL without user, password and query, which may hold a key.
 
-    Options of the target are there when some were given, what is measured if anything is, and how programs are made
-    better where they are, so that runs without are stored as ever.
+    Of what most runs do without (options of a target, measuring, optimisation, teamwork) only that which is changed.
     """
-    data = settings.as_flat("json")
-    if not data["target_options"]:
-        del data["target_options"]
-    if data["measure"] == "none":
-        del data["measure"]
-    if data["max_measured"] is None:
-        del data["max_measured"]
-    for name, default in _UNOPTIMISED.items():
-        if data[name] == default or not settings.optimisation.optimise:
-            del data[name]
-    for name, default in _ALONE.items():
-        if data[name] == default:
-            del data[name]
+    defaults = Settings(objective=TIME.name).as_flat("json")  # stored as nothing, as when it was every language's default
+    data = {
+        name: value
+        for name, value in settings.as_flat("json").items()
+        if value != defaults[name] or (PATH_OF[name] in _KEPT_GROUPS and name != "target_options")
+        if settings.optimisation.optimise or PATH_OF[name] not in _OF_OPTIMISATION
+    }
     for name in ("base_url", "analyst_url"):
         if data.get(name) is not None:
             data[name] = _plain_url(data[name])

@@ -35,7 +35,7 @@ from opsmith.learn.optimisation import OptimisationPhase, choose_objective, read
 from opsmith.learn.planning import require_planning
 from opsmith.learn.references import require_references
 from opsmith.learn.session import RunSession
-from opsmith.learn.start import begin_run, choose_run, given_experiences, target_of, time_session
+from opsmith.learn.start import begin_run, given_experiences, target_of, time_session
 from opsmith.measuring.orders import Measurer
 from opsmith.models import Batched, ChatModel
 from opsmith.models.joining import JoinModel
@@ -135,8 +135,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     start, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
     require_planning(settings.teamwork.planning, target, models, judge)
     references = require_references(settings.teamwork.showing.translate, tasks, store)
-    name_run = partial(run_info, tasks, start, budget, models, target, settings, references=references)
-    info = choose_run(store, target, name_run)
+    info = run_info(tasks, start, budget, models, target, settings, references)
     resumed = store.read_info(info.id) is not None
     if store.end_reason(info.id) is not None:
         if measurer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
@@ -17,7 +17,6 @@ from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.store.rows import RunInfo, experience_rows, run_rows, session_end_row, session_row
 from opsmith.targets import Target, get_target
-from opsmith.targets.capabilities import earlier_verifiers, name_verifier
 from opsmith.targets.protocols import GUARDIAN
 
 
@@ -46,20 +45,6 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
         raise UsageError(f"guardian llm: target {target.name!r} has no guardian prompt; try --agents single")
     write_system_prompt(target, settings.method.prompt)
     return target
-
-
-def choose_run(store: Store, target: Target, info_of: Callable[[str], RunInfo]) -> RunInfo:
-    """The run that this command stands for, which `info_of` names for a verifier's version.
-
-    One that an earlier verifier began and that nobody finished goes on: its replies were paid for.
-    """
-    today = info_of(name_verifier(target))
-    if store.read_info(today.id) is None:
-        for verifier in earlier_verifiers(target):
-            earlier = info_of(verifier)
-            if store.read_info(earlier.id) is not None and store.end_reason(earlier.id) is None:
-                return earlier
-    return today
 
 
 def begin_run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from opsmith.errors import OpsmithError, UsageError
@@ -21,7 +21,6 @@ from opsmith.targets.protocols import (
     Sampled,
     Sampler,
     Scripted,
-    Succeeding,
     Suffixed,
     Target,
     Versioned,
@@ -89,17 +88,8 @@ def run_reference(target: Target, trial: Trial) -> object:
 
 def name_verifier(target: Target) -> str:
     """The version of what a verdict means, here and now: verdicts of equal names are equal."""
-    return f"{target.verifier}{_describe_toolchain(target)}"
-
-
-def earlier_verifiers(target: Target) -> Sequence[str]:
-    """The versions whose unfinished runs go on under today's."""
-    earlier = target.earlier_verifiers if isinstance(target, Succeeding) else ()
-    return [f"{name}{_describe_toolchain(target)}" for name in earlier]
-
-
-def _describe_toolchain(target: Target) -> str:
-    return f" ({target.describe_toolchain()})" if isinstance(target, Versioned) else ""
+    toolchain = f" ({target.describe_toolchain()})" if isinstance(target, Versioned) else ""
+    return f"{target.verifier}{toolchain}"
 
 
 def name_program_place(task: Task) -> str:

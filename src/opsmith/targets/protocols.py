@@ -313,13 +313,6 @@ class Referenced(Protocol):
 
 
 @runtime_checkable
-class Succeeding(Protocol):
-    """Its verifier follows earlier ones whose unfinished runs go on under today's."""
-
-    earlier_verifiers: Sequence[str]
-
-
-@runtime_checkable
 class Versioned(Protocol):
     """What its verdicts mean depends on programs of this machine too: a compiler, a simulator."""
 

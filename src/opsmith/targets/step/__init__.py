@@ -57,7 +57,6 @@ class StepTarget:
     comment = "#"
     stages = ("PARSE", "TYPE", "AFFINE")
     repaired_stage = "AFFINE"
-    earlier_verifiers = ("step-2",)  # whose unfinished runs go on under today's
     requirements = ("torch>=2.6",)  # of a package of operators
     outline_words = (
         "which fn makes each output's type and what feeds it, backwards to the inputs; the dims of every stream, "
