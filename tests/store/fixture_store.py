@@ -22,8 +22,8 @@ import opsmith
 from opsmith.learn.events import Event, SampleJudged
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport, TimeUnit
-from opsmith.records import Boundary, Candidate, Suggestion
+from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedRatio, SpeedReport
+from opsmith.records import TIME, Boundary, Candidate, Suggestion
 from opsmith.store import Store, rows, schema
 from opsmith.store.batches import StoreLedger
 from opsmith.store.measurements import Profile, StoredSpeed, profile_rows, speed_rows
@@ -80,7 +80,7 @@ def _measure(program: str) -> SpeedMeasurement:
     own = SpeedRatio("plain", Interval(1.31, 1.30, 1.33), Interval(1.3, 1.2, 1.4), Claim.FASTER)
     return SpeedMeasurement(
         program=program, problem="p" * 64, shape_set="odd", sizes={"N": 64}, device=Candidate("cpu").id,
-        protocol="pairs/1", flags="-O3", grade=MeasuringGrade.FULL, unit=TimeUnit.NS,
+        protocol="pairs/1", flags="-O3", grade=MeasuringGrade.FULL, objective=TIME,
         time=Interval(812.5, 810.0, 815.25), ratio=own, pairs=100, processes=5,
     )  # fmt: skip
 

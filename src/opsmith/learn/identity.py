@@ -113,7 +113,7 @@ def plain_settings(settings: Settings) -> dict[str, Any]:
 
     Of what most runs do without (options of a target, measuring, optimisation, teamwork) only that which is changed.
     """
-    defaults = Settings(objective=TIME.name).as_flat("json")  # stored as nothing, as when it was every language's default
+    defaults = Settings(objective=TIME.name).as_flat("json")  # this one was every language's default
     data = {
         name: value
         for name, value in settings.as_flat("json").items()
