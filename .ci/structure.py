@@ -1,4 +1,4 @@
-"""Numbers of the package's structure, held by `make check`: layers, names, sizes.
+"""Numbers of the packages' structure, held by `make check`: layers, names, sizes.
 
     python .ci/structure.py [--all]      # a row a number; with --all every offender
 
@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
 PACKAGE = "opsmith"
+PACKAGES = (PACKAGE, "opsmith_lab")  # the core, which imports nothing of the laboratory; and that one
 VAGUE = frozenset(
     "found given made known asked told left wanted seen kept done said taken shown judged at it item one other others"
     " part parts whole rest more most".split()
@@ -47,7 +48,7 @@ class Module:
 
     @cached_property
     def imports(self) -> set[str]:
-        """The modules of the package that are imported when this one is: names under TYPE_CHECKING and imports inside
+        """The modules of the packages that are imported when this one is: names under TYPE_CHECKING and imports inside
         functions do not count."""
         return {name for node in _top_level(self.tree) for name in _imported(node) if name.startswith(PACKAGE)}
 
@@ -79,7 +80,7 @@ def read_modules() -> list[Module]:
 
 
 def _files() -> Iterator[Path]:
-    yield from (SOURCE / PACKAGE).rglob("*.py")
+    yield from (path for package in PACKAGES for path in (SOURCE / package).rglob("*.py"))
 
 
 def _module_name(path: Path) -> str:
@@ -156,9 +157,14 @@ def find_forbidden_imports(modules: list[Module]) -> list[str]:
             rows.append(f"{module.name}: no row of the table in architecture.md")
             continue
         targets = {_room(name, rooms) for name in module.imports} - {room, None}
-        bad = sorted(str(target) for target in targets if target not in allowed[room] and "all" not in allowed[room])
+        bad = sorted(str(target) for target in targets if not _is_allowed(room, str(target), allowed[room]))
         rows += [f"{module.path.relative_to(ROOT)} imports {target}" for target in bad]
     return rows
+
+
+def _is_allowed(room: str, target: str, rights: set[str]) -> bool:
+    """`all` are the rooms of the own package, and those of the core."""
+    return target in rights or ("all" in rights and target.partition(".")[0] in (PACKAGE, room.partition(".")[0]))
 
 
 def read_import_table() -> dict[str, set[str]]:
@@ -175,7 +181,8 @@ def read_import_table() -> dict[str, set[str]]:
 
 
 def _dotted(name: str) -> str:
-    return f"{PACKAGE}." + name.strip("/").removesuffix(".py").replace("/", ".") if name != PACKAGE else PACKAGE
+    path = name.strip("/").removesuffix(".py").replace("/", ".")
+    return path if path.partition(".")[0] in PACKAGES else f"{PACKAGE}.{path}"
 
 
 def _room(module: str, rooms: list[str]) -> str | None:
@@ -272,7 +279,7 @@ def read_unused_words() -> list[str]:
 
 
 def _texts() -> Iterator[Path]:
-    folders = (SOURCE / PACKAGE, ROOT / "docs")
+    folders = (*(SOURCE / package for package in PACKAGES), ROOT / "docs")
     found = (path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in TEXTS)
     yield from (path for path in (*found, ROOT / "README.md", ROOT / "SECURITY.md") if path != GLOSSARY)
 

@@ -104,4 +104,4 @@ def workers(run: int) -> list[int]:
 
 
 def samplers(run: int) -> list[int]:
-    return [pid for pid in children(run) if runs_module(pid, "opsmith.models.sampling")]
+    return [pid for pid in children(run) if runs_module(pid, "opsmith_lab.models.sampling")]

@@ -15,8 +15,8 @@ from docs.blocks import DOCS, Block, fits, read_blocks
 from docs.shell import Shell
 from opsmith.agents.prompt import read_prompt
 from opsmith.models import Message
-from opsmith.models.sampling import fence_program
 from opsmith.suites import load_tasks
+from opsmith_lab.models.sampling import fence_program
 
 SERVER = "http://127.0.0.1:8000"  # in the pages; the tests put a server of their own there,
 UI_PORT = "8741"  # and a port that is free there,

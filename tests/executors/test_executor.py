@@ -21,11 +21,11 @@ from opsmith.executors import get_executor
 from opsmith.executors.cluster import _block_hangup, _check_address, _hide_keys, _hush_ray
 from opsmith.executors.local import LocalExecutor
 from opsmith.learn.identity import run_info
-from opsmith.models.embedded import EmbeddedModel
 from opsmith.models.roles import RoleModels
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
+from opsmith_lab.models.embedded import EmbeddedModel
 
 TASKS = load_tasks(["bmm_0"])
 

@@ -19,12 +19,12 @@ from opsmith.executors.wire import open_answer, pack_message, read_record, unpac
 from opsmith.judging.answers import read_verdict
 from opsmith.judging.limits import Limits
 from opsmith.models import Reply, Request
-from opsmith.models.embedded import EmbeddedModel
 from opsmith.records import to_json
 from opsmith.running import sandbox
 from opsmith.settings import Settings
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
+from opsmith_lab.models.embedded import EmbeddedModel
 
 (BMM,) = load_tasks(["bmm_0"])
 FOREIGN = replace(BMM, id="mine_0", text=BMM.text + "\n# of somebody else\n")

@@ -12,12 +12,12 @@ from opsmith.agents.reply import ReplyForm, read_reply
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve
-from opsmith.models.sampling import PromptSampler
 from opsmith.records import Experience
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.suites import load_tasks
 from opsmith.targets.step import STEP
+from opsmith_lab.models.sampling import PromptSampler
 
 ROPE, GEMM = load_tasks(("rope_0", "gemm_2"))
 SHOWN = [Experience(GEMM, GEMM.impl or "", 0.5, 0)]

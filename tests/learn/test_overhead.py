@@ -1,5 +1,5 @@
-from opsmith.bench.overhead import measure_overhead
 from opsmith.suites import load_tasks
+from opsmith_lab.bench.overhead import measure_overhead
 
 
 def test_a_round_against_a_server_on_loopback_is_measured_whole() -> None:

@@ -11,7 +11,6 @@ from tiny_run import SETTINGS, InProcess, TinyModel
 from tiny_run import TASKS as UNSPLIT
 
 from opsmith.errors import UsageError
-from opsmith.evaluation.study import count_parts
 from opsmith.learn.events import Event, NodeSolved, PlanMade, TaskSolved
 from opsmith.learn.loop import improve
 from opsmith.models import Reply, Request
@@ -21,6 +20,7 @@ from opsmith.results.result import RunResult, result_of
 from opsmith.store import Row, Store
 from opsmith.store.plans import CONTRACT
 from opsmith.store.rows import JOIN, PLANNER
+from opsmith_lab.evaluation.study import count_parts
 
 MOMENTS = {"plan", "round", "round_end", "run_end"}  # tables after whose rows a run is killed
 

@@ -8,7 +8,7 @@ from tiny_target import TINY
 
 from opsmith.agents.prompt import compose_prompt
 from opsmith.errors import UsageError
-from opsmith.evaluation.prices import price_requests
+from opsmith.forecast.prices import price_requests
 from opsmith.models import ChatModel, Request
 from opsmith.models.swarm import list_members
 from opsmith.models.table import get_model

@@ -30,7 +30,7 @@ def at_provider(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
     prefix = name.partition("/")[0]
     server = ProviderServer(url, f"{prefix.upper()}_API_KEY", prefix)
     family = FAMILIES[f"{prefix}/"]
-    monkeypatch.setitem(FAMILIES, f"{prefix}/", type(family)(family.suffix, family.what, family.make, server))
+    monkeypatch.setitem(FAMILIES, f"{prefix}/", type(family)(family.suffix, family.what, family.maker, server))
 
 
 @pytest.mark.parametrize("stated", [None, {}, {"prompt_tokens": 10**30, "completion_tokens": 5}, {"prompt_tokens": 9}])

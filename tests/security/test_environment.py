@@ -11,8 +11,8 @@ from judging.harmful import RIGHT, needs_isolation, saying
 
 from opsmith.environment import select_variables, worker_environment
 from opsmith.judging.pool import Pool
-from opsmith.models.workers import Workers
 from opsmith.running.sandbox import Sandbox
+from opsmith_lab.models.workers import Workers
 
 CANARY = "canary-0123456789"
 SECRETS = {

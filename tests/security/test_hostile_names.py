@@ -10,10 +10,10 @@ import pytest
 
 from opsmith.config import read_config
 from opsmith.errors import OpsmithError, TaskError, UsageError
-from opsmith.evaluation.reading import is_experiment, read_experiment
 from opsmith.models.table import get_model
 from opsmith.settings import Settings
 from opsmith.suites import read_task_file
+from opsmith_lab.evaluation.reading import is_experiment, read_experiment
 
 TASK = "inputs: [{name: E0, dtype: fp32, dims: [M], data_gen: torch.rand}]\noutputs: [{name: S0, dtype: fp32, dims: [M], data_transform: [x]}]\n"
 READERS: dict[str, Callable[[Path], object]] = {"settings": read_config, "experiment": read_experiment}

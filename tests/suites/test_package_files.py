@@ -3,19 +3,23 @@
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 import opsmith
+import opsmith_lab
 
-PACKAGE = Path(opsmith.__file__).parent
+PACKAGES = {package.__name__: Path(package.__file__).parent for package in (opsmith, opsmith_lab)}
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
-def test_no_file_of_the_package_is_left_out_of_a_wheel() -> None:
-    patterns = tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["setuptools"]["package-data"]["opsmith"]
-    packed = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
-    files = {path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
-    assert len(files) > 200
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_file_of_a_package_is_left_out_of_a_wheel(package: str) -> None:
+    patterns = tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["setuptools"]["package-data"][package]
+    folder = PACKAGES[package]
+    packed = {path for pattern in patterns for path in folder.glob(pattern)}
+    files = {path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert len(files) > 100
     assert {path for path in files - packed if path.suffix != ".py"} == set()
 
 

@@ -6,17 +6,18 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
+from functools import partial, update_wrapper
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from opsmith.by_name import import_by_name
 from opsmith.cli.commands import CommandApp
 from opsmith.cli.completion import ASKED, find_command
 from opsmith.cli.discreet import end_by_mistake, guard_logs, without_keys
 from opsmith.cli.overview import COMMANDS, MODULES, PURPOSE, find_module, write_overview
-from opsmith.errors import OpsmithError
+from opsmith.errors import OpsmithError, UsageError
 from opsmith.terminal import guard_output, interrupt_on_hangup
 
 
@@ -73,8 +74,20 @@ def build_app(command: str = "") -> CommandApp:
     app.callback()(_read_options)
     module = find_module(command)
     for name in MODULES if module is None else (module,):
-        import_module(f"opsmith.cli.{name}").add_to(app)
+        _add_commands(app, name)
     return app
+
+
+def _add_commands(app: CommandApp, module: str) -> None:
+    """The commands of a module; of one that is not here, commands that say so."""
+    try:
+        import_by_name(module, "opsmith").add_to(app)
+    except UsageError:
+        anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+        for name, (place, line) in COMMANDS.items():
+            if place == module:
+                refuse = partial(import_by_name, module, f"opsmith {name}")
+                app.command(name=name, help=line, context_settings=anything)(update_wrapper(refuse, _do_nothing))
 
 
 def _build_for_shell() -> CommandApp:

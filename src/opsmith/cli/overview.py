@@ -6,7 +6,7 @@ PURPOSE = (
     "Agents write the operator library of a new accelerator. A program counts",
     "when it passes every check and test; what was solved helps with the rest.",
 )
-GROUPS = {  # group -> command -> module of this package, what it does
+GROUPS = {  # group -> command -> module, of this folder where it names no package, and what it does
     "Write": {
         "tasks": ("inspecting", "List the bundled tasks, or show one."),
         "models": ("inspecting", "List the models and their keys' state."),
@@ -46,15 +46,19 @@ GROUPS = {  # group -> command -> module of this package, what it does
         "devices": ("describing", "Describe this machine; measure what it can do at most."),
     },
     "Repeat": {
-        "experiment": ("experimenting", "Run an experiment of the paper."),
-        "bench": ("measuring", "Measure verdicts, runs, pages and stores."),
+        "experiment": ("opsmith_lab.cli.experimenting", "Run an experiment of the paper."),
+        "bench": ("opsmith_lab.cli.measuring", "Measure verdicts, runs, pages and stores."),
     },
     "Take away": {
         "export": ("exporting", "Take a run's operators or experiences away."),
         "codegen": ("writing", "Write a self-contained test script."),
     },
 }
-COMMANDS = {name: place for commands in GROUPS.values() for name, place in commands.items()}
+COMMANDS = {
+    name: (module if "." in module else f"opsmith.cli.{module}", line)
+    for commands in GROUPS.values()
+    for name, (module, line) in commands.items()
+}
 MODULES = tuple(dict.fromkeys(module for module, _ in COMMANDS.values()))
 _HEAD = f"""\
 Usage: opsmith [OPTIONS] COMMAND [ARGS]...

@@ -71,8 +71,8 @@ def print_forecast(
     settings: Settings, tasks: Sequence[Task], place: Place, as_json: bool, begins_right: bool = False
 ) -> int:
     """The exit code."""
-    from opsmith.evaluation.forecast import ASSUMED, forecast_run
-    from opsmith.evaluation.forecast_table import tabulate_forecasts
+    from opsmith.forecast.forecast import ASSUMED, forecast_run
+    from opsmith.forecast.table import tabulate_forecasts
     from opsmith.records import to_json
     from opsmith.report.tables import open_console
 

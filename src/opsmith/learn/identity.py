@@ -22,7 +22,7 @@ from opsmith.learn.budget import Budget
 from opsmith.learn.material import read_material
 from opsmith.models.keys import blot_secrets
 from opsmith.models.price import PRICE_LIST, list_by_price
-from opsmith.models.roles import TOGETHER, RoleModels
+from opsmith.models.roles import TOGETHER, RoleModels, shorten_model
 from opsmith.records import TIME, Experience, Task, content_hash, dumps, to_json
 from opsmith.settings import PATH_OF, Settings
 from opsmith.store.rows import RunInfo
@@ -168,5 +168,5 @@ def _package_version(package: str) -> str | None:
 def _short_name(name: str) -> str:
     """A model's name as part of a run's: the last part of a path, short and without odd characters; of several models
     these of each."""
-    last = "-".join(part.rstrip("/").rpartition("/")[2] for part in name.split(TOGETHER))
+    last = "-".join(shorten_model(part) for part in name.split(TOGETHER))
     return re.sub(r"[^A-Za-z0-9.]+", "-", last).strip("-.")[:24] or "model"

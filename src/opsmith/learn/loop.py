@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from opsmith.by_name import import_by_name
 from opsmith.judging.judge import Judge
 from opsmith.learn.attend import GRACE_S, Attendant
 from opsmith.learn.briefs import BriefSource
@@ -38,7 +39,6 @@ from opsmith.learn.session import RunSession
 from opsmith.learn.start import begin_run, given_experiences, target_of, time_session
 from opsmith.measuring.orders import Measurer
 from opsmith.models import Batched, ChatModel
-from opsmith.models.joining import JoinModel
 from opsmith.models.roles import RoleModels, gather_models
 from opsmith.profiling.profiler import ProfileSource
 from opsmith.records import Experience, Task
@@ -49,6 +49,7 @@ from opsmith.store.batches import StoreLedger
 from opsmith.store.rows import JOIN, run_end_row
 from opsmith.store.spending import known_usd
 
+_JOINER = "opsmith_lab.models.joining:JoinModel"
 _OVER = "the run is over, so that nothing is measured now; for what it solved: opsmith measure {run}"
 
 
@@ -141,6 +142,8 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
         if measurer is not None:
             emit(Warned(_OVER.format(run=info.id)))
         return _report_end(store, info.id, emit)
+    if settings.teamwork.planning.plan != "none":
+        models = replace(models, programs={JOIN: import_by_name(_JOINER, "--plan")(target)})
     briefs = read_briefs(settings, tasks, store, measurer, profiler) if settings.optimisation.optimise else None
     with store.lock(info.id), store.wait_patiently():
         store.check_file()
@@ -154,8 +157,6 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
                 chat.use_ledger(StoreLedger(store))
         spent, usd = store.sum_usage(info.id), known_usd(store, info.id)
         number = store.session_count(info.id)
-        if settings.teamwork.planning.plan != "none":
-            models = replace(models, programs={JOIN: JoinModel(target)})
         session = RunSession(
             info.id, settings, target, models, judge, store, emit, spent, measurer, profiler, usd, number
         )

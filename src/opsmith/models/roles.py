@@ -20,6 +20,11 @@ TOGETHER = " + "  # between the names of several models in the name of all
 NO_MODEL = "none"  # instead of a model's name: nobody has the role
 
 
+def shorten_model(name: str) -> str:
+    """A model's name without its provider."""
+    return name.rstrip("/").rpartition("/")[2]
+
+
 @dataclass(frozen=True)
 class RoleModels:
     """The models of a run. Who makes them closes them, all at once."""

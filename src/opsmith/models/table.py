@@ -1,51 +1,32 @@
 """The chat models that there are, and how one is made from its name.
 
-A further provider is one line in `FAMILIES`, and a module if it speaks a protocol of its own. SDKs are imported when a
-model is made, never before. Addresses come from the table or from --base-url, never from an SDK's own variables, so
-that the saved settings say where the replies came from.
+A further provider is one line in `FAMILIES`, and a module if it speaks a protocol of its own; another package may add
+families by entry points of the group `opsmith.models`, which are asked for unknown names only. What makes a model is
+named, and imported when one is made, never before. Addresses come from the table or from --base-url, never from an
+SDK's own variables, so that the saved settings say where the replies came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from opsmith.by_name import import_by_name
 from opsmith.errors import UsageError
 from opsmith.models import ChatModel
 from opsmith.models.keys import read_key, redact_secrets
+from opsmith.models.order import Order, ProviderServer, check_url
 from opsmith.models.roles import ANALYST, GUARDIAN, NO_MODEL, PLANNER, RoleModels
-from opsmith.models.swarm import PREFIX, list_members
+from opsmith.models.swarm import PREFIX, SwarmModel, list_members
 from opsmith.settings import Provider, Settings
 
 if TYPE_CHECKING:  # who only lists models sends nothing
-    from opsmith.models.limits import RateLimits
     from opsmith.models.retry import Retry
-    from opsmith.models.sdk import Endpoint
     from opsmith.targets import Target
 
-NO_KEY = "none"  # what a server of the user's own is sent when there is no key: the SDKs insist on one
-
-
-@dataclass(frozen=True)
-class ProviderServer:
-    """Where a provider serves its models and what opens its door."""
-
-    url: str
-    variable: str  # the environment variable of the key
-    prices: str  # the provider's name in the price list
-
-
-@dataclass(frozen=True)
-class Order:
-    """What a model is made from."""
-
-    settings: Settings
-    model: str  # the model's name after the family's prefix
-    server: ProviderServer | None = None
-    target: Target | None = None
-    retry: Retry | None = None
+_ENTRY_POINTS = "opsmith.models"  # the group of other packages' families
 
 
 @dataclass(frozen=True)
@@ -54,7 +35,7 @@ class Family:
 
     suffix: str
     what: str
-    make: Callable[[Order], ChatModel]
+    maker: str  # module:function, of an `Order`; "": its members are made, each by its own
     server: ProviderServer | None = None  # None: no server, no key
     batches: bool = False  # it has a batch API that `batch_apis` speaks
     spreads: bool = False  # it computes each reply from the request alone, so that many machines may share the work
@@ -77,8 +58,12 @@ class ModelInfo:
 
 def get_model(settings: Settings, target: Target | None = None, retry: Retry | None = None) -> ChatModel:
     """The model that `settings.provider.model` names; the embedded one needs the `target`. Raises UsageError."""
+    name = settings.provider.model
     prefix, family = check_family(settings.provider)
-    return family.make(Order(settings, settings.provider.model.removeprefix(prefix), family.server, target, retry))
+    if members := list_members(name):
+        return SwarmModel([get_model(settings.replace(model=member), target, retry) for member in members])
+    make: Callable[[Order], ChatModel] = import_by_name(family.maker, f"model {name!r}")
+    return make(Order(settings, name.removeprefix(prefix), family.server, target, retry))
 
 
 def make_models(settings: Settings, target: Target | None = None, own: ChatModel | None = None) -> RoleModels:
@@ -179,7 +164,7 @@ def read_servers(settings: Settings) -> dict[str, str]:
             raise UsageError(f"--server: given twice for {name!r}; expected one server of each model")
         if find_family(name)[1].server is None:
             raise UsageError(f"--server: given for {name!r}, which asks no server; try: leave it out")
-        servers[name] = _check_url(text.removeprefix(f"{name}="), "--server")
+        servers[name] = check_url(text.removeprefix(f"{name}="), "--server")
     if settings.provider.model in servers and not settings.teamwork.team.models:
         raise UsageError(
             f"--server: given for the run's only model {settings.provider.model!r}; expected --base-url URL"
@@ -261,6 +246,10 @@ def find_family(name: str) -> tuple[str, Family]:
     for prefix, family in FAMILIES.items():
         if name.startswith(prefix) and bool(name.removeprefix(prefix)) == bool(family.suffix):
             return prefix, family
+    own, slash, _ = name.partition("/")
+    for point in metadata.entry_points(group=_ENTRY_POINTS, name=own):
+        outside: Family = import_by_name(point.value, f"model {name!r}")
+        return own + slash, outside
     patterns = ", ".join(info.pattern for info in list_models())
     raise UsageError(f"model {name!r}: no such model; known: {patterns}")
 
@@ -288,146 +277,11 @@ def _has_key(variable: str) -> bool:
         return True
 
 
-def _make_openai(order: Order) -> ChatModel:
-    from opsmith.models.batch import BatchModel  # noqa: PLC0415 - as below
-    from opsmith.models.batch_apis import OpenAIBatchApi  # noqa: PLC0415 - as below
-    from opsmith.models.openai import OpenAIModel  # noqa: PLC0415 - an extra, and slow to import
-
-    model = OpenAIModel(_make_endpoint(order), _make_retry(order))
-    return BatchModel(OpenAIBatchApi(model)) if order.settings.provider.batch else model
-
-
-def _make_anthropic(order: Order) -> ChatModel:
-    from opsmith.models.anthropic import AnthropicModel  # noqa: PLC0415 - an extra, and slow to import
-    from opsmith.models.batch import BatchModel  # noqa: PLC0415 - as above
-    from opsmith.models.batch_apis import AnthropicBatchApi  # noqa: PLC0415 - as above
-
-    model = AnthropicModel(_make_endpoint(order), _make_retry(order))
-    return BatchModel(AnthropicBatchApi(model)) if order.settings.provider.batch else model
-
-
-def _make_embedded(order: Order) -> ChatModel:
-    from opsmith.models.embedded import EmbeddedModel  # noqa: PLC0415 - the other models do without it
-
-    _refuse_base_url(order.settings.provider)
-    if order.target is None:
-        raise UsageError(
-            "model 'embedded': given no target; expected the language to sample; try: get_model(s, target)"
-        )
-    return EmbeddedModel(order.target, order.settings.method.noise, order.settings.place.workers)
-
-
-def _make_search(order: Order) -> ChatModel:
-    from opsmith.models.search import SearchModel  # noqa: PLC0415 - the other models do without it
-
-    settings = order.settings
-    _refuse_base_url(settings.provider)
-    if settings.method.repair:
-        raise UsageError("--repair: given with model 'search', which reads no errors; expected 0; try: leave it out")
-    if order.target is None:
-        raise UsageError("model 'search': given no target; expected the language to search; try: get_model(s, target)")
-    return SearchModel(order.target)
-
-
-def _make_tuning(order: Order) -> ChatModel:
-    from opsmith.models.tuned import TuningModel  # noqa: PLC0415 - the other models do without it
-
-    role = order.settings.provider.model
-    _refuse_base_url(order.settings.provider)
-    if order.target is None:
-        raise UsageError(
-            f"model {role!r}: given no target; expected the language to rewrite; try: get_model(s, target)"
-        )
-    return TuningModel(order.target, role, order.settings.place.workers)
-
-
-def _make_swarm(order: Order) -> ChatModel:
-    from opsmith.models.swarm import SwarmModel  # noqa: PLC0415 - the other models do without it
-
-    members = list_members(order.settings.provider.model)
-    return SwarmModel([get_model(order.settings.replace(model=name), order.target, order.retry) for name in members])
-
-
-def _make_replay(order: Order) -> ChatModel:
-    from opsmith.models.replay import ReplayModel  # noqa: PLC0415 - the other models do without it
-
-    _refuse_base_url(order.settings.provider)
-    return ReplayModel(order.model)
-
-
-def _make_command(order: Order) -> ChatModel:
-    from opsmith.models.command import CommandModel  # noqa: PLC0415  - the other models do without it
-
-    provider = order.settings.provider
-    _refuse_base_url(provider)
-    pass_env = order.settings.teamwork.team.pass_env
-    return CommandModel(provider.model, _make_limits(provider), _make_retry(order), pass_env)
-
-
-def _refuse_base_url(provider: Provider) -> None:
-    if provider.base_url is not None:
-        raise UsageError(
-            f"--base-url: given with model {provider.model!r}, which asks no server; expected a model on a server; "
-            f"try: --model openai/NAME"
-        )
-
-
-def _make_endpoint(order: Order) -> Endpoint:
-    """Where the model is: at its provider, or at --base-url, where a key is sent if there is one."""
-    from opsmith.models.sdk import Endpoint  # noqa: PLC0415 - who only lists models sends nothing
-
-    assert order.server is not None
-    provider, server = order.settings.provider, order.server
-    url = server.url if provider.base_url is None else _check_url(provider.base_url)
-    own = url.rstrip("/") != server.url
-    key = read_key(server.variable)
-    if key is None and not own:
-        raise UsageError(
-            f"model {provider.model!r}: given no key; expected {server.variable} in the environment or in .env; "
-            f"try: export {server.variable}=..., or --base-url for a server of your own, or --model embedded"
-        )
-    prices = None if own else server.prices
-    return Endpoint(provider.model, order.model, url, key or NO_KEY, prices, _make_limits(provider))
-
-
-def _make_limits(provider: Provider) -> RateLimits:
-    from opsmith.models.limits import RateLimits  # noqa: PLC0415 - who only lists models sends nothing
-
-    return RateLimits(provider.concurrency, provider.requests_per_minute, provider.tokens_per_minute)
-
-
-def _make_retry(order: Order) -> Retry:
-    from opsmith.models.retry import Retry  # noqa: PLC0415 - as above
-
-    provider = order.settings.provider
-    return order.retry or Retry(timeout_s=provider.request_timeout, deadline_s=provider.request_deadline)
-
-
-def _check_url(url: str, option: str = "--base-url") -> str:
-    """A base URL that a request can be sent to. A password or query in it, which may hold a key, would be shown."""
-    try:
-        address = urlsplit(url)
-        fits = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
-    except ValueError:  # a port that is no number, a broken IPv6 address
-        fits = False
-    if "@" in url:
-        raise UsageError(f"{option}: given a user or password; expected an address; try: the key in its variable")
-    if fits and (address.query or address.fragment):
-        raise UsageError(
-            f"{option}: given more than host and path; expected no `?` or `#`; try: the key in its variable"
-        )
-    if not fits:
-        raise UsageError(
-            f"{option}: given {redact_secrets(url)!r}; expected http(s)://host[:port]/path; try: http://localhost:8000/v1"
-        )
-    return url
-
-
 FAMILIES: dict[str, Family] = {
     "embedded": Family(
         "",
         "the program sampler of the target language: offline, free, no language model",
-        _make_embedded,
+        "opsmith_lab.models.embedded:make_embedded",
         spreads=True,
         is_program=True,
         analyst=NO_MODEL,
@@ -435,14 +289,14 @@ FAMILIES: dict[str, Family] = {
     "search": Family(
         "",
         "best-first search over the target's typed moves: offline, free, no language model",
-        _make_search,
+        "opsmith_lab.models.search:make_search",
         is_program=True,
         analyst=NO_MODEL,
     ),
     "tuner": Family(
         "",
         "rewrites right programs to faster ones: offline, free, no language model",
-        _make_tuning,
+        "opsmith_lab.models.tuned:make_tuning",
         spreads=True,
         is_program=True,
         analyst=ANALYST,
@@ -450,14 +304,14 @@ FAMILIES: dict[str, Family] = {
     "analyst": Family(
         "",
         "suggests rewritings to the tuner: offline, free, no language model",
-        _make_tuning,
+        "opsmith_lab.models.tuned:make_tuning",
         spreads=True,
         is_program=True,
     ),
     "openai/": Family(
         "NAME",
         "OpenAI, or with --base-url any server of its protocol: vLLM, Ollama, llama.cpp, a proxy",
-        _make_openai,
+        "opsmith.models.providers:make_openai",
         ProviderServer("https://api.openai.com/v1", "OPENAI_API_KEY", "openai"),
         batches=True,
         completions=True,
@@ -467,7 +321,7 @@ FAMILIES: dict[str, Family] = {
     "anthropic/": Family(
         "NAME",
         "Anthropic, or with --base-url a server of its protocol",
-        _make_anthropic,
+        "opsmith.models.providers:make_anthropic",
         ProviderServer("https://api.anthropic.com", "ANTHROPIC_API_KEY", "anthropic"),
         batches=True,
         tools=True,
@@ -476,7 +330,7 @@ FAMILIES: dict[str, Family] = {
     "deepseek/": Family(
         "NAME",
         "DeepSeek",
-        _make_openai,
+        "opsmith.models.providers:make_openai",
         ProviderServer("https://api.deepseek.com", "DEEPSEEK_API_KEY", "deepseek"),
         tools=True,
         reasons=True,
@@ -484,20 +338,24 @@ FAMILIES: dict[str, Family] = {
     "together/": Family(
         "NAME",
         "Together AI",
-        _make_openai,
+        "opsmith.models.providers:make_openai",
         ProviderServer("https://api.together.xyz/v1", "TOGETHER_API_KEY", "together"),
         completions=True,
         tools=True,
         reasons=True,
     ),
-    PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", _make_swarm),
+    PREFIX: Family("NAME,NAME", "several models, which share the attempts of each task by turns", ""),
     "command:": Family(
         "PROGRAM ARGS",
         "an agent of your own on the command line: prompt on its input or in {prompt}, reply printed or in {reply}",
-        _make_command,
+        "opsmith.models.providers:make_command",
         tools=True,
     ),
     "replay:": Family(
-        "FILE", "replies recorded before, from a JSONL file", _make_replay, completions=True, reasons=True
+        "FILE",
+        "replies recorded before, from a JSONL file",
+        "opsmith.models.providers:make_replay",
+        completions=True,
+        reasons=True,
     ),
 }

@@ -12,8 +12,8 @@ from targets.native.programs import needs_compiler
 from opsmith.judging.pool import Pool
 from opsmith.records import Task
 from opsmith.suites import load_tasks
-from opsmith.suites.drawn import write_problems
-from opsmith.targets.c.tuning.moves import apply_move, list_moves
+from opsmith_lab.c.tuning.moves import apply_move, list_moves
+from opsmith_lab.drawn import write_problems
 
 pytestmark = needs_compiler
 ORDER = ("widen-halves", "select-extreme", "hoist-call", "hoist-division", "tile", "vector-math", "vectorise-all")

@@ -16,7 +16,6 @@ from opsmith.agents.prompt import read_prompt
 from opsmith.api import improve, load_task, verify
 from opsmith.cli.app import build_app
 from opsmith.models import Message, Reply, Request
-from opsmith.models.sampling import fence_program
 from opsmith.records import Task, Usage
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -24,6 +23,7 @@ from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 from opsmith.targets.native.prompt_texts import EXAMPLE
 from opsmith.targets.protocols import PROPOSER
+from opsmith_lab.models.sampling import fence_program
 
 pytestmark = needs_compiler
 PROMPTS = Path(opsmith.__file__).parent / "targets" / "c" / "prompts"

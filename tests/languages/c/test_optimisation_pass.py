@@ -4,9 +4,9 @@ from pathlib import Path
 
 from targets.native.programs import needs_compiler
 
-from opsmith.cli.optimising_bench import PassPlan, perform_pass, read_programs
 from opsmith.store import Store
 from opsmith.targets.c.canonical import write_canonical
+from opsmith_lab.cli.optimising_bench import PassPlan, perform_pass, read_programs
 
 LEAST = 1.2  # of what is measured as 1.6 to five times as fast, on a machine that may be busy
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 
+from opsmith.by_name import import_by_name
 from opsmith.records import Diagnostic, Task
 from opsmith.targets.c.canonical import NO_PARSER, write_canonical
 from opsmith.targets.c.improvement import write_improvement, write_platform
@@ -66,9 +67,8 @@ class CTarget(NativeTasks, NativePrograms):
         return describe_loops(self._make_request(task, source, read_native_task(task.text)[1]), list_loops(source))
 
     def make_tuner(self) -> Tuner:
-        from opsmith.targets.c.tuning.tuner import CTuner  # noqa: PLC0415 - few need it
-
-        return CTuner()
+        tuner: Tuner = import_by_name("opsmith_lab.c.tuning.tuner:CTuner", "language 'c': its tuner")()
+        return tuner
 
     # -- programs taken away: few commands need it
 

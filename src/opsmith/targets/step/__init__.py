@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from opsmith.by_name import import_by_name
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from opsmith.targets.step.execution.data import StepTrialData
 
 ROLES = (PROPOSER, GUARDIAN)  # whose prompts lie in prompts/
+_SAMPLER = "opsmith_lab.step.sampler:StepSampler"
+_SEARCH = "opsmith_lab.step.sampler.search:search_programs"
 VERIFIER = "step-4"  # raise it whenever a verdict can change: trials, tolerances, rules
 
 
@@ -243,14 +246,12 @@ class StepTarget:
         return join_parts(spec, split, [PartProgram(node, child, sources[node.name]) for node, child in pairs])
 
     def enumerate_programs(self, task: Task) -> Iterator[str]:
-        from opsmith.targets.step.sampler.search import search_programs  # noqa: PLC0415 - imports the sampler
-
-        return search_programs(task.text)
+        programs: Iterator[str] = import_by_name(_SEARCH, "language 'step': its search")(task.text)
+        return programs
 
     def make_sampler(self) -> Sampler:
-        from opsmith.targets.step.sampler import StepSampler  # noqa: PLC0415 - imports numpy
-
-        return StepSampler()
+        sampler: Sampler = import_by_name(_SAMPLER, "language 'step': its sampler")()
+        return sampler
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,160 @@
+"""What runs would ask and cost, before anything is spent: their first rounds, and an upper bound for all of them.
+
+Counted with the rule of thumb of prompts (characters / 4); every provider counts differently. The bound takes what
+cannot be known from the worst side: `ASSUMED` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from opsmith.agents.prompt import Prompt, compose_prompt
+from opsmith.forecast.prices import bill_requests
+from opsmith.forecast.steps import bill_steps
+from opsmith.learn.compose import choose_style
+from opsmith.learn.optimisation import choose_objective
+from opsmith.models.table import (
+    check_family,
+    check_team,
+    check_thinking,
+    check_tools,
+    choose_analyst,
+    choose_proposers,
+)
+from opsmith.models.tokens import MESSAGE_TOKENS, estimate_tokens
+from opsmith.records import Task, Usage
+from opsmith.settings import Settings
+from opsmith.targets import get_target
+from opsmith.targets.protocols import GUARDIAN
+
+ASSUMED = (
+    "Tokens are characters / 4; every reply is as long as max_tokens allows; no prompt cache is assumed.",
+    "A request for several completions reads its prompt once; --batch costs half.",
+    "The guardian (llm) is asked once for each answer; each turn of repair is asked, with findings as long as a reply.",
+    "At most: every cycle solves one task, in its last round; each further round shows all solved tasks, with programs "
+    "as long as a reply. Runs end far earlier.",
+    "With tools every sample makes all its calls, one in each turn, and reads results of 1,024 tokens.",
+    "Of several models each makes every sample, with policy bandit the dearest one does.",
+    "Parts that a plan splits tasks into, and requests of a planner, are not counted: how many is not known before.",
+    "Optimisation rounds: every task stays open, profiles take 4,096 tokens, every fix is asked for.",
+    "A run that may spend as many tokens as another is cut at the mean of its samples so far: it may miss by a few.",
+    "A run that the store holds already is found there and costs nothing again.",
+)
+
+
+RESULT_TOKENS = 1024  # of what a tool says
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One run. `cost_usd` None: the price of its model is not known."""
+
+    arm: str
+    model: str
+    seed: int
+    first: Usage  # of its first round
+    rounds: int | None  # at most; None: another run's spending is the measure
+    most: Usage
+
+
+@dataclass(frozen=True)
+class _Round:
+    tasks: int
+    demonstrations: int
+
+
+def forecast_run(
+    name: str, settings: Settings, tasks: Sequence[Task], measure: Usage | None = None, begins_right: bool = False
+) -> Forecast:
+    """One run. `measure`: what another run has spent, or may spend at most, if this one may spend as much;
+    `begins_right`: with a right program of every task, so that there is nothing to solve.
+
+    Raises UsageError where the model or the language cannot do what the settings ask for.
+    """
+    check_family(settings.provider)
+    check_team(settings)
+    check_tools(settings)
+    check_thinking(settings)
+    settings = choose_objective(choose_analyst(settings), tasks)
+    steps, optimise = bill_steps(settings, tasks), settings.optimisation.optimise
+    if begins_right:
+        first, rounds, limit = bill_steps(settings, tasks, 1), 0, Usage(cost_usd=0.0)
+    else:
+        listed = list(_list_rounds(settings, len(tasks)))
+        first, rounds = _bill_team(settings, tasks, [_Round(len(tasks), 0)]), len(listed)
+        limit = _bill_team(settings, tasks, listed)
+    if measure is not None:
+        return Forecast(name, settings.provider.model, settings.seed, first, None, measure)
+    return Forecast(name, settings.provider.model, settings.seed, first, rounds + optimise, limit + steps)
+
+
+def _list_rounds(settings: Settings, tasks: int) -> Iterator[_Round]:
+    """The longest run there can be: one task is solved in the last round of every cycle."""
+    limit = settings.method.max_rounds
+    rounds = [_Round(tasks, 0)]
+    if settings.method.selection == "none":
+        rounds *= limit or 1
+    else:
+        levels = 1 if settings.method.selection == "all" else settings.method.levels
+        rounds += [_Round(tasks - n, n) for n in range(1, tasks) for _ in range(min(levels, n))]
+    yield from rounds[:limit]
+
+
+def _bill_team(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
+    """What the rounds ask of all proposers and their guardian."""
+    bills = [_bill_rounds(own, tasks, rounds) for own in choose_proposers(settings).values() or (settings,)]
+    if settings.teamwork.team.policy != "bandit":
+        return Usage.total(bills)
+    costs = [bill.cost_usd for bill in bills if bill.cost_usd is not None]
+    return replace(bills[0], cost_usd=max(costs) if len(costs) == len(bills) else None)
+
+
+def _bill_rounds(settings: Settings, tasks: Sequence[Task], rounds: Sequence[_Round]) -> Usage:
+    """What the rounds ask of the model and its guardian."""
+    prompts = [_compose_first(task, settings) for task in tasks]
+    prompt = sum(composed.input_tokens for composed in prompts) // len(prompts)
+    prompt += settings.method.max_tokens if settings.teamwork.showing.translate else 0  # as long as a reply
+    demonstration_tokens = (
+        max(estimate_tokens(composed.messages[-1].content) for composed in prompts) + settings.method.max_tokens
+    )
+    total = Usage(cost_usd=0.0)
+    for planned_round in rounds:
+        prompt_tokens = prompt + planned_round.demonstrations * demonstration_tokens
+        cells = planned_round.tasks * len(settings.method.temperatures)
+        for number, tokens in enumerate(_list_requests(settings, tasks[0], prompt_tokens)):
+            for size, count in _split_samples(settings.method.samples, 1 if number else settings.provider.completions):
+                total += bill_requests(settings, cells * count, tokens, size * settings.method.max_tokens)
+    return total
+
+
+def _split_samples(samples: int, completions: int) -> Iterator[tuple[int, int]]:
+    """(completions of a request, how many such requests) that make so many samples.
+
+    >>> list(_split_samples(64, 1)), list(_split_samples(64, 10))
+    ([(1, 64)], [(10, 6), (4, 1)])
+    """
+    if samples >= completions:
+        yield completions, samples // completions
+    if samples % completions:
+        yield samples % completions, 1
+
+
+def _list_requests(settings: Settings, task: Task, prompt: int) -> Iterator[int]:
+    """The input tokens of each request that one sample may make; the first is the proposer's."""
+    guardian = get_target(task.target).base_prompt(GUARDIAN) if settings.method.guardian == "llm" else None
+    tooling, reply = settings.teamwork.tooling, settings.method.max_tokens + MESSAGE_TOKENS
+    calls = 0 if tooling.tools == "none" else tooling.tool_calls
+    spoken = calls * (reply + RESULT_TOKENS + MESSAGE_TOKENS)  # of a whole conversation with tools
+    for turn in range(settings.method.repair + 1):
+        start = prompt + turn * 2 * reply + (spoken if turn else 0)
+        yield start
+        if not turn:
+            yield from (start + call * spoken // calls for call in range(1, calls + 1))
+        if guardian is not None and settings.method.agents == "agent":
+            yield estimate_tokens(guardian) + settings.method.max_tokens + 2 * MESSAGE_TOKENS
+
+
+def _compose_first(task: Task, settings: Settings) -> Prompt:
+    """The first round's."""
+    return compose_prompt(task, (), get_target(task.target), None, 0, style=choose_style(settings))

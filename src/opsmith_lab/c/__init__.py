@@ -1,0 +1,1 @@
+"""What knows C: the tuner of its programs."""

@@ -1,0 +1,1 @@
+"""`opsmith bench` and `opsmith experiment`."""

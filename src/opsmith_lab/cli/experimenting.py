@@ -1,0 +1,148 @@
+"""`opsmith experiment`: the evaluation of the paper, one command each."""
+
+# ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from opsmith.cli.commands import CommandApp
+from opsmith.cli.options import AsJson, Executor, Out, RayAddress, StoreUrl, TrustTasks, Workers, make_store
+
+if TYPE_CHECKING:
+    from opsmith.store import Store
+    from opsmith_lab.evaluation.experiment import Experiment
+    from opsmith_lab.evaluation.plan import ExperimentOptions
+
+
+def add_to(app: CommandApp) -> None:
+    app.add("experiment", run_experiment)
+
+
+def run_experiment(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME|FILE|all]", help="Without: list the experiments.")
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="M", help="Instead of the file's; several.")] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="U", help="A server of your own.")] = None,
+    samples: Annotated[int | None, typer.Option(metavar="N", help="Per task, round and temperature.")] = None,
+    tasks: Annotated[str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(metavar="S", help="May be given several times.")] = None,
+    out: Out = Path("runs"),
+    url: StoreUrl = None,
+    results: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results.")] = Path("results"),
+    executor: Executor = None,
+    ray_address: RayAddress = None,
+    workers: Workers = None,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Draw the figures of --results again; nothing runs.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.")] = False,
+    max_cost: Annotated[float | None, typer.Option(metavar="USD", help="Of all its runs; then none asks.")] = None,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run an experiment of the paper.
+
+    The same command goes on where an earlier one was stopped; a run that is there already is not made again.
+    """
+    from opsmith.errors import UsageError
+    from opsmith_lab.evaluation.catalogue import find_experiments
+    from opsmith_lab.evaluation.plan import ExperimentOptions
+
+    if name is None:
+        return _list_experiments(as_json)
+    if max_cost is not None and not max_cost > 0:
+        raise UsageError(f"--max-cost: given {max_cost}; expected more than 0")
+    names = tuple(filter(None, tasks.split(","))) if tasks is not None else ()
+    where = {"executor": executor, "ray_address": ray_address, "workers": workers}
+    options = ExperimentOptions(tuple(model or ()), samples, names, tuple(seed or ()), trust_tasks, base_url, where)
+    experiments = find_experiments(name)
+    if redraw:
+        return _redraw_figures(experiments, results, as_json)
+    if dry_run:
+        return _print_forecast(experiments, options, as_json)
+    raise typer.Exit(_run_experiments(experiments, options, partial(make_store, out, url), results, max_cost, as_json))
+
+
+def _redraw_figures(experiments: tuple[Experiment, ...], results: Path, as_json: bool) -> None:
+    """Of several experiments those that have a result there; one that was named must have it."""
+    from opsmith_lab.evaluation.files import redraw_results
+
+    names = [experiment.name for experiment in experiments]
+    present = [name for name in names if (results / f"{name}.json").is_file()] or names[:1]
+    paths = {name: [str(path) for path in redraw_results(results, name)] for name in present}
+    print(json.dumps(paths, indent=1) if as_json else "\n".join(path for own in paths.values() for path in own))
+
+
+def _list_experiments(as_json: bool) -> None:
+    from opsmith.report.tables import make_table, open_console
+    from opsmith_lab.evaluation.catalogue import list_experiments
+    from opsmith_lab.evaluation.reading import read_experiment
+
+    experiments = [(read_experiment(file), file) for file in list_experiments().values()]
+    if as_json:
+        print(
+            json.dumps(
+                [
+                    {"name": experiment.name, "title": experiment.title, "file": str(file)}
+                    for experiment, file in experiments
+                ],
+                indent=1,
+            )
+        )
+        return
+    rows = make_table("experiment", "what it shows", "arms")
+    for experiment, _ in experiments:
+        rows.add_row(experiment.name, experiment.title, ", ".join(arm.name for arm in experiment.arms))
+    open_console().print(rows)
+
+
+def _print_forecast(experiments: tuple[Experiment, ...], options: ExperimentOptions, as_json: bool) -> None:
+    from opsmith.forecast.forecast import ASSUMED
+    from opsmith.forecast.table import tabulate_forecasts
+    from opsmith.records import to_json
+    from opsmith.report.tables import open_console
+    from opsmith_lab.evaluation.forecast import forecast_runs
+    from opsmith_lab.evaluation.plan import plan_runs
+
+    lines = {experiment.name: forecast_runs(plan_runs(experiment, options)) for experiment in experiments}
+    if as_json:
+        print(json.dumps({"experiments": to_json(lines), "assumed": ASSUMED}, indent=1))
+        return
+    for name, runs in lines.items():
+        open_console().print(tabulate_forecasts(name, runs))
+    print(*ASSUMED, sep="\n")
+
+
+def _run_experiments(
+    experiments: tuple[Experiment, ...],
+    options: ExperimentOptions,
+    place: Callable[[], Store],
+    results: Path,
+    max_cost: float | None,
+    as_json: bool,
+) -> int:
+    from opsmith.report.live import watch_run
+    from opsmith.report.tables import open_console
+    from opsmith_lab.evaluation.conduct import ConductedExperiment, conduct_experiment
+
+    conducted: list[ConductedExperiment] = []
+    with place() as store, watch_run(open_console(stderr=True)) as on_event:
+        for experiment in experiments:
+            money = None if max_cost is None else max_cost - sum(result.cost for result in conducted)
+            conducted.append(conduct_experiment(experiment, options, store, results, money, on_event))
+            if conducted[-1].stopped:
+                break
+    for result in conducted:
+        print(json.dumps(result.data)) if as_json else open_console().print(*result.lines, sep="\n", soft_wrap=True)
+    if conducted[-1].stopped:
+        again = "nothing is lost: the same command goes on from here"
+        print(f"opsmith: {conducted[-1].name} stopped ({conducted[-1].stopped}); {again}", file=sys.stderr)
+    return 130 if conducted[-1].stopped.startswith("interrupted") else 0

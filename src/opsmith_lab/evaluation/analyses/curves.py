@@ -1,0 +1,154 @@
+"""How a run learns, round by round, against the input tokens it needs (figures 7 and 11).
+
+A point is a round: the share of tasks solved by its end, against the least necessary input tokens averaged over tasks.
+Those are the tokens of one prompt of a task in the round that solved it, or in its last one so far: a solved task needs
+no longer prompt, so that a curve may turn back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opsmith.models.roles import shorten_model
+from opsmith.report.figure_style import COLUMNS
+from opsmith.results.metrics import mean_of
+from opsmith.results.result import RoundResult
+from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, format_estimate, format_number
+from opsmith_lab.evaluation.bars import AXES
+from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.measure import MeanEstimate, share_marks
+from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
+
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One round of one run."""
+
+    label: str  # 9: HME₅
+    level: str
+    tokens: float | None  # input, of one prompt, mean over the tasks
+    solved: int
+    estimate: MeanEstimate | None
+    pareto: bool = False  # it solved something, and no other round of the run solves as much with fewer tokens
+
+
+def analyse_curves(study: Study) -> Analysis:
+    """Every round of every run, the Pareto points marked."""
+    curves_by_run = [(run, make_points(run, study.tasks_by_group[ALL])) for run in study.observed]
+    rows = [
+        Row(o.series, o.arm.name, "pass@n", f"seed {o.seed}, {p.label}", p.estimate)
+        for o, ps in curves_by_run
+        for p in ps
+    ]
+    grids = tuple(_tabulate_points(run, points) for run, points in curves_by_run)
+    figures = {
+        _number_figure(study, series): _draw_figure(study, series, curves_by_run) for series in study.series_names
+    }
+    notes = (
+        "filled points are the Pareto points, of rounds that solved a task; lines join a run's rounds in their order",
+        _note_pareto(curves_by_run),
+    )
+    return Analysis(_write_headline(study, curves_by_run), tuple(rows), grids, figures, notes)
+
+
+def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
+    """The rounds of a run that have ended, in order."""
+    points = [_make_point(run, tasks, round_result) for round_result in run.result.rounds]
+    before = [0, *(point.solved for point in points)]
+    gaining = zip(points, before, strict=False)  # a round that solved nothing has reached nothing with its prompts
+    best = find_pareto([(point.tokens if point.solved > solved else None, point.solved) for point, solved in gaining])
+    return tuple(Point(p.label, p.level, p.tokens, p.solved, p.estimate, i in best) for i, p in enumerate(points))
+
+
+def find_pareto(places: Sequence[tuple[float | None, int]]) -> set[int]:
+    """The positions that no other beats: as many solved with fewer tokens, or more with as few; of equals the first.
+
+    >>> sorted(find_pareto([(10, 1), (20, 1), (15, 3), (30, 4), (30, 4)]))
+    [0, 2, 3]
+    """
+    positions: set[int] = set()
+    most_solved = -1
+    by_tokens = [(tokens, -solved, position) for position, (tokens, solved) in enumerate(places) if tokens is not None]
+    for _, less, position in sorted(by_tokens):
+        if -less > most_solved:
+            positions.add(position)
+            most_solved = -less
+    return positions
+
+
+def format_label(number: int, level: str, cycle: int) -> str:
+    """
+    >>> format_label(9, "HME", 5), format_label(0, "none", 0)
+    ('9: HME₅', 'None')
+    """
+    return "None" if level == "none" and not cycle else f"{number}: {level}{str(cycle).translate(SUBSCRIPTS)}"
+
+
+def _make_point(run: ObservedRun, tasks: Sequence[str], round_result: RoundResult) -> Point:
+    tokens_of_tasks = [tokens for task in tasks if (tokens := _count_tokens(run, task, round_result.round)) is not None]
+    solved = share_marks([run.mark_solved(tasks, round_result.round)], run.judged)
+    name = format_label(round_result.round, round_result.level, round_result.cycle)
+    return Point(name, round_result.level, mean_of(tokens_of_tasks), round_result.cumulative, solved)
+
+
+def _count_tokens(run: ObservedRun, task: str, last: int) -> float | None:
+    """Of one prompt of the task in its last round up to this one; a solved task is asked no more."""
+    tried = [number for number, tokens_by_task in run.tokens.items() if number <= last and task in tokens_by_task]
+    return float(run.tokens[max(tried)][task]) if tried else None
+
+
+def _tabulate_points(run: ObservedRun, points: Sequence[Point]) -> Grid:
+    lines = tuple(
+        (p.label, format_number(p.tokens), str(p.solved), format_estimate(p.estimate), "Pareto" if p.pareto else "")
+        for p in points
+    )
+    columns = ("round", "input tokens, mean over tasks", "tasks solved", "pass@n", "")
+    return Grid(f"{shorten_model(run.series)}, {run.arm.name}, seed {run.seed}", columns, lines)
+
+
+def _number_figure(study: Study, series: str) -> str:
+    """Nothing for the first model; the others' figures are numbered."""
+    position = study.series_names.index(series)
+    return f"-{position + 1}" if position else ""
+
+
+def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> Chart:
+    own = [(run, points) for run, points in curves_by_run if run.series == series]
+    drawn = [
+        {
+            "x": point.tokens,
+            "y": point.estimate.value if point.estimate else None,
+            "label": point.label if run is own[0][0] else "",  # the labels of several runs would cover each other
+            "pareto": point.pareto,
+            "series": f"{run.arm.name}, seed {run.seed}",
+        }
+        for run, points in own
+        for point in points
+    ]
+    options = {"x": "x", "y": "y", "series": "series", "label": "label", "mark": "pareto", "width": COLUMNS}
+    words = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
+    title = f"{_write_headline(study, own)} (filled: Pareto points)"
+    return Chart("lines", tuple(drawn), {**options, **words, "title": title, "empty": "no round has ended"})
+
+
+def _write_headline(study: Study, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
+    """Tasks solved by the end of the first round and of the last one, mean over the seeds of each model."""
+    phrases = []
+    for series in study.series_names:
+        own = [points for run, points in curves_by_run if run.series == series and points]
+        if own:
+            first, last = (sum(points[place].solved for points in own) / len(own) for place in (0, -1))
+            prefix = "" if len(study.series_names) == 1 else f"{shorten_model(series)}: "
+            phrases.append(f"{prefix}{first:.3g} after the first round, {last:.3g} after the last")
+    size, words = len(study.tasks), "; ".join(phrases)
+    return f"tasks solved of {size}: {words}" if phrases else "no round has ended"
+
+
+def _note_pareto(curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:
+    """The paper says that hard demonstrations are enough for most Pareto points."""
+    every = [p for _, points in curves_by_run for p in points if p.pareto and p.level != "none"]
+    hard = sum(p.level == "H" for p in every)
+    return f"Pareto points of rounds that show hard demonstrations only: {hard} of {len(every)} with demonstrations"

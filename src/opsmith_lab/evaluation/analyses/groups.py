@@ -1,0 +1,75 @@
+"""How good each arm or model is in each group of tasks (table 4, figures 12 and 13)."""
+
+from __future__ import annotations
+
+from opsmith.models.roles import shorten_model
+from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper
+from opsmith_lab.evaluation.bars import AXES, chart_bars, make_namer
+from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.study import ALL, Study
+
+MEASURES = ("pass@1", "pass@n")
+
+
+def analyse_groups(study: Study) -> Analysis:
+    """pass@1 and pass@n by group, for every arm and model."""
+    cells = [
+        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
+    ]
+    rows = [
+        _make_row(study, name, series, arm, group)
+        for name in MEASURES
+        for series, arm in cells
+        for group in study.tasks_by_group
+    ]
+    grids = tuple(_tabulate_rows(study, rows, name) for name in MEASURES)
+    findings = {name: _write_finding(study, rows, name) for name in MEASURES}
+    figures = {
+        "" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name, findings[name]) for name in MEASURES
+    }
+    return Analysis(findings["pass@n"], tuple(rows), grids, figures)
+
+
+def _make_row(study: Study, name: str, series: str, arm: str, group: str) -> Row:
+    estimate = study.estimate_pass_at_1 if name == "pass@1" else study.estimate_pass_at_n
+    value = estimate(series, arm, study.tasks_by_group[group])
+    return Row(series, arm, name, group, value, study.find_paper(name, arm, series, group))
+
+
+def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:
+    own = [row for row in rows if row.measure == name]
+    lines = []
+    for group, tasks in study.tasks_by_group.items():
+        for row in (row for row in own if row.of == group):
+            lines.append(
+                (
+                    group,
+                    str(len(tasks)),
+                    shorten_model(row.model),
+                    row.arm,
+                    format_estimate(row.estimate),
+                    format_paper(row.paper),
+                )
+            )
+    return Grid(name, ("group", "tasks", "model", "arm", name, "paper"), tuple(lines))
+
+
+def _draw_figure(study: Study, rows: list[Row], name: str, finding: str) -> Chart:
+    who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
+    own = [row for row in rows if row.measure == name]
+    return chart_bars(
+        study, own, x=lambda row: row.of, series=who, title=finding, x_title="group of tasks", y_title=AXES[name]
+    )
+
+
+def _write_finding(study: Study, rows: list[Row], name: str) -> str:
+    """What each arm comes to over all tasks, and the groups in which no arm solves any."""
+    who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
+    own = [(row, row.estimate) for row in rows if row.measure == name and row.estimate]
+    overall = [(who(row), estimate) for row, estimate in own if row.of == ALL]
+    if name == "pass@1":
+        return f"pass@1 over all tasks: {', '.join(f'{arm} {estimate}' for arm, estimate in overall)}"
+    solved = {row.of for row, estimate in own if estimate.value > 0}
+    unsolved = [group for group in study.tasks_by_group if group not in solved and group != ALL]
+    counts = ", ".join(f"{arm} {count_solved(estimate)}" for arm, estimate in overall)
+    return f"tasks solved of {len(study.tasks)}: {counts}" + (f"; none of {', '.join(unsolved)}" if unsolved else "")

@@ -1,0 +1,108 @@
+"""How good each arm is as a whole, and how much better than one of them (figure 2; the controls)."""
+
+from __future__ import annotations
+
+from opsmith.models.roles import shorten_model
+from opsmith_lab.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    count_solved,
+    format_estimate,
+    format_number,
+    format_paper,
+)
+from opsmith_lab.evaluation.bars import OVER_SAMPLES, chart_bars, make_namer
+from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.study import ALL, Study
+
+
+def analyse_methods(study: Study) -> Analysis:
+    """pass@1 and pass@n of every arm and model, their cost, and the ratio of pass@n to that of `relative_to`."""
+    rows = [row for series in study.series_names for arm in study.arm_names for row in _make_rows(study, series, arm)]
+    base = study.experiment.relative_to
+    note = (
+        f"ratio: mean pass@n of the arm over that of {base}; {OVER_SAMPLES}: its interval if tasks and seeds were fixed"
+    )
+    finding = _write_headline(study, rows)
+    papers = [f"{row.arm} {format_paper(row.paper[:1])}" for row in rows if row.measure == "ratio" and row.paper]
+    return Analysis(
+        finding + (f"; paper: {papers[0]}" if papers else ""),
+        tuple(rows),
+        (_tabulate_rows(study, rows),),
+        {"": _draw_figure(study, rows, finding)},
+        (note,) if base else (),
+    )
+
+
+def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
+    tasks = study.tasks_by_group[ALL]
+    rows = [
+        Row(
+            series,
+            arm,
+            "pass@1",
+            ALL,
+            study.estimate_pass_at_1(series, arm, tasks),
+            study.find_paper("pass@1", arm, series),
+        ),
+        Row(
+            series,
+            arm,
+            "pass@n",
+            ALL,
+            study.estimate_pass_at_n(series, arm, tasks),
+            study.find_paper("pass@n", arm, series),
+        ),
+    ]
+    base = study.experiment.relative_to
+    if base and arm != base:
+        ratio, over_samples = study.divide_solved(series, arm, base)
+        rows.append(Row(series, arm, "ratio", ALL, ratio, study.find_paper("ratio", arm, series)))
+        rows.append(Row(series, arm, f"ratio, {OVER_SAMPLES}", ALL, over_samples))
+    return [row for row in rows if study.select_runs(series, arm)]
+
+
+def _tabulate_rows(study: Study, rows: list[Row]) -> Grid:
+    base = study.experiment.relative_to
+    columns = ("model", "arm", "pass@1", "pass@n", *([f"ratio to {base}", OVER_SAMPLES] if base else []), "paper")
+    lines = [
+        _format_row(study, rows, series, arm)
+        for series in study.series_names
+        for arm in study.arm_names
+        if study.select_runs(series, arm)
+    ]
+    return Grid("By arm", (*columns, "judged samples", "input tokens", "output tokens", "USD"), tuple(lines))
+
+
+def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[str, ...]:
+    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    names = ["pass@1", "pass@n", *(["ratio"] if study.experiment.relative_to else [])]
+    values = [format_estimate(own[name].estimate) if name in own else "1" for name in names]
+    beside = own.get(f"ratio, {OVER_SAMPLES}")
+    values += [str(beside.estimate or "-") if beside else "1"] if study.experiment.relative_to else []
+    paper = "; ".join(f"{name} {format_paper(row.paper)}" for name, row in own.items() if row.paper)
+    spent = [study.average_number(series, arm, lambda o: float(sum(tally.judged for tally in o.tallies)))]
+    spent += [study.average_number(series, arm, lambda o: float(o.usage.input_tokens))]
+    spent += [study.average_number(series, arm, lambda o: float(o.usage.output_tokens))]
+    dollars = study.average_number(series, arm, lambda o: o.usage.cost_usd)
+    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
+    return (shorten_model(series), arm, *values, paper, *(format_number(value) for value in spent), cost)
+
+
+def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
+    charted_rows = [row for row in rows if row.measure == "pass@n"]
+    if len(study.series_names) == 1:
+        arms, models = (lambda row: row.arm), (lambda row: shorten_model(row.model))
+        return chart_bars(study, charted_rows, x=arms, series=models, title=finding, x_title="arm")
+    models, arms = (lambda row: shorten_model(row.model)), (lambda row: row.arm)
+    return chart_bars(study, charted_rows, x=models, series=arms, title=finding, x_title="model")
+
+
+def _write_headline(study: Study, rows: list[Row]) -> str:
+    """Every arm, and how many times as much as the base each of the others solves: none is chosen for its result."""
+    name = make_namer(study)
+    counts = [f"{name(row)} {count_solved(row.estimate)}" for row in rows if row.measure == "pass@n" and row.estimate]
+    ratios = [f"{name(row)} {row.estimate:.2f}" for row in rows if row.measure == "ratio" and row.estimate]
+    times = f"; times those of {study.experiment.relative_to}, paired: {', '.join(ratios)}" if ratios else ""
+    return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{times}"

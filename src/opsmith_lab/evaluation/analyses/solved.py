@@ -1,0 +1,124 @@
+"""How many tasks each arm solves, and how many more than one of them, pair by pair: the same task, the same seed.
+
+A task is solved where a program for the whole of it passed; the parts that a plan splits it into count as samples and
+not as tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from opsmith.models.roles import shorten_model
+from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, format_number, list_points
+from opsmith_lab.evaluation.bars import make_namer
+from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.measure import MeanEstimate, share_marks, subtract_marks
+from opsmith_lab.evaluation.study import ALL, Study
+
+SOLVED, MORE = "solved", "solved more than base"
+INTERVALS = (
+    "Values are numbers of tasks, means over seeds, the value of each seed in parentheses. Brackets hold 95 % "
+    "intervals: of tasks solved over tasks (Wilson's), of differences over tasks and seeds, which are drawn anew, the "
+    "same ones for both arms; there is none for fewer than 5 tasks."
+)
+
+
+def analyse_solved(study: Study) -> Analysis:
+    """Tasks solved, tasks more than `relative_to`, samples and tokens of every arm; and every task in every arm."""
+    cells = [
+        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
+    ]
+    rows = [row for cell in cells for row in _list_rows(study, *cell)]
+    base = study.experiment.relative_to
+    notes = [f"{MORE.replace('base', base)}: of the same task and seed, by task"] if base else []
+    finding = _write_headline(study, rows)
+    return Analysis(
+        finding,
+        tuple(rows),
+        (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
+        {"": _draw_figure(study, rows, finding)},
+        tuple(notes),
+        INTERVALS,
+    )
+
+
+def count_tasks(share: MeanEstimate | None) -> MeanEstimate | None:
+    """A share of the tasks, or a difference of shares, as their number."""
+    if share is None:
+        return None
+    value, low, high = (None if end is None else share.tasks * end for end in (share.value, share.low, share.high))
+    return replace(share, value=value or 0.0, low=low, high=high, seeds=tuple(share.tasks * own for own in share.seeds))
+
+
+def _list_rows(study: Study, series: str, arm: str) -> list[Row]:
+    tasks, base = study.tasks_by_group[ALL], study.experiment.relative_to
+    runs, controls = study.select_runs(series, arm), study.select_runs(series, base)
+    marks = [run.mark_solved(tasks) for run in runs]
+    estimates = {SOLVED: count_tasks(share_marks(marks))}
+    if controls and arm != base:
+        estimates[MORE] = count_tasks(subtract_marks(marks, [run.mark_solved(tasks) for run in controls]))
+    samples = sum(run.judged for run in runs)
+    return [
+        Row(series, arm, name, ALL, estimate and replace(estimate, samples=samples))
+        for name, estimate in estimates.items()
+    ]
+
+
+def format_count(estimate: MeanEstimate | None) -> str:
+    """`22.7 [20.0, 24.7] (23, 22, 23)`."""
+    if estimate is None:
+        return "-"
+    seeds = ", ".join(f"{value:g}" for value in estimate.seeds)
+    return f"{estimate:.1f}" + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
+
+
+def _tabulate_arms(study: Study, rows: Sequence[Row], cells: Sequence[tuple[str, str]]) -> Grid:
+    base = study.experiment.relative_to
+    names = [f"solved of {len(study.tasks)}", *([MORE.replace("base", base)] if base else [])]
+    spent = ("seeds", "judged samples a run", "input tokens", "output tokens", "of those reasoning", "USD")
+    lines = (_format_arm(study, rows, *cell) for cell in cells)
+    return Grid("By arm", ("model", "arm", *names, *spent), tuple(lines))
+
+
+def _format_arm(study: Study, rows: Sequence[Row], series: str, arm: str) -> tuple[str, ...]:
+    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    names = [SOLVED, *([MORE] if study.experiment.relative_to else [])]
+    values = [format_count(own[name].estimate) if name in own else "0" for name in names]
+    average = partial(study.average_number, series, arm)
+    spent = [average(lambda run: float(run.judged)), average(lambda run: float(run.usage.input_tokens))]
+    spent.append(average(lambda run: float(run.usage.output_tokens)))
+    spent.append(average(lambda run: float(run.usage.reasoning_tokens)))
+    dollars = average(lambda run: run.usage.cost_usd)
+    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
+    seeds = str(len(study.select_runs(series, arm)))
+    return (shorten_model(series), arm, *values, seeds, *(format_number(number) for number in spent), cost)
+
+
+def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
+    """In how many seeds each arm solved each task, so that a number hides nothing."""
+    tasks = study.tasks_by_group[ALL]
+    marks = {cell: [run.mark_solved(tasks) for run in study.select_runs(*cell)] for cell in cells}
+    lines = [
+        (task, *(f"{sum(seed[task] for seed in seeds):g} of {len(seeds)}" for seeds in marks.values()))
+        for task in tasks
+    ]
+    has_one_series = len(study.series_names) == 1
+    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in cells]
+    return Grid("Seeds in which a task was solved", ("task", *names), tuple(lines))
+
+
+def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
+    options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high"}
+    words = {"title": finding, "x_title": "arm", "y_title": f"tasks solved of {len(study.tasks)}"}
+    limits = {"y_domain": [0, len(study.tasks)]}
+    return Chart("bars", tuple(list_points(rows, SOLVED)), {**options, **words, **limits}, ("over tasks",))
+
+
+def _write_headline(study: Study, rows: Sequence[Row]) -> str:
+    name = make_namer(study)
+    counts = [f"{name(row)} {row.estimate.value:.3g}" for row in rows if row.measure == SOLVED and row.estimate]
+    differences = [f"{name(row)} {row.estimate:.1f}" for row in rows if row.measure == MORE and row.estimate]
+    beside = f"; more than {study.experiment.relative_to}: {', '.join(differences)}" if differences else ""
+    return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{beside}"

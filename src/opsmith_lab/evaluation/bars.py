@@ -1,0 +1,71 @@
+"""Bars of shares, side by side with their intervals and with what the paper says of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from opsmith.models.roles import shorten_model
+from opsmith.report.figure_style import COLUMNS, PAGE
+from opsmith_lab.evaluation.analysis import Row
+from opsmith_lab.evaluation.charts import Chart
+from opsmith_lab.evaluation.study import Study
+
+Name = Callable[[Row], str]
+AXES = {"pass@n": "pass@n: share of tasks solved", "pass@1": "pass@1: share of right samples"}
+OVER = {"pass@n": "of pass@n over tasks"}  # what whiskers are over, where that is not samples
+OVER_SAMPLES = "over samples"
+_MANY_MARKS = 2  # models of the paper beside ours in a figure
+_MANY_BARS = 8  # from here on a figure is as wide as both columns
+
+
+def chart_bars(
+    study: Study,
+    rows: Iterable[Row],
+    *,
+    x: Name,
+    series: Name,
+    title: str,
+    x_title: str,
+    y_title: str = AXES["pass@n"],
+) -> Chart:
+    """A bar for each row, at `x` and in the colour of `series`; shares from 0 to 1."""
+    charted_rows = list(rows)
+    points = [
+        {
+            "x": x(row),
+            "series": series(row),
+            "y": row.estimate and row.estimate.value,
+            "low": row.estimate and row.estimate.low,
+            "high": row.estimate and row.estimate.high,
+        }
+        for row in charted_rows
+    ]
+    marks = [
+        {"x": x(row), "slot": series(row), **mark}
+        for row in charted_rows
+        if row.estimate
+        for mark in list_marks(study, row)
+    ]
+    if len({mark["series"] for mark in marks}) > _MANY_MARKS:  # they would cover each other: the page's table has them
+        marks = []
+    options = {"x": "x", "y": "y", "series": "series", "low": "low", "high": "high", "y_domain": [0.0, 1.0]}
+    width = COLUMNS if len(points) > _MANY_BARS else PAGE
+    words = {"title": title, "x_title": x_title, "y_title": y_title, "width": width}
+    over = ", ".join(dict.fromkeys(OVER.get(row.measure, OVER_SAMPLES) for row in charted_rows))
+    return Chart("bars", tuple(points), {**options, **words, "paper": marks}, (over,))
+
+
+def list_marks(study: Study, row: Row) -> Iterator[dict[str, Any]]:
+    """What the paper says of a row: of the same model, or, beside a single one, of any. As marks, never as ours."""
+    has_one_series = len(study.series_names) == 1
+    for paper in study.experiment.paper:
+        is_same = (paper.measure, paper.arm) == (row.measure, row.arm) and row.of in paper.values
+        if is_same and (has_one_series or paper.model in ("", row.model)):
+            yield {"y": paper.values[row.of], "series": f"paper: {shorten_model(paper.model) or paper.place}"}
+
+
+def make_namer(study: Study) -> Name:
+    """The arm's name, with its model's where there are several models."""
+    has_one_series = len(study.series_names) == 1
+    return lambda row: row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}"

@@ -1,0 +1,130 @@
+"""The files that an experiment leaves behind: NAME.md, NAME.json, NAME.csv, and its figures as SVG and PNG."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from opsmith.errors import UsageError
+from opsmith.records import to_json
+from opsmith.report.rendering import render_png, render_svg
+from opsmith_lab.evaluation.analysis import Analysis, Row
+from opsmith_lab.evaluation.charts import Chart, draw_chart, read_chart
+from opsmith_lab.evaluation.marks import describe_mark, is_language_model, mark_chart
+from opsmith_lab.evaluation.page import ResultsOrigin, write_page
+from opsmith_lab.evaluation.study import ALL, Study
+
+COLUMNS = (
+    "experiment", "model", "is_language_model", "arm", "measure", "of", "value", "low", "high", "seeds", "tasks",
+    "samples", "paper", "paper_model", "paper_place",
+)  # fmt: skip
+
+
+def write_results(folder: Path, study: Study, analysis: Analysis, provenance: ResultsOrigin) -> tuple[Path, ...]:
+    """Write all files; returns their paths."""
+    name = study.experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    charts = make_charts(study, analysis)
+    texts = {
+        f"{name}.md": write_page(study, analysis, provenance, [f"{name}{suffix}.svg" for suffix in charts]) + "\n",
+        f"{name}.json": json.dumps(as_json(study, analysis, provenance), indent=1) + "\n",
+        f"{name}.csv": as_csv(study, analysis),
+    }
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    return (*draw_figures(folder, name, charts), *(folder / file for file in texts))
+
+
+def make_charts(study: Study, analysis: Analysis) -> dict[str, Chart]:
+    """The figures before they are drawn, by what is added to the experiment's name."""
+    return {suffix: mark_chart(study, chart) for suffix, chart in analysis.figures.items()}
+
+
+def redraw_results(folder: Path, name: str) -> tuple[Path, ...]:
+    """Draw the figures of a result again from NAME.json, in today's look; no run is read or made. Raises UsageError."""
+    file = folder / f"{name}.json"
+    try:
+        charts = json.loads(file.read_text(encoding="utf-8"))["figures"]
+        return draw_figures(folder, name, {suffix: read_chart(chart) for suffix, chart in charts.items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f"--redraw: {file}: expected a result with its figures; run the experiment first") from None
+
+
+def draw_figures(folder: Path, name: str, charts: Mapping[str, Chart]) -> tuple[Path, ...]:
+    """The pictures of charts, as SVG and PNG; their paths."""
+    paths: list[Path] = []
+    for suffix, chart in charts.items():
+        spec = draw_chart(chart)
+        paths += [folder / f"{name}{suffix}.svg", folder / f"{name}{suffix}.png"]
+        paths[-2].write_text(render_svg(spec, "paper"), encoding="utf-8")
+        paths[-1].write_bytes(render_png(spec))
+    return tuple(paths)
+
+
+def as_json(study: Study, analysis: Analysis, provenance: ResultsOrigin) -> dict[str, Any]:
+    """What `opsmith experiment --json` prints."""
+    seeds = sorted({run.seed for run in study.observed})
+    return {
+        "experiment": study.experiment.name,
+        "title": study.experiment.title,
+        "headline": analysis.headline,
+        "mark": describe_mark(study),
+        "complete": not study.stopped,
+        "stopped": study.stopped,
+        "made": to_json(provenance),
+        "tasks": [task.id for task in study.tasks],
+        "models": list(study.series_names),
+        "seeds": seeds,
+        "samples": sum(run.judged for run in study.observed if not run.arm.first_round_of),
+        "rows": [_flatten_row(study, row) for row in analysis.rows],
+        "runs": [
+            {
+                "arm": o.arm.name,
+                "model": o.result.model,
+                "seed": o.seed,
+                "run": o.result.run,
+                "end": o.result.end,
+                "solved": [task for task, mark in o.mark_solved(study.tasks_by_group[ALL]).items() if mark],
+            }
+            for o in study.observed
+        ],
+        "notes": [*study.experiment.notes, *analysis.notes],
+        "figures": to_json(make_charts(study, analysis)),
+    }
+
+
+def as_csv(study: Study, analysis: Analysis) -> str:
+    """One line per estimate; a cell that a spreadsheet would take for a formula is quoted as text."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in analysis.rows:
+        writer.writerow(dict(_list_cells(study, row)))
+    return out.getvalue()
+
+
+def _flatten_row(study: Study, row: Row) -> dict[str, Any]:
+    paper = [{"value": value, "model": statement.model, "place": statement.place} for value, statement in row.paper]
+    place = {"model": row.model, "is_language_model": is_language_model(study, row.model), "arm": row.arm}
+    return {**place, "measure": row.measure, "of": row.of, "found": to_json(row.estimate), "paper": paper}
+
+
+def _list_cells(study: Study, row: Row) -> Iterator[tuple[str, object]]:
+    flat = _flatten_row(study, row)
+    estimate = flat["found"] or {}
+    yield "experiment", study.experiment.name
+    for name in ("model", "is_language_model", "arm", "measure", "of"):
+        yield name, _quote_formula(flat[name])
+    for name in ("value", "low", "high", "tasks", "samples"):
+        yield name, estimate.get(name, "")
+    yield "seeds", " ".join(map(str, estimate.get("seeds", ())))
+    for name, key in (("paper", "value"), ("paper_model", "model"), ("paper_place", "place")):
+        yield name, "; ".join(str(statement[key]) for statement in flat["paper"])
+
+
+def _quote_formula(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@")) else value

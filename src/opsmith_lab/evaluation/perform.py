@@ -1,0 +1,82 @@
+"""The runs of an experiment, made one after the other on one store; a run that is there already is found.
+
+The cap on costs is shared: what the experiment's earlier runs cost counts, whenever they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opsmith.api import improve
+from opsmith.learn.events import OnEvent
+from opsmith.models.table import make_models
+from opsmith.results.result import RunResult
+from opsmith.settings import Settings
+from opsmith.store import Store
+from opsmith.targets import get_target
+from opsmith_lab.evaluation.experiment import BY_ARM, Experiment
+from opsmith_lab.evaluation.plan import PlannedRun, list_start, load_run_tasks
+
+
+@dataclass(frozen=True)
+class PerformedRun:
+    """A run of the experiment, as far as it has come."""
+
+    planned: PlannedRun
+    result: RunResult
+
+
+@dataclass(frozen=True)
+class PerformedRuns:
+    runs: tuple[PerformedRun, ...]
+    stopped: str  # why the rest was not done; "": all runs are finished
+
+
+def perform_runs(
+    experiment: Experiment,
+    planned: Sequence[PlannedRun],
+    store: Store,
+    max_cost: float | None = None,
+    on_event: OnEvent | None = None,
+) -> PerformedRuns:
+    """Every run that is not there yet, until one stops. The same call goes on from there."""
+    _check_models(planned)
+    performed: list[PerformedRun] = []
+    spent: dict[str, float] = {}
+    for run in planned:
+        remaining = None if max_cost is None else max_cost - sum(spent.values())
+        if remaining is not None and remaining <= 0:
+            return PerformedRuns(tuple(performed), "max cost")
+        settings = _resolve_arms(run, performed).replace(max_cost=remaining)
+        tasks, model = load_run_tasks(settings), settings.provider.model
+        start = list_start(experiment, tasks)
+        result = improve(tasks, model, settings, store, on_event=on_event, solutions=start)
+        spent[result.run] = result.usage.cost_usd or 0.0
+        performed.append(PerformedRun(run, result))
+        if not result.finished:
+            return PerformedRuns(tuple(performed), result.end)
+    return PerformedRuns(tuple(performed), "")
+
+
+def _check_models(planned: Sequence[PlannedRun]) -> None:
+    """A key that is missing for the last model, or a language for the last arm, is said before the first is asked."""
+    by_need = {
+        (run.settings.provider, run.settings.optimisation.analyst, run.settings.teamwork, run.settings.target): (
+            run.settings
+        )
+        for run in planned
+    }
+    for settings in by_need.values():
+        make_models(settings, get_target(load_run_tasks(settings)[0].target))
+
+
+def _resolve_arms(run: PlannedRun, performed: Sequence[PerformedRun]) -> Settings:
+    """The settings with runs in place of the arms that they name."""
+    runs = {
+        earlier.planned.arm.name: earlier.result.run
+        for earlier in performed
+        if (earlier.planned.series, earlier.planned.settings.seed) == (run.series, run.settings.seed)
+    }
+    named = {name: getattr(run.settings.spending, name) for name in BY_ARM}
+    return run.settings.replace(**{name: runs[arm] for name, arm in named.items() if arm is not None})

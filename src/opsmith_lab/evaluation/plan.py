@@ -1,0 +1,120 @@
+"""The runs that an experiment stands for: one per model, seed and arm, with the settings that hold for it.
+
+Later ones win: the experiment's settings, [embedded] where the model is no language model, the model's, the arm's, and
+what the command line gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opsmith.config import resolve_settings
+from opsmith.errors import UsageError
+from opsmith.judging.judge import Solution
+from opsmith.records import Task
+from opsmith.settings import Settings
+from opsmith.suites import load_tasks
+from opsmith_lab.evaluation.experiment import BY_ARM, EMBEDDED, SEARCH, Arm, Experiment
+
+
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """What the command line gives; nothing: as the file says."""
+
+    models: tuple[str, ...] = ()
+    samples: int | None = None
+    tasks: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    trust_tasks: bool = False
+    base_url: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)  # settings of where the work is done; None: not given
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One run. `series`: the model it is compared under, which is the one it asks unless the arm has its own."""
+
+    arm: Arm
+    series: str
+    settings: Settings  # BY_ARM ones still name an arm
+    begins_right: bool = False  # with the plain programs of its tasks
+
+    @property
+    def measure_arm(self) -> str | None:
+        """The arm whose run says how much this one may spend."""
+        return next((value for name in BY_ARM if (value := getattr(self.settings.spending, name)) is not None), None)
+
+
+def plan_runs(experiment: Experiment, options: ExperimentOptions) -> tuple[PlannedRun, ...]:
+    """The runs in the order in which they are made."""
+    models = options.models or tuple(series.name for series in experiment.models)
+    return tuple(
+        PlannedRun(arm, model, _resolve_settings(experiment, arm, model, seed, options), experiment.start == "plain")
+        for model in dict.fromkeys(models)
+        for seed in _choose_seeds(experiment, model, options)
+        for arm in experiment.arms
+        if arm.first_round_of is None
+    )
+
+
+def name_tasks(experiment: Experiment, options: ExperimentOptions) -> tuple[str, ...]:
+    """The names of the tasks."""
+    return options.tasks or experiment.tasks
+
+
+def load_run_tasks(settings: Settings) -> tuple[Task, ...]:
+    """The tasks of a planned run, in the language that its settings ask for. Raises UsageError and TaskError."""
+    return load_tasks(settings.tasks, settings.target, settings.target_options)
+
+
+def list_start(experiment: Experiment, tasks: Sequence[Task]) -> tuple[Solution, ...]:
+    """What a run of the experiment begins with. Raises UsageError for a task that brings no program of its own."""
+    if experiment.start == "nothing":
+        return ()
+    lacking = [task.id for task in tasks if task.impl is None]
+    if lacking:
+        raise UsageError(f"experiment {experiment.name}: {lacking[0]}: it has no plain program to start from")
+    return tuple(Solution(task, task.impl) for task in tasks if task.impl is not None)
+
+
+def format_command(experiment: Experiment, options: ExperimentOptions) -> str:
+    """The command that makes these results again."""
+    words = ["opsmith experiment", experiment.name]
+    words += [f"--model {model}" for model in options.models]
+    words += [f"--samples {options.samples}"] if options.samples is not None else []
+    words += [f"--tasks {','.join(options.tasks)}"] if options.tasks else []
+    words += [f"--seed {seed}" for seed in options.seeds]
+    return " ".join(words)
+
+
+def _choose_seeds(experiment: Experiment, model: str, options: ExperimentOptions) -> Iterable[int]:
+    own = experiment.embedded.seeds if model in EMBEDDED else experiment.find_series(model).seeds
+    return dict.fromkeys(options.seeds or own or experiment.seeds)
+
+
+def _place_models(models: Sequence[str], url: str) -> dict[str, Any]:
+    """The settings that ask the run's only model, or each of its several ones, at a server of the user's own."""
+    return {"servers": tuple(f"{name}={url}" for name in models)} if models else {"base_url": url}
+
+
+def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, options: ExperimentOptions) -> Settings:
+    model = arm.model or series
+    seed = 0 if model == SEARCH else seed  # it has no chance in it: one run for all seeds
+    stated: dict[str, Any] = dict(experiment.settings)
+    stated |= experiment.embedded.settings if model in EMBEDDED else {}
+    stated |= {**experiment.find_series(series).settings, **arm.settings}
+    stated |= {
+        "model": model,
+        "seed": seed,
+        "tasks": name_tasks(experiment, options),
+        "trust_tasks": options.trust_tasks,
+    }
+    if model not in EMBEDDED and options.base_url is not None:
+        stated |= _place_models(stated.get("models", ()), options.base_url)
+    if options.samples is not None:
+        if options.samples < 1:
+            raise UsageError(f"--samples: given {options.samples}; expected at least 1")
+        stated["attempts" if stated.get("optimise") else "samples"] = options.samples
+    return resolve_settings(None, stated | {name: value for name, value in options.where.items() if value is not None})

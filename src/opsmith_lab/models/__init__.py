@@ -1,0 +1,1 @@
+"""Chat models that are no language models: programs that propose programs, and a program that joins them."""

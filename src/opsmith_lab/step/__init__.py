@@ -1,0 +1,1 @@
+"""What knows STeP: its program sampler, and mutants of its programs."""

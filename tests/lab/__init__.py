@@ -1,0 +1,1 @@
+"""The laboratory's tests, in the folders of its rooms."""
