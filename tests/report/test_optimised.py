@@ -14,11 +14,10 @@ from rich.console import Console
 from opsmith.report.attempts import sample_view, task_view
 from opsmith.report.document import write_document
 from opsmith.report.markdown import write_markdown
-from opsmith.report.optimised import read_picture
+from opsmith.report.optimised import read_picture, summarise_gains
 from opsmith.report.optimised_figures import list_figures
 from opsmith.report.optimised_tables import list_improvement, print_optimisation
 from opsmith.report.rows import to_csv
-from opsmith.report.run_gains import summarise_gains
 from opsmith.report.tables import runs_table
 from opsmith.report.views import run_view
 from opsmith.store import Store

@@ -19,6 +19,7 @@ from opsmith.errors import UsageError
 
 if TYPE_CHECKING:
     from opsmith.records import Task
+    from opsmith.store import Store
     from opsmith.store.notes import Remarks
     from opsmith.store.queries import RunSummary
 
@@ -100,7 +101,6 @@ def show_runs(
 ) -> None:
     """List the runs of a store, or delete one."""
     from opsmith.records import printable, to_json
-    from opsmith.report.run_gains import summarise_gains
     from opsmith.report.speed_rows import summarise_runs
     from opsmith.report.tables import open_console, runs_table
     from opsmith.store.notes import NO_REMARKS, has_tags
@@ -119,11 +119,20 @@ def show_runs(
             print(json.dumps(rows))
             return
         if summaries or not every:
-            open_console().print(runs_table(summaries, summarise_runs(store), summarise_gains(store), remarks))
+            open_console().print(runs_table(summaries, summarise_runs(store), _summarise_gains(store), remarks))
         elif tags:
             print(f"no run has the tag {printable(' and '.join(tags))}", file=sys.stderr)
         if archived := sum(remark.is_archived for remark in remarks.values()) if not tags else 0:
             print(f"archived, not listed: {archived}; opsmith runs --tag archived", file=sys.stderr)
+
+
+def _summarise_gains(store: Store) -> dict[str, str]:
+    """By run; most stores hold no optimisation, and load nothing of it."""
+    if not store.list_optimised_runs():
+        return {}
+    from opsmith.report.optimised import summarise_gains
+
+    return summarise_gains(store)
 
 
 def _tell_remarks(remarks: Mapping[str, Remarks], run: RunSummary) -> dict[str, Any]:

@@ -158,13 +158,15 @@ class _EntryWriter:
         facts = "\n".join(f"{name}: {fact}" for name, fact in describe_facts(operator).items())
         extension = self._target.write_torch_extension(operator.as_solved)
         here = (self._hardware,) if extension.device == "cpu" else ()
-        spec = BuildSpec(
-            language="cuda" if extension.language == "cuda" else "cpp",
-            target_hardware=(extension.device, *here),
-            entry_point=extension.entry,
-            dependencies=extension.dependencies,
-            destination_passing_style=True,
-            binding="torch",
+        spec = BuildSpec.model_validate(
+            {
+                "language": extension.language,
+                "target_hardware": (extension.device, *here),
+                "entry_point": extension.entry,
+                "dependencies": extension.dependencies,
+                "destination_passing_style": True,
+                "binding": "torch",
+            }
         )
         return FlashinferSolution(
             name=f"opsmith_{operator.name}_{Candidate(operator.source).id[:8]}",

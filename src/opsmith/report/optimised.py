@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from opsmith.records import Suggestion
 from opsmith.report.speed_rows import NOTHING, write_interval
 from opsmith.results.intervals import Estimate
-from opsmith.results.optimisation import ImprovingStep, OptimisedRun, OptimisedTask, PartnerMetrics
+from opsmith.results.optimisation import ImprovingStep, OptimisedRun, OptimisedTask, PartnerMetrics, read_optimisation
 from opsmith.results.states import AttemptState
+from opsmith.store import Store
 from opsmith.store.measurements import Profile
 from opsmith.store.rows import FUNCTIONAL, OPTIMISATION
 
@@ -141,6 +142,12 @@ def describe_gain(run: OptimisedRun) -> Iterator[str]:
 def summarise_gain(run: OptimisedRun) -> str:
     """A few words for a list of runs."""
     return NOTHING if run.gain is None else f"{run.gain.value:.3f} over {_count_tasks(run.gain)}"
+
+
+def summarise_gains(store: Store) -> dict[str, str]:
+    """By run, in a few words, what its optimisation rounds gained; runs without such rounds are left out."""
+    results = {run: read_optimisation(store, run) for run in store.list_optimised_runs()}
+    return {run: summarise_gain(result) for run, result in results.items() if result is not None}
 
 
 def view_profiles(profiles: Iterable[Profile]) -> tuple[ProfileView, ...]:

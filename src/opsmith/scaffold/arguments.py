@@ -15,6 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy
+import torch
+
 from opsmith.errors import UsageError
 from opsmith.scaffold.functions import Function
 
@@ -119,9 +122,6 @@ def _read_annotations(function: Function) -> Iterable[TensorArgument]:
 
 def _read_examples(file: Path) -> Mapping[str, Any]:
     """What an example file holds by name: `torch.save({"x": x}, FILE)`, or `numpy.savez(FILE, x=x)`."""
-    import numpy  # noqa: PLC0415
-    import torch  # noqa: PLC0415
-
     try:
         if file.suffix == ".npz":
             with numpy.load(file, allow_pickle=False) as arrays:

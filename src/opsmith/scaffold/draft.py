@@ -14,7 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from opsmith.errors import OpsmithError, UsageError
+from opsmith.problems.authored import compile_transform
 from opsmith.problems.problem import DEFAULT_SIZES
 from opsmith.records import printable
 from opsmith.scaffold.arguments import Arguments, read_arguments
@@ -24,6 +27,7 @@ from opsmith.scaffold.offers import Offer, list_limits, suggest_offers
 from opsmith.scaffold.operations import Operation
 from opsmith.scaffold.probe import CallError, Probe, Result, be_quiet, call_form, data_generator, find_bounds, has_nan
 from opsmith.scaffold.source import write_standalone
+from opsmith.targets import TaskFault, get_target
 
 LARGEST_EXAMPLE = 64  # a dim of the example; a larger one makes no shape set, which is tried in every verdict
 EXAMPLE = Offer("Add", "fn_add", "return [input[0] + input[1]]", "[fp32, fp32]", "fp32")
@@ -229,11 +233,6 @@ def _render_draft(context: Mapping[str, Any]) -> str:
 
 def _refuse_another_value(probe: Probe, naming: Naming, outputs: Sequence[Mapping[str, Any]]) -> None:
     """The reference gives what the function gives. Raises UsageError, such as for one that a decorator changed."""
-    import torch  # noqa: PLC0415
-
-    from opsmith.problems.authored import compile_transform  # noqa: PLC0415
-    from opsmith.targets import TaskFault  # noqa: PLC0415
-
     with be_quiet(0):
         tensors = probe.draw_tensors(naming.shapes_at(naming.example))
         expected = probe.call_on([tensor.clone() for tensor in tensors]).values
@@ -252,8 +251,6 @@ def _refuse_another_value(probe: Probe, naming: Naming, outputs: Sequence[Mappin
 
 def _read_back(drafted: Draft) -> None:
     """The draft is a task file, whatever the function's text holds. Raises UsageError."""
-    from opsmith.targets import get_target  # noqa: PLC0415
-
     try:
         get_target("step").read_task(drafted.text, drafted.id)
     except OpsmithError as error:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
+from opsmith.problems.dispatch import UncompiledMode
 from opsmith.scaffold.arguments import TORCH
 
 # What makes numbers of places out of nothing.
@@ -42,30 +45,25 @@ class Operation:
 
 def record_operations(call: Callable[[], Any], file: str = "") -> tuple[Operation, ...]:
     """The operations of a call in order; `file`: whose lines count. What the call raises goes through."""
-    from opsmith.problems.dispatch import UncompiledMode  # noqa: PLC0415 - imports torch
-
-    recorder = _Recorder(file)
-
-    class Mode(UncompiledMode):  # type: ignore[no-untyped-call]  # of torch
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
-            recorder.add_operation(func, args, result)
-            return result
-
-    with Mode():  # type: ignore[no-untyped-call]
+    recorder = _OperationRecorder(file)
+    with recorder:
         call()
     return tuple(recorder.operations)
 
 
-class _Recorder:
+class _OperationRecorder(UncompiledMode):
     def __init__(self, file: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # of torch
         self.operations: list[Operation] = []
         self._file = file
         self._places: dict[int, Any] = {}  # tensors made of places, by identity; kept, so that identities stay theirs
 
-    def add_operation(self, func: Any, args: Any, result: Any) -> None:
-        import torch  # noqa: PLC0415
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self._add_operation(func, args, result)
+        return result
 
+    def _add_operation(self, func: Any, args: Any, result: Any) -> None:
         name = str(func.name()).removeprefix("aten::").partition(".")[0].rstrip("_")
         sources, results = list(_find_tensors(args)), list(_find_tensors(result))
         of_places = [id(tensor) in self._places for tensor in sources]
@@ -91,8 +89,6 @@ class _Recorder:
 
 
 def _find_tensors(value: Any) -> Iterator[Any]:
-    import torch  # noqa: PLC0415
-
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

@@ -10,15 +10,15 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from opsmith.errors import UsageError
 from opsmith.scaffold.arguments import TORCH, TYPES, Arguments, TensorArgument
 from opsmith.scaffold.functions import Function
 from opsmith.scaffold.operations import Operation, record_operations
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 MOST_ELEMENTS = 1 << 24  # of one tensor of the example
 LARGEST = 3  # of whole numbers whose range nobody said
@@ -63,8 +63,6 @@ class Probe:
 
     def refuse_what_varies(self, shapes: Sequence[Sequence[int]]) -> None:
         """Raises CallError when a shape depends on data, or a second call on the same data gives other values."""
-        import torch  # noqa: PLC0415
-
         results = [self(shapes, seed) for seed in range(4)]
         for result in results[1:]:
             if result.shapes != results[0].shapes:
@@ -88,8 +86,6 @@ class Probe:
     def call_on(self, tensors: Sequence[Tensor]) -> Result:
         """The result on these tensors. Raises CallError."""
         returned = self._call_function(tensors)
-        import torch  # noqa: PLC0415
-
         values = (returned,) if isinstance(returned, torch.Tensor) else returned
         if not isinstance(values, tuple | list) or not values or not all(isinstance(x, torch.Tensor) for x in values):
             inside = (
@@ -183,8 +179,6 @@ def has_nan(result: Result) -> bool:
 
 
 def _draw_tensor(argument: TensorArgument, shape: Sequence[int], floats: str) -> Tensor:
-    import torch  # noqa: PLC0415
-
     dtype = torch_type(argument.dtype)
     if argument.dtype == "bool":
         return torch.bernoulli(torch.full(tuple(shape), 0.5)).to(dtype)
@@ -196,8 +190,6 @@ def _draw_tensor(argument: TensorArgument, shape: Sequence[int], floats: str) ->
 
 
 def torch_type(dtype: str) -> Any:
-    import torch  # noqa: PLC0415
-
     return getattr(torch, {short: name for name, short in TORCH.items()}.get(dtype, dtype))
 
 
@@ -207,8 +199,6 @@ def _type_name(tensor: Tensor) -> str:
 
 
 def _are_equal(first: Tensor, second: Tensor) -> bool:
-    import torch  # noqa: PLC0415
-
     return torch.equal(first, second) or (
         first.is_floating_point() and torch.equal(first.nan_to_num(), second.nan_to_num())
     )
@@ -217,8 +207,6 @@ def _are_equal(first: Tensor, second: Tensor) -> bool:
 @contextmanager
 def be_quiet(seed: int) -> Iterator[None]:
     """Without gradients and the function's own printing, and with torch's random state as it was afterwards."""
-    import torch  # noqa: PLC0415
-
     with torch.random.fork_rng(devices=[]), torch.no_grad(), redirect_stdout(io.StringIO()):
         torch.manual_seed(seed)
         yield

@@ -136,7 +136,7 @@ class TorchModule:
 class TorchExtension:
     """A right program as sources that torch's extension builder makes a module with `run` of."""
 
-    language: str  # cpp or cuda
+    language: str  # as FlashInfer Trace calls it: cpp, cuda
     sources: Mapping[str, str]  # by file name; the first defines `run`
     dependencies: tuple[str, ...]  # that must be installed
     device: str  # cpu or cuda: where its tensors lie
