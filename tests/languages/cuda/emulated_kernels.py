@@ -20,7 +20,8 @@ from opsmith.problems.precision import dtype_of
 from opsmith.running import sandbox
 from opsmith.running.compiler import Artefact
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
-from opsmith.targets.cuda.emulator.building import EmulatedBuild, build_emulated
+from opsmith.targets.cuda.dialect import CUDA_DIALECT
+from opsmith.targets.gpu.emulator.building import EmulatedBuild, build_emulated
 from opsmith.targets.gpu.plan import (
     FLOATING,
     INPUT,
@@ -43,14 +44,15 @@ needs_emulator = pytest.mark.skipif(
 _RUN = """
 import pickle, sys
 from pathlib import Path
-from opsmith.targets.cuda.emulator.findings import EmulatorFinding
-from opsmith.targets.cuda.emulator.running import run_emulated
+from opsmith.targets.cuda.dialect import CUDA_DIALECT
+from opsmith.targets.gpu.emulator.findings import EmulatorFinding
+from opsmith.targets.gpu.emulator.running import run_emulated
 from opsmith.targets.gpu.plan import read_bound_plan
 assert "torch" not in sys.modules and "numpy" not in sys.modules
 answers = []
 for library, plan, inputs in pickle.loads(sys.stdin.buffer.read()):
     try:
-        answers.append(run_emulated(Path(library), read_bound_plan(plan), inputs))
+        answers.append(run_emulated(CUDA_DIALECT, Path(library), read_bound_plan(plan), inputs))
     except EmulatorFinding as finding:
         answers.append(str(finding))
 sys.stdout.buffer.write(pickle.dumps(answers))
@@ -101,7 +103,7 @@ class Call:
 
 
 def build_kernel(source: str, call: Call) -> EmulatedBuild:
-    return build_emulated(source, call.bind(source))
+    return build_emulated(CUDA_DIALECT, source, call.bind(source))
 
 
 @cache
@@ -111,7 +113,7 @@ def _build_library(source: str, plan: str, folder: Path) -> Path | str:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the other worker of the tests may be at it
         if path.exists():
             return path
-        artefact = build_emulated(source, read_bound_plan(plan))
+        artefact = build_emulated(CUDA_DIALECT, source, read_bound_plan(plan))
         if not isinstance(artefact, Artefact):
             return f"not built: {artefact}"
         path.write_bytes(artefact.data)

@@ -22,8 +22,9 @@ from opsmith.models import Message
 from opsmith.records import Boundary, Outcome, Task
 from opsmith.targets import get_target
 from opsmith.targets.cuda import CUDA
-from opsmith.targets.cuda.building import CUBIN, EMULATED, KERNELS
-from opsmith.targets.cuda.building import PLAN as PLAN_ARTEFACT
+from opsmith.targets.cuda.building import CUBIN, KERNELS
+from opsmith.targets.gpu.emulator.running import EMULATED
+from opsmith.targets.gpu.emulator.running import PLAN as PLAN_ARTEFACT
 from opsmith.targets.gpu.plan import read_bound_plan
 from opsmith.targets.hidden import NOT_SHOWN
 from opsmith.targets.native.prompt_texts import EXAMPLE, PLAIN, read_prompt_file

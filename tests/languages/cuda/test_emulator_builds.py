@@ -14,8 +14,9 @@ import torch
 
 from languages.cuda.emulated_kernels import _RUN, Call, build_kernel, needs_emulator, run_kernel
 from opsmith.running.compiler import Artefact
-from opsmith.targets.cuda.emulator.building import Unemulated
-from opsmith.targets.cuda.emulator.library import LibraryFile, read_name
+from opsmith.targets.cuda.dialect import CUDA_DIALECT
+from opsmith.targets.gpu.emulator.building import Unemulated
+from opsmith.targets.gpu.emulator.library import LibraryFile, read_name
 from opsmith.targets.native.build import BuildRefusal
 
 pytestmark = needs_emulator
@@ -91,7 +92,9 @@ def test_shared_arrays_have_their_names() -> None:
     )
     build = build_kernel(source, CALL)
     assert isinstance(build, Artefact), build
-    variables = {variable.name: variable.size for variable in LibraryFile(build.data).list_shared()}
+    variables = {
+        variable.name: variable.size for variable in LibraryFile(build.data, CUDA_DIALECT.program).list_shared()
+    }
     assert variables == {"first": 12, "second": 20, "third": 8, "kept": 28}
     assert read_name("_ZZN12_GLOBAL__N_11kEPKfPfE4tile_0") == "tile"
 

@@ -16,13 +16,14 @@ from opsmith.targets.cuda import carrying
 from opsmith.targets.cuda.agreement import list_disagreements
 from opsmith.targets.cuda.building import CudaRequest, build_cuda, describe_tools
 from opsmith.targets.cuda.canonical import write_canonical
-from opsmith.targets.cuda.execution import run_artefacts
+from opsmith.targets.cuda.dialect import CUDA_DIALECT
 from opsmith.targets.cuda.options import DEFAULT_ARCH, CudaOptions
 from opsmith.targets.cuda.recognition import is_program
 from opsmith.targets.cuda.remarks import describe_resources
 from opsmith.targets.cuda.source import check_source
 from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, find_toolkit
+from opsmith.targets.gpu.emulator.running import run_artefacts
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
@@ -92,7 +93,7 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
         return carrying.plan_call(build, numbers)
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
-        return run_artefacts(artefacts, inputs)
+        return run_artefacts(CUDA_DIALECT, artefacts, inputs)
 
     def describe_build(self, task: Task, source: str) -> str:
         problem, request = self.find_problem(task), self.make_request(task, source)

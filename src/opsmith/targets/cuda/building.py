@@ -14,17 +14,19 @@ from pathlib import Path
 from opsmith.records import content_hash
 from opsmith.running.compiler import Artefact, CompileFailure
 from opsmith.running.toolchain import CXX_COMPILER, find_toolchain
-from opsmith.targets.cuda.emulator.building import Unemulated, build_emulated
+from opsmith.targets.cuda.dialect import CUDA_DIALECT
 from opsmith.targets.cuda.messages import explain_refusal
 from opsmith.targets.cuda.nvrtc import INCLUDES, CubinResult, CudaOrder, compile_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, CudaToolkit, find_toolkit
 from opsmith.targets.cuda.unsupported import list_unsupported, needs_absent_header
+from opsmith.targets.gpu.emulator.building import Unemulated, build_emulated
+from opsmith.targets.gpu.emulator.running import EMULATED, PLAN
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.native.build import BuildRefusal
 from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.programs import Build
 
-EMULATED, PLAN, CUBIN, KERNELS = "emulated", "plan", "cubin", "kernels"  # artefacts
+CUBIN, KERNELS = "cubin", "kernels"  # artefacts, beside those of the emulator
 NOT_EMULATED = "not emulated"
 
 
@@ -134,7 +136,7 @@ def _read_cubin(data: bytes) -> CubinResult:
 
 def _emulate_cached(request: CudaRequest, store: BuildCache | None) -> bytes | Build:
     """The library for the emulator; a build with errors or a failure where there is none."""
-    result = build_emulated(request.source, request.plan, store)
+    result = build_emulated(CUDA_DIALECT, request.source, request.plan, store)
     if isinstance(result, Artefact):
         return result.data
     if isinstance(result, Unemulated):

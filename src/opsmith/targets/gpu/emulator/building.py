@@ -1,4 +1,4 @@
-"""Builds the library that runs a CUDA program without a GPU: one confined run of g++, with our headers and runtime."""
+"""Builds the library that runs a program without a GPU: one confined run of g++, with our headers and runtime."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from opsmith.running.compiler import (
     run_compiler,
 )
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
-from opsmith.targets.cuda.emulator.source import (
+from opsmith.targets.gpu.emulator.dialect import EmulatedDialect
+from opsmith.targets.gpu.emulator.source import (
     MAIN,
     MARK,
     MOST_SHARED,
-    PROGRAM,
-    adapt_program,
     describe_argument,
     find_foreign,
     list_parameters,
@@ -87,48 +86,58 @@ EmulatedBuild = Artefact | BuildRefusal | Unemulated | CompileFailure
 
 
 def build_emulated(
-    source: str, plan: BoundPlan, cache_: BuildCache | None = None, limits: CompileLimits = DEFAULT_LIMITS
+    dialect: EmulatedDialect,
+    source: str,
+    plan: BoundPlan,
+    cache_: BuildCache | None = None,
+    limits: CompileLimits = DEFAULT_LIMITS,
 ) -> EmulatedBuild:
-    """The library of a program that NVRTC has accepted."""
-    foreign = find_foreign(source)
+    """The library of a program that its own compiler has accepted."""
+    foreign = find_foreign(dialect, source)
     if foreign is not None:
         return Unemulated(f"not emulated: line {foreign[0]}: {foreign[1]}")
     toolchain = find_toolchain(CXX_COMPILER)
     if toolchain is None:
         return CompileFailure(NO_CXX_COMPILER)
-    key = _make_key(source, plan, toolchain.version)
+    key = _make_key(dialect, source, plan, toolchain.version)
     library = cache_.fetch(key) if cache_ is not None else None
     if library is not None:
         return Artefact(library)
-    result = _compile_program(source, plan, limits)
+    result = _compile_program(dialect, source, plan, limits)
     if cache_ is not None and isinstance(result, Artefact):
         cache_.store(key, result.data)
     return result
 
 
-def _compile_program(source: str, plan: BoundPlan, limits: CompileLimits) -> EmulatedBuild:
+def _compile_program(dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CompileLimits) -> EmulatedBuild:
     runtime = _compile_runtime()
     if isinstance(runtime, CompileFailure):
         return runtime
-    program = adapt_program(source).encode("utf-8", "replace")
-    files = {**_read_headers(), PROGRAM: program, MAIN: write_main(source, plan).encode(), _RUNTIME: runtime.data}
+    files = {
+        **_read_headers(dialect.headers),
+        dialect.program: dialect.rewrite(source).encode("utf-8", "replace"),
+        MAIN: write_main(dialect, source, plan).encode(),
+        _RUNTIME: runtime.data,
+    }
     compile_ = (*_KERNEL_FLAGS, find_isa().flag)
     link = (_OBJECT, _RUNTIME, "-o", LIBRARY, *_LINK_FLAGS)
     result = run_compiler(CompileOrder(files, (compile_, link), LIBRARY, compiler=CXX_COMPILER), limits)
-    return _explain_refusal(result, source, plan) if isinstance(result, CompileRefusal) else result
+    return _explain_refusal(dialect, result, source, plan) if isinstance(result, CompileRefusal) else result
 
 
-def _make_key(source: str, plan: BoundPlan, compiler: str) -> BuildKey:
-    texts = [adapt_program(source), write_main(source, plan), *(data.decode() for data in _read_headers().values())]
+def _make_key(dialect: EmulatedDialect, source: str, plan: BoundPlan, compiler: str) -> BuildKey:
+    texts = [dialect.rewrite(source), write_main(dialect, source, plan)]
+    texts += [data.decode() for data in _read_headers(dialect.headers).values()]
     texts.append((_FOLDER / "emulator.cpp").read_text(encoding="utf-8"))
     flags = " ".join((*_RUNTIME_FLAGS, *_KERNEL_FLAGS, find_isa().flag, *_LINK_FLAGS))
-    return BuildKey("", "cuda emulator", "\0".join(texts), flags, compiler)
+    return BuildKey("", f"{dialect.name} emulator", "\0".join(texts), flags, compiler)
 
 
 @cache
-def _read_headers() -> dict[str, bytes]:
-    """All files of ours that a program is compiled and linked with, by name."""
-    headers = {path.name: path.read_bytes() for path in sorted((_FOLDER / "headers").iterdir())}
+def _read_headers(own: Path) -> dict[str, bytes]:
+    """All files of ours that a program is compiled and linked with, by name; `own`: the folder of its dialect."""
+    paths = (path for folder in (_FOLDER / "headers", own) for path in sorted(folder.iterdir()))
+    headers = {path.name: path.read_bytes() for path in paths}
     sections = "".join(f"    *(.bss.opsmith_shared_{n})\n    . += 256;\n" for n in range(MOST_SHARED))
     script = (_FOLDER / _SCRIPT).read_text(encoding="utf-8").replace("SHARED_SECTIONS\n", sections)
     return {**headers, _SCRIPT: script.encode()}
@@ -159,37 +168,43 @@ def _compile_runtime_once() -> Artefact:
 # -- what g++ refuses
 
 
-def _explain_refusal(refusal: CompileRefusal, source: str, plan: BoundPlan) -> BuildRefusal | Unemulated:
+def _explain_refusal(
+    dialect: EmulatedDialect, refusal: CompileRefusal, source: str, plan: BoundPlan
+) -> BuildRefusal | Unemulated:
     errors = list(_ERROR.finditer(refusal.messages))
-    findings = tuple(dict.fromkeys(_list_mismatches(errors, source, plan)))[:MOST]
+    findings = tuple(dict.fromkeys(_list_mismatches(dialect, errors, source, plan)))[:MOST]
     if findings:
         return BuildRefusal(findings)
     if refusal.limit:
         return Unemulated(f"not emulated: g++ took more than {refusal.limit}")
-    own = [match for match in errors if match["file"] == PROGRAM] or errors
+    own = [match for match in errors if match["file"] == dialect.program] or errors
     if not own:
         words = printable(" ".join(refusal.messages.split())[:200])
         return Unemulated(f"not emulated: g++ refuses the program: {words}")
-    where = f"line {own[0]['line']}: " if own[0]["file"] == PROGRAM else ""
+    where = f"line {own[0]['line']}: " if own[0]["file"] == dialect.program else ""
     return Unemulated(f"not emulated: {where}{printable(own[0]['text'])[:200]}")
 
 
-def _list_mismatches(errors: Sequence[re.Match[str]], source: str, plan: BoundPlan) -> Iterator[Diagnostic]:
+def _list_mismatches(
+    dialect: EmulatedDialect, errors: Sequence[re.Match[str]], source: str, plan: BoundPlan
+) -> Iterator[Diagnostic]:
     """Where the plan and a kernel disagree."""
     launches = {launch.line: launch for launch in plan.launches}
     lines = source.split("\n")
     for match in errors:
         launch = launches.get(int(match["line"]))
-        if match["file"] == PROGRAM and launch is not None:
+        if match["file"] == dialect.program and launch is not None:
             text = printable(lines[launch.line - 1].strip()[:300])
-            yield _explain_mismatch(match["text"], launch, source, text)
+            yield _explain_mismatch(dialect, match["text"], launch, source, text)
 
 
-def _explain_mismatch(message: str, launch: BoundLaunch, source: str, text: str) -> Diagnostic:
+def _explain_mismatch(
+    dialect: EmulatedDialect, message: str, launch: BoundLaunch, source: str, text: str
+) -> Diagnostic:
     where = f"launch {launch.kernel}"
     parameters = list_parameters(source, launch.kernel)
     if MARK not in message:
-        remedy = f"define __global__ void {launch.kernel}(...), once and without a template"
+        remedy = f"define {dialect.kernel.format(launch.kernel)}, once and without a template"
         return Diagnostic(
             KIND, where, printable(message)[:200], "a kernel of that name", remedy, launch.line, None, text
         )
@@ -198,7 +213,7 @@ def _explain_mismatch(message: str, launch: BoundLaunch, source: str, text: str)
         expected = f"as many as {launch.kernel} takes" + (f": {', '.join(parameters)}" if parameters else "")
         return Diagnostic(KIND, where, actual, expected, "name them in the kernel's order", launch.line, None, text)
     for number, argument in enumerate(launch.arguments):
-        words = describe_argument(argument)
+        words = describe_argument(dialect, argument)
         if f" takes {words} with " in message:
             parameter = parameters[number] if number < len(parameters) else "another type"
             actual = f"{words.split(',')[0]} for the parameter {parameter}"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from opsmith.targets.cuda.emulator.library import LibraryFile, Variable
+from opsmith.targets.gpu.emulator.dialect import FindingWords
+from opsmith.targets.gpu.emulator.library import LibraryFile, Variable
 from opsmith.targets.gpu.plan import INPUT, ResolvedLaunch
 
 
@@ -93,6 +94,7 @@ class Array:
 class LaunchScene:
     """What a launch runs with."""
 
+    words: FindingWords
     file: LibraryFile
     launch: ResolvedLaunch
     arrays: Sequence[Array]  # in the order of their regions
@@ -100,19 +102,6 @@ class LaunchScene:
 
 _DYNAMIC, _DEVICE, _FIRST_SHARED = 2, 3, 4  # regions of emulator.cpp
 _LINE = 0x80000000
-_OPERATIONS = (
-    [
-        "__syncwarp",
-        "a shuffle (__shfl_*_sync)",
-        "a vote (__ballot_sync and its like)",
-        "__activemask",
-        "__match_any_sync",
-        "__match_all_sync",
-    ]
-    + ["__reduce_add_sync"] * 1
-    + ["__reduce_min_sync", "__reduce_max_sync"] * 2
-    + ["__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync"]
-)
 _DOES = ("reads", "writes", "changes")
 
 
@@ -128,14 +117,15 @@ class _Memory:
     name: str
     entry: int  # bytes
     size: int
-    place: str  # `shared memory`, `output`
+    place: str  # `the output`, or the dialect's word for memory of a block
+    is_shared: bool = False
 
 
 class _Words:
     """The words for one record."""
 
     def __init__(self, record: Record, scene: LaunchScene) -> None:
-        self._record, self._scene = record, scene
+        self._record, self._scene, self._words = record, scene, scene.words
 
     def describe(self) -> EmulatorFinding:
         kind = _Kind(self._record.kind) if self._record.kind in list(_Kind) else _Kind.NONE
@@ -157,13 +147,13 @@ class _Words:
 
     def _name_block(self, number: int) -> str:
         x, y, _ = self._scene.launch.grid
-        return f"block ({number % x}, {number // x % y}, {number // x // y})"
+        return f"{self._words.block} ({number % x}, {number // x % y}, {number // x // y})"
 
     def _name_thread(self, number: int) -> str:
         x, y, z = self._scene.launch.block
         if y * z == 1:
-            return f"thread {number}"
-        return f"thread ({number % x}, {number // x % y}, {number // x // y})"
+            return f"{self._words.thread} {number}"
+        return f"{self._words.thread} ({number % x}, {number // x % y}, {number // x // y})"
 
     @property
     def _actor(self) -> str:
@@ -176,18 +166,17 @@ class _Words:
         region, size = self._record.region, self._record.size or 4
         shared = self._scene.file.list_shared()
         if region == _DYNAMIC:
-            return _Memory("dynamic shared memory", size, self._scene.launch.shared, "shared memory")
+            return _Memory(f"dynamic {self._words.shared}", size, self._scene.launch.shared, self._words.shared, True)
         if _FIRST_SHARED <= region < _FIRST_SHARED + len(shared):
-            return _Memory(
-                shared[region - _FIRST_SHARED].name, size, shared[region - _FIRST_SHARED].size, "shared memory"
-            )
+            variable = shared[region - _FIRST_SHARED]
+            return _Memory(variable.name, size, variable.size, self._words.shared, True)
         number = region - _FIRST_SHARED - len(shared)
         if 0 <= number < len(self._scene.arrays):
             array = self._scene.arrays[number]
             return _Memory(array.name, array.element, array.size, f"the {array.kind}")
         if region == _DEVICE:
             variable = self._find_variable()
-            return _Memory(variable.name, size, variable.size, "a __device__ variable")
+            return _Memory(variable.name, size, variable.size, self._words.variable)
         return _Memory("memory", size, 0, "memory")
 
     def _find_variable(self) -> Variable:
@@ -198,7 +187,7 @@ class _Words:
 
     def _name_entry(self, memory: _Memory) -> str:
         if self._record.region == _DYNAMIC:
-            return f"dynamic shared memory at byte {self._record.offset}"
+            return f"dynamic {self._words.shared} at byte {self._record.offset}"
         if self._record.region == _DEVICE:
             return memory.name
         return f"{memory.name}[{self._record.offset // memory.entry}]"
@@ -211,29 +200,31 @@ class _Words:
         does, did = _DOES[record.is_writing], _DOES[record.other_is_writing]
         how = " atomically" if record.is_writing == 2 else ""
         other_how = " atomically" if record.other_is_writing == 2 else ""
-        space = memory.place if memory.place == "shared memory" else "global memory"
+        words_of = self._words
+        space = words_of.shared if memory.is_shared else words_of.device
         begin = f"race on {space}: {self._actor} {does} {entry}{how}"
         if record.detail:
             whose = f"{self._name_thread(record.other_thread)} of {self._name_block(record.other_block)}"
-            words = f"{begin}, {whose} {did} it{other_how} at {other_line}, and blocks have no order"
-            return words, "let one block do both, use atomics, or split the work into two launches"
+            words = f"{begin}, {whose} {did} it{other_how} at {other_line}, and {words_of.block}s have no order"
+            return words, f"let one {words_of.block} do both, use atomics, or split the work into two launches"
         same_warp = record.thread // 32 == record.other_thread // 32
-        barrier = "barrier or __syncwarp()" if same_warp else "barrier"
+        barrier = f"barrier or {words_of.warp_barrier}" if same_warp else "barrier"
         whose = self._name_thread(record.other_thread)
         words = f"{begin}, {whose} {did} it{other_how} at {other_line} with no {barrier} between"
-        warp = " (threads of a warp do not run in lock step)" if same_warp else ""
-        if space == "shared memory" or not record.other_is_writing == record.is_writing == 1:
-            return words + warp, "__syncthreads() between the two" + (", or __syncwarp()" if same_warp else "")
-        return words + warp, "let one thread write each entry, or use atomics"
+        warp = f" ({words_of.thread}s of a {words_of.warp} do not run in lock step)" if same_warp else ""
+        if memory.is_shared or not record.other_is_writing == record.is_writing == 1:
+            alternative = f", or {words_of.warp_barrier}" if same_warp else ""
+            return words + warp, f"{words_of.barrier} between the two{alternative}"
+        return words + warp, f"let one {words_of.thread} write each entry, or use atomics"
 
     def _describe_uninitialised(self) -> tuple[str, str]:
         memory = self._find_memory()
         does = "changes" if self._record.is_writing else "reads"
         entry = self._name_entry(memory)
-        whose = "no thread of the block" if memory.place == "shared memory" else "nobody"
+        whose = f"no {self._words.thread} of the {self._words.block}" if memory.is_shared else "nobody"
         words = f"{self._actor} {does} {entry}, {memory.place} that {whose} has written"
-        if memory.place == "shared memory":
-            return words, "write every entry that is read, then __syncthreads()"
+        if memory.is_shared:
+            return words, f"write every entry that is read, then {self._words.barrier}"
         return words, "write it first, in this kernel or in a launch before it"
 
     def _describe_outside(self) -> tuple[str, str]:
@@ -257,7 +248,7 @@ class _Words:
         first, last = record.offset // memory.entry, (record.offset + record.size - 1) // memory.entry
         entry = f"{memory.name}[{first}]" + (f" to {memory.name}[{last}]" if last > first else "")
         words = f"{self._actor} {does} {entry}, outside of {memory.name}: {side}; {memory.name} has {has}"
-        if memory.place == "shared memory":
+        if memory.is_shared:
             return words, "a larger array, or a check of the index"
         return words, "a guard such as `if (i < n)`"
 
@@ -276,16 +267,23 @@ class _Words:
         )
         if record.detail:
             words = f"{first}, {other_thread} at the one on {self._name_line(record.other_place)}"
-            return words, "let all threads of the block reach the same __syncthreads()"
+            return (
+                words,
+                f"let all {self._words.thread}s of the {self._words.block} reach the same {self._words.barrier}",
+            )
         words = f"{first}, which {other_thread} has ended without reaching"
         return words, "no return before the barrier and no barrier within a condition: guard the work, not the barrier"
 
+    @property
+    def _operation(self) -> str:
+        operations = self._words.operations
+        return operations[self._record.detail] if self._record.detail < len(operations) else "an operation"
+
     def _describe_waiting(self) -> tuple[str, str]:
-        record = self._record
-        operation = _OPERATIONS[record.detail] if record.detail < len(_OPERATIONS) else "an operation"
-        where = "__syncthreads()" if record.other_detail == 1 else "another operation of the warp"
+        record, warp = self._record, self._words.warp
+        where = self._words.barrier if record.other_detail == 1 else f"another operation of the {warp}"
         words = (
-            f"divergent warp: {self._actor} waits in {operation} with mask 0x{record.mask:08x}, which names "
+            f"divergent {warp}: {self._actor} waits in {self._operation} with mask 0x{record.mask:08x}, which names "
             f"{self._name_thread(record.other_thread)}; that one waits in {where} on "
             f"{self._name_line(record.other_place)}"
         )
@@ -293,10 +291,9 @@ class _Words:
 
     def _describe_not_in_mask(self) -> tuple[str, str]:
         record = self._record
-        operation = _OPERATIONS[record.detail] if record.detail < len(_OPERATIONS) else "an operation"
         lane = record.thread % 32
-        words = f"{self._actor} calls {operation} with mask 0x{record.mask:08x}, in which its lane {lane} is not"
-        return words, "a mask with all lanes that call it, such as 0xffffffff where all do"
+        words = f"{self._actor} calls {self._operation} with mask 0x{record.mask:08x}, in which its lane {lane} is not"
+        return words, f"a mask with all lanes that call it, such as {self._words.full_mask} where all do"
 
     def _describe_misaligned(self) -> tuple[str, str]:
         record, memory = self._record, self._find_memory()
@@ -310,25 +307,31 @@ class _Words:
         return words, "a larger array, or a check of the index"
 
     def _describe_stopped(self) -> tuple[str, str]:
-        what = "__trap()" if self._record.detail == 1 else "an assertion that does not hold"
+        what = self._words.trap if self._record.detail == 1 else "an assertion that does not hold"
         return f"{self._actor} reaches {what}", ""
 
     def _describe_foreign(self) -> tuple[str, str]:
-        does = _DOES[self._record.is_writing]
-        return f"{self._actor} {does} a local variable of another thread", "shared memory for what threads share"
+        does, thread = _DOES[self._record.is_writing], self._words.thread
+        return (
+            f"{self._actor} {does} a local variable of another {thread}",
+            f"{self._words.shared} for what {thread}s share",
+        )
 
     def _describe_spinning(self) -> tuple[str, str]:
         words = f"{self._actor} has looked at one place four million times, which does not change"
-        return words, "no waiting for other blocks: they need not run at the same time"
+        return words, f"no waiting for other {self._words.block}s: they need not run at the same time"
 
     def _describe_limit(self) -> tuple[str, str]:
-        return "not emulated: more than 65519 __syncwarp() between two barriers", ""
+        return f"not emulated: more than 65519 {self._words.warp_barrier} between two barriers", ""
 
     def _describe_suspicion(self) -> tuple[str, str]:
         record = self._record
-        why = ("does not exist in this block", "has ended", "does not take part")[min(record.other_detail, 2)]
+        why = (f"does not exist in this {self._words.block}", "has ended", "does not take part")[
+            min(record.other_detail, 2)
+        ]
         words = f"{self._actor} reads the value of lane {record.detail}, which {why}, and outputs depend on it"
-        return words, "let all 32 lanes take part: blocks of a multiple of 32 threads and no early return"
+        blocks = f"{self._words.block}s of a multiple of 32 {self._words.thread}s"
+        return words, f"let all 32 lanes take part: {blocks} and no early return"
 
     def _describe_none(self) -> tuple[str, str]:
         return f"the emulator stopped {self._kernel} without a reason that it can tell", ""

@@ -1,11 +1,6 @@
 // How a launch calls a kernel: each argument of the plan against the parameter that takes it.
 #pragma once
 
-struct __half;
-struct __half2;
-struct __nv_bfloat16;
-struct __nv_bfloat162;
-
 namespace opsmith {
 struct fp32 {}; struct fp64 {}; struct fp16 {}; struct bf16 {}; struct int8 {}; struct int32 {}; struct int64 {};
 struct boolean {};
@@ -16,12 +11,8 @@ struct Real {};
 
 template <class E, class T> struct Holds { static constexpr bool value = false; };
 #define OPSMITH_HOLDS(E, T) template <> struct Holds<E, T> { static constexpr bool value = true; };
-OPSMITH_HOLDS(fp32, float) OPSMITH_HOLDS(fp32, float1) OPSMITH_HOLDS(fp32, float2) OPSMITH_HOLDS(fp32, float3)
-OPSMITH_HOLDS(fp32, float4) OPSMITH_HOLDS(fp64, double) OPSMITH_HOLDS(fp64, double2) OPSMITH_HOLDS(fp16, __half)
-OPSMITH_HOLDS(fp16, __half2) OPSMITH_HOLDS(bf16, __nv_bfloat16) OPSMITH_HOLDS(bf16, __nv_bfloat162)
-OPSMITH_HOLDS(int8, signed char) OPSMITH_HOLDS(int8, char) OPSMITH_HOLDS(int8, char2) OPSMITH_HOLDS(int8, char4)
-OPSMITH_HOLDS(int32, int) OPSMITH_HOLDS(int32, int2) OPSMITH_HOLDS(int32, int4) OPSMITH_HOLDS(int64, long)
-OPSMITH_HOLDS(int64, long long) OPSMITH_HOLDS(int64, longlong2) OPSMITH_HOLDS(boolean, bool)
+OPSMITH_HOLDS(fp32, float) OPSMITH_HOLDS(fp64, double) OPSMITH_HOLDS(int8, signed char) OPSMITH_HOLDS(int8, char)
+OPSMITH_HOLDS(int32, int) OPSMITH_HOLDS(int64, long) OPSMITH_HOLDS(int64, long long) OPSMITH_HOLDS(boolean, bool)
 OPSMITH_HOLDS(boolean, unsigned char) OPSMITH_HOLDS(boolean, signed char) OPSMITH_HOLDS(boolean, char)
 
 template <class A, class P> struct Takes { static constexpr bool value = false; };

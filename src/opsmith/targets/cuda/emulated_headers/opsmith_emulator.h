@@ -2,6 +2,7 @@
 // No header of the system is included. Where a function touches memory it does so through the runtime, with the line
 // of the program that called it, or is a macro, so that the compiler's instrumentation sees that line.
 #pragma once
+#include "opsmith_runtime.h"
 
 // -- words
 
@@ -22,15 +23,7 @@
 #define __builtin_align__(n) __attribute__((aligned(n)))
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
-#define OPSMITH_TEXT_(x) #x
-#define OPSMITH_TEXT(x) OPSMITH_TEXT_(x)
-#define OPSMITH_SECTION(n) __attribute__((section(".bss.opsmith_shared_" OPSMITH_TEXT(n)), aligned(16)))
 #define __shared__ static OPSMITH_SECTION(__COUNTER__)
-#define OPSMITH_LINE int opsmith_line = __builtin_LINE()
-#define OPSMITH_INSIDE inline __attribute__((always_inline))
-#define OPSMITH_PLAIN static inline __attribute__((always_inline))
-
-typedef __SIZE_TYPE__ size_t;
 typedef __PTRDIFF_TYPE__ ptrdiff_t;
 typedef signed char int8_t;
 typedef short int16_t;
@@ -94,103 +87,8 @@ typedef long long clock_t_;
 #define M_LN2 0.69314718055994530942
 #define M_LN10 2.30258509299404568402
 
-// -- the runtime
+// -- copies
 
-extern "C" {
-#define OPSMITH_CONST __attribute__((const))
-unsigned opsmith_thread_x() OPSMITH_CONST;
-unsigned opsmith_thread_y() OPSMITH_CONST;
-unsigned opsmith_thread_z() OPSMITH_CONST;
-unsigned opsmith_block_x() OPSMITH_CONST;
-unsigned opsmith_block_y() OPSMITH_CONST;
-unsigned opsmith_block_z() OPSMITH_CONST;
-unsigned opsmith_block_size_x() OPSMITH_CONST;
-unsigned opsmith_block_size_y() OPSMITH_CONST;
-unsigned opsmith_block_size_z() OPSMITH_CONST;
-unsigned opsmith_grid_x() OPSMITH_CONST;
-unsigned opsmith_grid_y() OPSMITH_CONST;
-unsigned opsmith_grid_z() OPSMITH_CONST;
-unsigned opsmith_lane() OPSMITH_CONST;
-unsigned opsmith_rank() OPSMITH_CONST;
-extern char opsmith_dynamic_memory[] __attribute__((visibility("hidden"), aligned(1024)));
-unsigned long opsmith_slot(unsigned) OPSMITH_CONST;
-int opsmith_barrier(int line, int predicate, int operation);
-unsigned long opsmith_warp(int operation, unsigned mask, unsigned long value, int source, int line);
-void opsmith_fence(int line);
-void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_reading);
-unsigned long opsmith_load(const void *place, unsigned size);
-void opsmith_store(void *place, unsigned long value, unsigned size);
-void opsmith_touch(const void *place, unsigned long size, int line, int is_writing);
-[[noreturn]] void opsmith_stop(int kind, int line);
-long opsmith_clock();
-
-float expf(float), exp2f(float), exp10f(float), expm1f(float), logf(float), log2f(float), log10f(float), log1pf(float);
-float powf(float, float), sqrtf(float), cbrtf(float), hypotf(float, float), sinf(float), cosf(float), tanf(float);
-float asinf(float), acosf(float), atanf(float), atan2f(float, float), sinhf(float), coshf(float), tanhf(float);
-float asinhf(float), acoshf(float), atanhf(float), erff(float), erfcf(float), tgammaf(float), lgammaf(float);
-float floorf(float), ceilf(float), truncf(float), roundf(float), rintf(float), nearbyintf(float), fabsf(float);
-float fmodf(float, float), remainderf(float, float), fmaf(float, float, float), fmaxf(float, float);
-float fminf(float, float), fdimf(float, float), copysignf(float, float), ldexpf(float, int), frexpf(float, int *);
-float modff(float, float *), scalbnf(float, int), logbf(float), nextafterf(float, float), j0f(float), j1f(float);
-double exp(double), exp2(double), exp10(double), expm1(double), log(double), log2(double), log10(double);
-double log1p(double), pow(double, double), sqrt(double), cbrt(double), hypot(double, double), sin(double);
-double cos(double), tan(double), asin(double), acos(double), atan(double), atan2(double, double), sinh(double);
-double cosh(double), tanh(double), asinh(double), acosh(double), atanh(double), erf(double), erfc(double);
-double tgamma(double), lgamma(double), floor(double), ceil(double), trunc(double), round(double), rint(double);
-double nearbyint(double), fabs(double), fmod(double, double), remainder(double, double);
-double fma(double, double, double), fmax(double, double), fmin(double, double), fdim(double, double);
-double copysign(double, double), ldexp(double, int), frexp(double, int *), modf(double, double *);
-double scalbn(double, int), logb(double), nextafter(double, double);
-long lrintf(float), lroundf(float), lrint(double), lround(double);
-long long llrintf(float), llroundf(float), llrint(double), llround(double);
-int ilogbf(float), ilogb(double);
-void *memcpy(void *, const void *, size_t);
-void *memset(void *, int, size_t);
-}
-
-namespace opsmith {
-template <class T> struct Same { typedef T type; };
-template <class T> using Exactly = typename Same<T>::type;
-template <bool B, class T = void> struct If {};
-template <class T> struct If<true, T> { typedef T type; };
-template <class A, class B> struct IsSame { static constexpr bool value = false; };
-template <class A> struct IsSame<A, A> { static constexpr bool value = true; };
-template <class T> struct Plain { typedef T type; };
-template <class T> struct Plain<const T> { typedef T type; };
-template <class T> struct Plain<volatile T> { typedef T type; };
-template <class T> struct Plain<const volatile T> { typedef T type; };
-template <class T> struct IsInteger { static constexpr bool value = false; };
-#define OPSMITH_INTEGER(T) template <> struct IsInteger<T> { static constexpr bool value = true; };
-OPSMITH_INTEGER(bool) OPSMITH_INTEGER(char) OPSMITH_INTEGER(signed char) OPSMITH_INTEGER(unsigned char)
-OPSMITH_INTEGER(short) OPSMITH_INTEGER(unsigned short) OPSMITH_INTEGER(int) OPSMITH_INTEGER(unsigned)
-OPSMITH_INTEGER(long) OPSMITH_INTEGER(unsigned long) OPSMITH_INTEGER(long long) OPSMITH_INTEGER(unsigned long long)
-template <class To, class From> OPSMITH_PLAIN To cast_bits(From from) {
-  To to;
-  __builtin_memcpy(&to, &from, sizeof(To) < sizeof(From) ? sizeof(To) : sizeof(From));
-  return to;
-}
-template <class T> OPSMITH_PLAIN unsigned long pack(T value) {
-  static_assert(sizeof(T) <= 8, "at most 8 bytes");
-  unsigned long bits = 0;
-  __builtin_memcpy(&bits, &value, sizeof(T));
-  return bits;
-}
-template <class T> OPSMITH_PLAIN T unpack(unsigned long bits) {
-  T value;
-  __builtin_memcpy(&value, &bits, sizeof(T));
-  return value;
-}
-}  // namespace opsmith
-
-OPSMITH_PLAIN void *opsmith_copy(void *to, const void *from, size_t size, OPSMITH_LINE) {
-  opsmith_touch(from, size, opsmith_line, 0);
-  opsmith_touch(to, size, opsmith_line, 1);
-  return memcpy(to, from, size);
-}
-OPSMITH_PLAIN void *opsmith_fill(void *to, int byte, size_t size, OPSMITH_LINE) {
-  opsmith_touch(to, size, opsmith_line, 1);
-  return memset(to, byte, size);
-}
 #define memcpy(...) opsmith_copy(__VA_ARGS__)
 #define memset(...) opsmith_fill(__VA_ARGS__)
 
@@ -232,10 +130,6 @@ static constexpr int warpSize = 32;
 
 // -- barriers, fences, warps
 
-enum OpsmithWarp {
-  OPSMITH_SYNC, OPSMITH_SHUFFLE, OPSMITH_BALLOT, OPSMITH_ACTIVE, OPSMITH_MATCH_ANY, OPSMITH_MATCH_ALL,
-  OPSMITH_ADD, OPSMITH_MIN, OPSMITH_MAX, OPSMITH_MIN_SIGNED, OPSMITH_MAX_SIGNED, OPSMITH_AND, OPSMITH_OR, OPSMITH_XOR
-};
 OPSMITH_PLAIN void __syncthreads(OPSMITH_LINE) { opsmith_barrier(opsmith_line, 0, 0); }
 OPSMITH_PLAIN int __syncthreads_count(int p, OPSMITH_LINE) { return opsmith_barrier(opsmith_line, p != 0, 1); }
 OPSMITH_PLAIN int __syncthreads_and(int p, OPSMITH_LINE) { return opsmith_barrier(opsmith_line, p != 0, 2); }
@@ -248,9 +142,6 @@ OPSMITH_PLAIN void __threadfence(OPSMITH_LINE) { opsmith_fence(opsmith_line); }
 OPSMITH_PLAIN void __threadfence_block(OPSMITH_LINE) { (void)opsmith_line; }
 OPSMITH_PLAIN void __threadfence_system(OPSMITH_LINE) { opsmith_fence(opsmith_line); }
 
-template <class T> OPSMITH_PLAIN T opsmith_shuffle(unsigned mask, T value, int source, int line) {
-  return opsmith::unpack<T>(opsmith_warp(OPSMITH_SHUFFLE, mask, opsmith::pack(value), source, line));
-}
 template <class T> OPSMITH_PLAIN T __shfl_sync(unsigned mask, T v, int lane, int width = 32, OPSMITH_LINE) {
   int own = opsmith_lane(), base = own & ~(width - 1);
   return opsmith_shuffle(mask, v, base + (lane & (width - 1)), opsmith_line);
@@ -333,12 +224,6 @@ OPSMITH_PLAIN size_t __cvta_generic_to_shared(const void *p) { return (size_t)p;
 
 // -- atomics
 
-template <class T, class F> OPSMITH_PLAIN T opsmith_update(T *place, int line, F change) {
-  opsmith_begin_atomic(place, sizeof(T), line, 1);
-  T old = opsmith::unpack<T>(opsmith_load(place, sizeof(T)));
-  opsmith_store(place, opsmith::pack<T>(change(old)), sizeof(T));
-  return old;
-}
 #define OPSMITH_ATOMIC_AS(name, expression) \
   template <class T> OPSMITH_PLAIN T name(T *place, opsmith::Exactly<T> v, OPSMITH_LINE) { \
     return opsmith_update(place, opsmith_line, [&](T old) -> T { return expression; }); \
@@ -444,3 +329,15 @@ OPSMITH_PLAIN double __hiloint2double(int hi, int lo) {
 
 #include "opsmith_math.h"
 #include "opsmith_call.h"
+
+struct __half;
+struct __half2;
+struct __nv_bfloat16;
+struct __nv_bfloat162;
+
+namespace opsmith {  // which types an array's entries may be read as, beside their own
+OPSMITH_HOLDS(fp32, float1) OPSMITH_HOLDS(fp32, float2) OPSMITH_HOLDS(fp32, float3) OPSMITH_HOLDS(fp32, float4)
+OPSMITH_HOLDS(fp64, double2) OPSMITH_HOLDS(fp16, __half) OPSMITH_HOLDS(fp16, __half2)
+OPSMITH_HOLDS(bf16, __nv_bfloat16) OPSMITH_HOLDS(bf16, __nv_bfloat162) OPSMITH_HOLDS(int8, char2)
+OPSMITH_HOLDS(int8, char4) OPSMITH_HOLDS(int32, int2) OPSMITH_HOLDS(int32, int4) OPSMITH_HOLDS(int64, longlong2)
+}  // namespace opsmith

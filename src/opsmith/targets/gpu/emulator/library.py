@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from opsmith.targets.cuda.emulator.source import PROGRAM
-
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _NAME = re.compile(r"(\d+)([A-Za-z_]\w*)$")
@@ -41,10 +39,10 @@ class _Row:
 
 
 class LibraryFile:
-    """The bytes of a library."""
+    """The bytes of a library, and the file of the program that it was made of."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: bytes, program: str) -> None:
+        self._data, self._program = data, program
 
     @cached_property
     def _sections(self) -> Mapping[str, tuple[int, int, int]]:
@@ -96,7 +94,7 @@ class LibraryFile:
     @cached_property
     def _rows(self) -> list[_Row]:
         _, start, size = self._sections.get(".debug_line", (0, 0, 0))
-        return sorted(_read_rows(self._data[start : start + size]), key=lambda row: row.address)
+        return sorted(_read_rows(self._data[start : start + size], self._program), key=lambda row: row.address)
 
     def find_line(self, address: int) -> int | None:
         """The line of the program that made the instruction before an address. Code of our headers counts to the line
@@ -120,18 +118,18 @@ def read_name(symbol: str) -> str:
     return symbol
 
 
-def _read_rows(data: bytes) -> Iterator[_Row]:
+def _read_rows(data: bytes, program: str) -> Iterator[_Row]:
     place = 0
     while place + 4 <= len(data):
         (length,) = struct.unpack_from("<I", data, place)
-        yield from _LineProgram(data[place + 4 : place + 4 + length]).list_rows()
+        yield from _LineProgram(data[place + 4 : place + 4 + length], program).list_rows()
         place += 4 + length
 
 
 class _LineProgram:
     """The line table of one file that was compiled."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, program: str) -> None:
         self._data = data
         self._address, self._file, self._line = 0, 1, 1
         header: int
@@ -140,15 +138,15 @@ class _LineProgram:
         self._least, _, _, self._base, self._range, self._first = struct.unpack_from("<BBBbBB", data, 6)
         self._lengths = data[12 : 12 + self._first - 1]
         self._place = 12 + self._first - 1
-        self._programs = self._read_files()
+        self._programs = self._read_files(program)
 
-    def _read_files(self) -> set[int]:
-        """The numbers of the program's file."""
+    def _read_files(self, program: str) -> set[int]:
+        """The numbers of that file."""
         while self._read_word():
             pass
         programs, number = set(), 1
         while name := self._read_word():
-            if name.rpartition("/")[2] == PROGRAM:
+            if name.rpartition("/")[2] == program:
                 programs.add(number)
             for _ in range(3):
                 self._read_unsigned()

@@ -7,27 +7,34 @@ and threads, and in whether variables of the device keep what an earlier draw le
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
-from opsmith.targets.cuda.emulator.findings import Array, EmulatorFinding, LaunchScene, describe_finding, read_record
-from opsmith.targets.cuda.emulator.library import LibraryFile
-from opsmith.targets.cuda.emulator.source import name_entry
-from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundPlan, ResolvedLaunch
+from opsmith.targets.gpu.emulator.dialect import EmulatedDialect
+from opsmith.targets.gpu.emulator.findings import Array, EmulatorFinding, LaunchScene, describe_finding, read_record
+from opsmith.targets.gpu.emulator.library import LibraryFile
+from opsmith.targets.gpu.emulator.source import name_entry
+from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundPlan, ResolvedLaunch, read_bound_plan
 from opsmith.targets.gpu.resolving import resolve_plan
 from opsmith.targets.native.layout import DrawLayout, Pass, choose_passes, read_inputs, write_outputs
 
+EMULATED, PLAN = "emulated", "plan"  # artefacts of a build
 _LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
 
 
-def run_emulated(path: Path, plan: BoundPlan, inputs: bytes | memoryview) -> bytes:
+def run_artefacts(dialect: EmulatedDialect, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
+    """The outputs of all passes over a trial's draws. What the emulator finds is raised, in words."""
+    return run_emulated(dialect, artefacts[EMULATED], read_bound_plan(artefacts[PLAN].read_bytes()), inputs)
+
+
+def run_emulated(dialect: EmulatedDialect, path: Path, plan: BoundPlan, inputs: bytes | memoryview) -> bytes:
     """The outputs of all passes over a trial's draws. Raises EmulatorFinding, PlanFault, and OSError where the library
     cannot be loaded."""
     layout, arrays = read_inputs(memoryview(inputs))
-    library = _load_library(path)
+    library = _load_library(path, dialect)
     passes = choose_passes(layout.threads)
     rows = []
     for number, pass_ in enumerate(passes):
@@ -64,9 +71,10 @@ class _Arrays:
 class _Library:
     """A loaded program."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, dialect: EmulatedDialect) -> None:
         self._library = ctypes.CDLL(str(path), mode=_LOCAL)
-        self.file = LibraryFile(Path(path).read_bytes())
+        self.file = LibraryFile(Path(path).read_bytes(), dialect.program)
+        self._words = dialect.words
         self.suspicion: EmulatorFinding | None = None
         for name in ("opsmith_finding", "opsmith_suspicion"):
             getattr(self._library, name).restype = ctypes.c_void_p
@@ -133,7 +141,7 @@ class _Library:
         entry = ctypes.cast(self._library[name_entry(number)], ctypes.c_void_p)
         triples = [(ctypes.c_uint32 * 3)(*triple) for triple in (launch.grid, launch.block)]
         has_finding = self._library.opsmith_launch(entry, ctypes.addressof(slots), *triples, launch.shared)
-        scene = LaunchScene(self.file, launch, tuple(arrays.list_all()))
+        scene = LaunchScene(self._words, self.file, launch, tuple(arrays.list_all()))
         if has_finding:
             raise describe_finding(read_record(self._library.opsmith_finding()), scene)
         record = read_record(self._library.opsmith_suspicion())
@@ -142,6 +150,6 @@ class _Library:
 
 
 @cache
-def _load_library(path: Path) -> _Library:
+def _load_library(path: Path, dialect: EmulatedDialect) -> _Library:
     """Once a process."""
-    return _Library(path)
+    return _Library(path, dialect)

@@ -1,1 +1,0 @@
-"""Runs CUDA kernels without a GPU: compiled as C++ over a runtime of ours that sees every access to memory."""
