@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, ClassVar
+from typing import Any
 
 from opsmith.records import Diagnostic
 from opsmith.step.streams import StepError, context_of
@@ -13,9 +13,8 @@ from opsmith.targets.step.language.ops import KEYWORDS
 class Op:
     """A primitive with its arguments, to be applied once or often; `targets.step.language.ops` has its type rule."""
 
-    op: ClassVar[str] = ""
-
     def __init__(self, **keywords: Any) -> None:
+        self.op = type(self).__name__
         names = KEYWORDS[self.op]
         if sorted(keywords) != sorted(names):
             given, expected = ", ".join(keywords) or "none", ", ".join(names) or "none"
@@ -34,64 +33,49 @@ class Op:
         return f"step.{self.op}({', '.join(f'{key}={value!r}' for key, value in self.keywords.items())})"
 
 
-class Map(Op):
-    op = "Map"
+class Map(Op): ...
 
 
-class Zip(Op):
-    op = "Zip"
+class Zip(Op): ...
 
 
-class Accum(Op):
-    op = "Accum"
+class Accum(Op): ...
 
 
-class Scan(Op):
-    op = "Scan"
+class Scan(Op): ...
 
 
-class Promote(Op):
-    op = "Promote"
+class Promote(Op): ...
 
 
-class Flatten(Op):
-    op = "Flatten"
+class Flatten(Op): ...
 
 
-class Reshape(Op):
-    op = "Reshape"
+class Reshape(Op): ...
 
 
-class Repeat(Op):
-    op = "Repeat"
+class Repeat(Op): ...
 
 
-class RepeatRef(Op):
-    op = "RepeatRef"
+class RepeatRef(Op): ...
 
 
-class Bufferize(Op):
-    op = "Bufferize"
+class Bufferize(Op): ...
 
 
-class Streamify(Op):
-    op = "Streamify"
+class Streamify(Op): ...
 
 
-class Copy(Op):
-    op = "Copy"
+class Copy(Op): ...
 
 
-class Identity(Op):
-    op = "Identity"
+class Identity(Op): ...
 
 
-class Partition(Op):
-    op = "Partition"
+class Partition(Op): ...
 
 
-class Merge(Op):
-    op = "Merge"
+class Merge(Op): ...
 
 
 RepeatLast = Repeat

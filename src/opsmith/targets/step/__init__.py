@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import logging
-import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from importlib import import_module
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,8 @@ from opsmith.splits import Split
 from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
 from opsmith.targets.protocols import GUARDIAN, PROPOSER
+from opsmith.targets.step.dataflow import dataflow_of
+from opsmith.targets.step.documentation import describe_constructs
 from opsmith.targets.step.improvement import describe_platform, write_improvement
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
@@ -38,7 +38,11 @@ if TYPE_CHECKING:
     from opsmith.targets.audit import Finding, Judge
     from opsmith.targets.hidden import HiddenTrials
     from opsmith.targets.programs import Dataflow, Solved
+    from opsmith.targets.step.codegen.texts import StepTexts
+    from opsmith.targets.step.executing import StepExecution
     from opsmith.targets.step.execution.data import StepTrialData
+    from opsmith.targets.step.library.package import StepLibrary
+    from opsmith.targets.step.planning import StepPlanning
 
 ROLES = (PROPOSER, GUARDIAN)  # whose prompts lie in prompts/
 _SAMPLER = "opsmith_lab.step.sampler:StepSampler"
@@ -85,8 +89,6 @@ class StepTarget:
         return _read_prompt(f"{role}.yaml") if role in ROLES else None
 
     def describe_constructs(self) -> dict[str, str]:
-        from opsmith.targets.step.documentation import describe_constructs  # noqa: PLC0415 - only tools ask
-
         return describe_constructs()
 
     def describe_platform(self) -> str:
@@ -105,32 +107,23 @@ class StepTarget:
         return Checked(report.stage, program, report.errors, report.warnings)
 
     def list_trials(self, task: Task) -> Sequence[Trial]:
-        from opsmith.targets.step.execution.trials import make_trials  # noqa: PLC0415 - imports torch
-
-        return make_trials(spec_of(task.text))
+        return self._execution.make_trials(spec_of(task.text))
 
     def run_programs(self, programs: Sequence[Program], trial: Trial) -> list[TrialResult | TaskFault]:
-        from opsmith.targets.step.execution.judge import judge_programs  # noqa: PLC0415 - imports torch
-
         reports = [program.report_at(trial.data.sizes) for program in programs]
         graphs = [report.graph for report in reports if report.graph is not None]
-        results = iter(judge_programs(programs[0].spec, graphs, trial.data) if graphs else ())
+        results = iter(self._execution.judge_programs(programs[0].spec, graphs, trial.data) if graphs else ())
         return [TrialResult(Stage.RUN, report.errors) if report.graph is None else next(results) for report in reports]
 
     def hidden_trials(self, task: Task, program: Program) -> HiddenTrials | None:
-        from opsmith.targets.step.hidden.trials import hidden_trials  # noqa: PLC0415 - imports torch
-
-        return hidden_trials(program)
+        return self._execution.hidden_trials(program)
 
     def run_reference(self, trial: Trial) -> object:
         case: StepTrialData = trial.data
         return case.run_reference()
 
     def preload_modules(self) -> None:
-        for name in ("problems", "targets.step.execution", "targets.step.hidden"):
-            package = import_module(f"opsmith.{name}")
-            for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-                import_module(module.name)
+        _ = self._execution
 
     def canonical_form(self, source: str) -> str:
         return isomorphism.canonical_text(source)
@@ -139,98 +132,66 @@ class StepTarget:
         return insert_copies(spec_of(task.text), source)
 
     def write_script(self, task: Task, source: str) -> str:
-        from opsmith.targets.step.codegen import generate_script  # noqa: PLC0415
-
-        return generate_script(spec_of(task.text), source)
+        return self._texts.generate_script(spec_of(task.text), source)
 
     bare_reply = "a Python function `body` whose parameters are the streams of prepare()"
 
     def bare_prompt(self) -> str:
-        return _bare_prompt()
+        return self._texts.bare_prompt(_read_prompt("proposer.yaml"))
 
     def bare_task(self, task: Task, source: str | None) -> str:
-        from opsmith.targets.step.codegen.bare import bare_task  # noqa: PLC0415
-
-        return bare_task(spec_of(task.prompt_text), source)
+        return self._texts.bare_task(spec_of(task.prompt_text), source)
 
     def bare_answer(self, task: Task, source: str) -> str:
-        from opsmith.targets.step.codegen.parts import body_text  # noqa: PLC0415
-
-        return body_text(spec_of(task.prompt_text), source.strip("\n") + "\n")
+        return self._texts.body_text(spec_of(task.prompt_text), source.strip("\n") + "\n")
 
     def read_bare(self, text: str) -> tuple[str, str | None] | None:
-        from opsmith.targets.step.codegen.bare_read import read_bare  # noqa: PLC0415
-
-        return read_bare(text)
+        return self._texts.read_bare(text)
 
     def explain_message(self, task: Task, message: str) -> str:
         return explain_shape_sets(spec_of(task.text).problem, message)
 
     def audit_task(self, task: Task, source: str | None, judge: Judge) -> Iterable[Finding]:
-        from opsmith.targets.step import audit  # noqa: PLC0415 - imports torch
-
-        return audit.audit_task(task, source, judge)
+        return self._execution.audit_task(spec_of(task.text), task, source, judge)
 
     def build_dataflow(self, task: Task, source: str) -> Dataflow | None:
-        from opsmith.targets.step.dataflow import dataflow_of  # noqa: PLC0415
-
         return dataflow_of(spec_of(task.text), source)
 
     objectives = (CYCLES, ON_CHIP_BYTES, OFF_CHIP_BYTES)
 
     def estimate_cost(self, task: Task, source: str) -> Mapping[str, Any]:
-        from opsmith.targets.step.cost import cost_of  # noqa: PLC0415 - imports torch
-
-        return cost_of(spec_of(task.text), source)
+        return self._execution.cost_of(spec_of(task.text), source)
 
     def find_traits(self, task: Task, source: str) -> Traits | None:
         graph = check_program(spec_of(task.text), source).graph
         return None if graph is None else Traits(manipulates_shapes(graph), reuses_streams(graph))
 
     def write_package(self, name: str, operators: Sequence[Solved]) -> dict[str, str]:
-        from opsmith.targets.step.library.package import write_package  # noqa: PLC0415 - imports torch
-
-        return write_package(name, operators)
+        return self._library.write_package(name, operators)
 
     def describe_usage(self, name: str, operators: Sequence[Solved]) -> str:
-        from opsmith.targets.step.library.package import describe_usage  # noqa: PLC0415 - imports torch
-
-        return describe_usage(name, operators)
+        return self._library.describe_usage(name, operators)
 
     def describe_proof(self, name: str) -> str:
-        from opsmith.targets.step.library.package import PROOF  # noqa: PLC0415 - imports torch
-
-        return PROOF
+        return self._library.proof
 
     def describe_ownership(self, name: str) -> str:
-        from opsmith.targets.step.library.package import OWNERSHIP  # noqa: PLC0415 - imports torch
-
-        return OWNERSHIP
+        return self._library.ownership
 
     def list_splits(self, task: Task) -> Iterator[Split]:
-        from opsmith.targets.step.planning import list_task_splits  # noqa: PLC0415 - imports torch
-
-        return list_task_splits(spec_of(task.text))
+        return self._planning.list_splits(spec_of(task.text))
 
     def renegotiate(self, task: Task, split: Split, node: str) -> Split | None:
-        from opsmith.targets.step.planning import renegotiate_border  # noqa: PLC0415 - imports torch
-
-        return renegotiate_border(spec_of(task.text), split, node)
+        return self._planning.renegotiate(spec_of(task.text), split, node)
 
     def find_split_faults(self, task: Task, split: Split) -> tuple[Diagnostic, ...]:
-        from opsmith.targets.step.planning.faults import find_faults  # noqa: PLC0415 - imports torch
-
-        return find_faults(spec_of(task.text), split)
+        return self._planning.find_faults(spec_of(task.text), split)
 
     def describe_contracts(self) -> str:
-        from opsmith.targets.step.planning.contracts import describe_contracts  # noqa: PLC0415 - few runs need it
-
-        return describe_contracts()
+        return self._planning.describe_contracts()
 
     def make_children(self, task: Task, split: Split) -> tuple[Task, ...]:
-        from opsmith.targets.step.planning.children import list_child_specs  # noqa: PLC0415 - few runs need it
-
-        specs = list_child_specs(spec_of(task.text), split)
+        specs = self._planning.list_children(spec_of(task.text), split)
         children = (
             self.read_task(write_spec(spec), f"{task.id}.{node.name}")
             for node, spec in zip(split.nodes, specs, strict=True)
@@ -238,12 +199,7 @@ class StepTarget:
         return tuple(replace(child, group=task.group) for child in children)
 
     def join_programs(self, task: Task, split: Split, sources: Mapping[str, str]) -> str:
-        from opsmith.targets.step.planning.children import list_child_specs  # noqa: PLC0415 - few runs need it
-        from opsmith.targets.step.planning.joining import PartProgram, join_parts  # noqa: PLC0415
-
-        spec = spec_of(task.text)
-        pairs = zip(split.nodes, list_child_specs(spec, split), strict=True)
-        return join_parts(spec, split, [PartProgram(node, child, sources[node.name]) for node, child in pairs])
+        return self._planning.join_programs(spec_of(task.text), split, sources)
 
     def enumerate_programs(self, task: Task) -> Iterator[str]:
         programs: Iterator[str] = import_by_name(_SEARCH, "language 'step': its search")(task.text)
@@ -253,17 +209,36 @@ class StepTarget:
         sampler: Sampler = import_by_name(_SAMPLER, "language 'step': its sampler")()
         return sampler
 
+    # -- what only some commands need, loaded once
+
+    @cached_property
+    def _execution(self) -> StepExecution:
+        from opsmith.targets.step.executing import StepExecution  # noqa: PLC0415 - imports torch
+
+        return StepExecution()
+
+    @cached_property
+    def _planning(self) -> StepPlanning:
+        from opsmith.targets.step.planning import StepPlanning  # noqa: PLC0415 - imports torch
+
+        return StepPlanning()
+
+    @cached_property
+    def _library(self) -> StepLibrary:
+        from opsmith.targets.step.library.package import StepLibrary  # noqa: PLC0415 - imports torch
+
+        return StepLibrary()
+
+    @cached_property
+    def _texts(self) -> StepTexts:
+        from opsmith.targets.step.codegen.texts import StepTexts  # noqa: PLC0415 - few commands write Python
+
+        return StepTexts()
+
 
 @lru_cache(maxsize=2)
 def _read_prompt(name: str) -> str:
     return files("opsmith.targets.step").joinpath("prompts", name).read_text(encoding="utf-8")
-
-
-@lru_cache(maxsize=1)
-def _bare_prompt() -> str:
-    from opsmith.targets.step.codegen.bare import bare_prompt  # noqa: PLC0415
-
-    return bare_prompt(_read_prompt("proposer.yaml"))
 
 
 STEP = StepTarget()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from opsmith.targets.programs import Dataflow, Edge, Node
 from opsmith.targets.step.language import graph
 from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.ops import KEYWORDS
 from opsmith.targets.step.language.spec import TaskSpec
 
 
@@ -44,8 +43,4 @@ def _list_uses(program: graph.Graph) -> Iterator[tuple[int, str, int]]:
 
 def _write_arguments(node: graph.OpNode) -> str:
     """`fn_exp, b=1`: the arguments as they were written, the function by its name alone."""
-    listed = f"[{', '.join(map(str, node.ints))}]"
-    number = str(node.ints[0]) if node.ints else ""
-    values = {"fn": node.fn.func_name if node.fn else "", "L": listed, "n": f"{node.dim}", "S": f"{node.dim}"}
-    words = [(name, values.get(name, number)) for name in KEYWORDS[node.op]]
-    return ", ".join(value if name == "fn" else f"{name}={value}" for name, value in words)
+    return ", ".join(value if key == "fn" else f"{key}={value}" for key, value in node.list_arguments())

@@ -18,7 +18,6 @@ from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
 from opsmith.targets import TaskFault
 from opsmith.targets.audit import Finding, Judge, State, audit_program
-from opsmith.targets.step import spec_of
 from opsmith.targets.step.audit.functions import check_functions
 from opsmith.targets.step.execution.bound import BoundDraw
 from opsmith.targets.step.execution.data import StepDraw
@@ -28,9 +27,8 @@ from opsmith.targets.step.language.spec import TaskSpec
 _AFTER_DATA = ("reference", "program", "answers", "tolerance", "inputs", "functions")
 
 
-def audit_task(task: Task, source: str | None, judge: Judge) -> Iterator[Finding]:
+def audit_task(spec: TaskSpec, task: Task, source: str | None, judge: Judge) -> Iterator[Finding]:
     """All findings on `task`, whose own program is `source`; a check that needs another one's success says so."""
-    spec = spec_of(task.text)
     for finding in _find_all(spec, task, source, judge):
         yield replace(finding, found=explain_shape_sets(spec.problem, finding.found))
 

@@ -21,12 +21,12 @@ from opsmith.problems.bindings import Bindings
 from opsmith.problems.precision import default_dtype
 from opsmith.records import Outcome, Task
 from opsmith.targets.audit import Finding, Judge, State
-from opsmith.targets.step import STEP
 from opsmith.targets.step.execution.bodies import compile_body
 from opsmith.targets.step.execution.data import StepDraw
 from opsmith.targets.step.execution.precision import is_floating, torch_dtype
 from opsmith.targets.step.execution.slots import holds_multihot
 from opsmith.targets.step.ir import write_spec
+from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.spec import FnSpec, TaskSpec
 from opsmith.targets.step.language.types import DType, Field, element_shape, fields_of
 
@@ -50,19 +50,15 @@ def check_functions(
         reason = "needs an `impl` that passes"
         yield Finding("functions", State.UNCHECKED, "nothing", reason, "an `impl` that passes")
         return
-    used = list_used_fns(task, source)
+    graph = check_program(spec, source).graph
+    assert graph is not None  # its program passed
+    used = {node.fn.func_name for node in graph.nodes if node.fn is not None}
     trial = _Trial(spec, task, source, judge, material.wide_trials[0].data)
     findings = [finding for fn in spec.fns if fn.func_name in used for finding in trial.drop_fn(fn)]
     yield from findings
     yield from (_note_unused(fn) for fn in spec.fns if fn.func_name not in used)
     if all(finding.state is State.NOTE for finding in findings):
         yield Finding("functions", State.FINE, f"{len(used)} needed")
-
-
-def list_used_fns(task: Task, source: str) -> frozenset[str]:
-    """The func_names that a right program applies."""
-    graph = STEP.check_program(task, source).program.report.graph
-    return frozenset(node.fn.func_name for node in graph.nodes if node.fn is not None)
 
 
 def _note_unused(fn: FnSpec) -> Finding:

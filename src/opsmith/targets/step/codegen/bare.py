@@ -9,6 +9,7 @@ not. `bare_read` is the inverse.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -100,6 +101,7 @@ def _list_toleranced(spec: TaskSpec) -> list[OutputSpec]:
 
 
 # -------------------------------------------------------------------- the base prompt
+@lru_cache(maxsize=1)
 def bare_prompt(structural: str) -> str:
     """The base prompt in bare Python, from the structural one."""
     data = yaml.safe_load(structural)

@@ -8,8 +8,7 @@ from opsmith.problems.files.sections import read_cases
 from opsmith.problems.files.texts import parse_code
 from opsmith.targets.step.ir.entry import StepEntry, StepNames
 from opsmith.targets.step.ir.records import OUTPUT_KEYS, TENSOR_KEYS, read_output, read_tensor
-from opsmith.targets.step.language.origin import OriginSpec
-from opsmith.targets.step.language.spec import TensorSpec
+from opsmith.targets.step.language.spec import OriginSpec, TensorSpec
 
 ORIGIN_KEYS = ("inputs", "parameters", "outputs", "margins", "cases", "code")
 

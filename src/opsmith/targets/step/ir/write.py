@@ -20,8 +20,7 @@ from opsmith.problems.files.writing import (
     write_shapes,
     write_text,
 )
-from opsmith.targets.step.language.origin import OriginSpec
-from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OriginSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import DType, Tuple
 
 

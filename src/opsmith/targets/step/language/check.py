@@ -20,7 +20,7 @@ from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.operands import Operands, Reported, list_operands
 from opsmith.targets.step.language.ops import MAX_AXES, OpError
 from opsmith.targets.step.language.program import Interpreter
-from opsmith.targets.step.language.rules import RULES
+from opsmith.targets.step.language.rules import apply_rule
 from opsmith.targets.step.language.spec import FnSpec, TaskSpec
 from opsmith.targets.step.language.values import (
     UNKNOWN,
@@ -145,7 +145,7 @@ class Typing(GraphBuilder):
         if config is None or len(types) < len(streams):
             return self._unknown_result(op, config, line)
         try:
-            return RULES[op](self, streams, types, line, **config)
+            return apply_rule(self, op, streams, types, line, config)
         except OpError as error:
             if op == "Map" and len(streams) == 2 and streams[0].op == streams[1].op == "Copy":
                 error.given = f"a pair from Copy, zipped to {error.given}"

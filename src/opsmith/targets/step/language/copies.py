@@ -119,7 +119,10 @@ def straight_line(graph: Graph, uses: dict[int, int]) -> str:
         arguments = [names[stream].pop(0) for stream in node.operands]
         results = [f"T{stream}" for stream in node.results]
         own |= dict(zip(node.results, results, strict=True))
-        text.append(f"{_write_targets(node, results)} = {_write_call(node)}.apply({_write_argument(node, arguments)})")
+        is_list = node.op == "Partition" and len(results) == 1
+        keywords = ", ".join(f"{key}={value}" for key, value in node.list_arguments())
+        call = f"step.{node.op}({keywords}).apply({_write_argument(node, arguments)})"
+        text.append(f"{f'[{results[0]}]' if is_list else ', '.join(results)} = {call}")
         for stream in node.results:
             names[stream] = [own[stream]]
             text += _write_copies(own[stream], uses.get(stream, 0), names, stream)
@@ -133,29 +136,6 @@ def _write_copies(name: str, uses: int, names: dict[int, list[str]], number: int
     copies = copy_names(name, uses)
     names[number] = _use_names(copies)
     return copy_lines(name, copies)
-
-
-def _write_targets(node: OpNode, results: Sequence[str]) -> str:
-    return f"[{results[0]}]" if node.op == "Partition" and len(results) == 1 else ", ".join(results)
-
-
-def _write_call(node: OpNode) -> str:
-    arguments = []
-    if node.fn is not None:
-        arguments.append(f"fn={node.fn.func_name}")
-    if node.op in ("Accum", "Scan", "Promote"):
-        arguments.append(f"b={node.ints[0]}")
-    if node.op == "Bufferize":
-        arguments.append(f"a={node.ints[0]}")
-    if node.op == "Partition":
-        arguments.append(f"N={node.ints[0]}")
-    if node.op == "Repeat":
-        arguments.append(f"n={node.dim}")
-    if node.op == "Reshape":
-        arguments.append(f"S={node.dim}")
-    if node.op in ("Flatten", "Reshape"):
-        arguments.append(f"L=[{', '.join(map(str, node.ints))}]")
-    return f"step.{node.op}({', '.join(arguments)})"
 
 
 def _write_argument(node: OpNode, names: Sequence[str]) -> str:

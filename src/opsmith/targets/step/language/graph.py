@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from opsmith.problems.dims import Dim
+from opsmith.targets.step.language.ops import KEYWORDS
 from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
 
@@ -28,6 +29,12 @@ class OpNode(NamedTuple):
     dim: Dim | None = None  # n of Repeat, S of Reshape
     partition: int | None = None  # number of the Partition; of the one a Merge belongs to
     compare_index: bool = False  # Merge: the index is another expression than Partition's, so compare the values
+
+    def list_arguments(self) -> list[tuple[str, str]]:
+        """Its keywords, each with what a program writes for it."""
+        dim, numbers = str(self.dim), ", ".join(map(str, self.ints))
+        written = {"fn": self.fn.func_name if self.fn else "", "L": f"[{numbers}]", "n": dim, "S": dim}
+        return [(key, written.get(key, numbers)) for key in KEYWORDS[self.op]]
 
 
 @dataclass(frozen=True, eq=False)

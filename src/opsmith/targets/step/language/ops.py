@@ -146,7 +146,7 @@ def _check_reduction(op: str, fn: FnSpec, x: StreamType, b: int) -> None:
     _require_input(fn, x.dtype)
 
 
-def infer_accum(fn: FnSpec, x: StreamType, b: int) -> StreamType:
+def infer_accum(x: StreamType, fn: FnSpec, b: int) -> StreamType:
     """Reduce the `b` inner dims: state = init, then state = f(state, element) in stream order; emit the last state.
 
     Shapes  f: A -> B with init, St<A, d>, 1 <= b <= rank  ->  St<B, d[b:]>; zero elements give init
@@ -156,7 +156,7 @@ def infer_accum(fn: FnSpec, x: StreamType, b: int) -> StreamType:
     return StreamType(fn.output_dtype, x.dims[b:])
 
 
-def infer_scan(fn: FnSpec, x: StreamType, b: int) -> StreamType:
+def infer_scan(x: StreamType, fn: FnSpec, b: int) -> StreamType:
     """As Accum, but emit the state after every element; it restarts for the next index of d[b:].
 
     Shapes  f: A -> B with init, St<A, d>, 1 <= b <= rank  ->  St<B, d>

@@ -16,11 +16,34 @@ from opsmith.targets.step.language.types import Multihot, StreamType
 Types = list[StreamType]  # of the operands
 _KEPT = 4096  # results of each type rule; rules are pure, and candidates for a task type the same expressions
 
-_map_type, _zip_type = lru_cache(_KEPT)(ops.infer_map), lru_cache(_KEPT)(ops.infer_zip)
-_accum_type, _scan_type = lru_cache(_KEPT)(ops.infer_accum), lru_cache(_KEPT)(ops.infer_scan)
-_promote_type, _flatten_type = lru_cache(_KEPT)(ops.infer_promote), lru_cache(_KEPT)(ops.infer_flatten)
-_repeat_type, _repeat_ref_type = lru_cache(_KEPT)(ops.infer_repeat), lru_cache(_KEPT)(ops.infer_repeat_ref)
-_bufferize_type, _streamify_type = lru_cache(_KEPT)(ops.infer_bufferize), lru_cache(_KEPT)(ops.infer_streamify)
+_TYPES: Mapping[
+    str, Callable[..., StreamType]
+] = {  # of primitives whose result says all: the operands' types, then keywords
+    op: lru_cache(_KEPT)(rule)
+    for op, rule in (
+        ("Zip", ops.infer_zip),
+        ("Accum", ops.infer_accum),
+        ("Scan", ops.infer_scan),
+        ("Promote", ops.infer_promote),
+        ("Flatten", ops.infer_flatten),
+        ("Repeat", ops.infer_repeat),
+        ("RepeatRef", ops.infer_repeat_ref),
+        ("Bufferize", ops.infer_bufferize),
+        ("Streamify", ops.infer_streamify),
+    )
+}
+_map_type = lru_cache(_KEPT)(ops.infer_map)
+
+
+def apply_rule(
+    graph: GraphBuilder, op: str, streams: list[AbstractStream], types: Types, line: int, config: Mapping[str, Any]
+) -> Any:
+    """The results of an application, recorded in the graph. Raises OpError."""
+    if op in _RULES:
+        return _RULES[op](graph, streams, types, line, **config)
+    result = _TYPES[op](*types, **config)
+    ints = config.get("L") or tuple([config[key] for key in ("a", "b") if key in config])
+    return graph.emit_node(op, line, streams, result, config.get("fn"), ints, config.get("n"))
 
 
 def _emit_map(
@@ -34,34 +57,6 @@ def _emit_map(
     return graph.emit_node("Map", line, streams, result, fn, value=graph.number_application("Map", (value,), fn))
 
 
-def _emit_zip(graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int) -> AbstractStream:
-    return graph.emit_node("Zip", line, streams, _zip_type(types[0], types[1]))
-
-
-def _emit_accum(
-    graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, fn: FnSpec, b: int
-) -> AbstractStream:
-    return graph.emit_node("Accum", line, streams, _accum_type(fn, types[0], b), fn, (b,))
-
-
-def _emit_scan(
-    graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, fn: FnSpec, b: int
-) -> AbstractStream:
-    return graph.emit_node("Scan", line, streams, _scan_type(fn, types[0], b), fn, (b,))
-
-
-def _emit_promote(
-    graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, b: int
-) -> AbstractStream:
-    return graph.emit_node("Promote", line, streams, _promote_type(types[0], b), ints=(b,))
-
-
-def _emit_flatten(
-    graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, L: tuple[int, ...]
-) -> AbstractStream:
-    return graph.emit_node("Flatten", line, streams, _flatten_type(types[0], L), ints=L)
-
-
 def _emit_reshape(
     graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, S: Dim, L: tuple[int, ...]
 ) -> AbstractStream:
@@ -70,25 +65,11 @@ def _emit_reshape(
     return graph.emit_node("Reshape", line, streams, ops.infer_reshape(kind, S, L, graph.sizes), ints=L, dim=S)
 
 
-def _emit_repeat(graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, n: Dim) -> AbstractStream:
-    return graph.emit_node("Repeat", line, streams, _repeat_type(types[0], n), dim=n)
-
-
 def _emit_repeat_ref(graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int) -> AbstractStream:
     """The reference's values are not read, so the value is that of a Repeat."""
-    result = _repeat_ref_type(types[0], types[1])
+    result = _TYPES["RepeatRef"](*types)
     value = graph.number_application("Repeat", (streams[0].value,), dim=result.dims[0])
     return graph.emit_node("RepeatRef", line, streams, result, value=value)
-
-
-def _emit_bufferize(
-    graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int, a: int
-) -> AbstractStream:
-    return graph.emit_node("Bufferize", line, streams, _bufferize_type(types[0], a), ints=(a,))
-
-
-def _emit_streamify(graph: GraphBuilder, streams: list[AbstractStream], types: Types, line: int) -> AbstractStream:
-    return graph.emit_node("Streamify", line, streams, _streamify_type(types[0]))
 
 
 def _emit_copy(
@@ -143,7 +124,8 @@ def _emit_merge(
 
 def _check_index(graph: GraphBuilder, index: AbstractStream, routing: Routing, line: int) -> None:
     original, name = routing.index, routing.index.name or "X"
-    if index.type != original.type or (_is_input(graph, index) and _is_input(graph, original)):
+    are_inputs = {index.value, original.value} <= graph.input_values  # or copies of inputs
+    if index.type != original.type or are_inputs:
         raise OpError(
             f"index {index}: {index.type}",
             f"the index of Partition on line {routing.line}, {original}: {original.type}",
@@ -155,23 +137,10 @@ def _check_index(graph: GraphBuilder, index: AbstractStream, routing: Routing, l
     )
 
 
-def _is_input(graph: GraphBuilder, stream: AbstractStream) -> bool:
-    """Whether the stream is an input, or a copy of one."""
-    return stream.value in graph.input_values
-
-
-RULES: Mapping[str, Callable[..., Any]] = {
+_RULES: Mapping[str, Callable[..., Any]] = {  # of those whose values, sizes or routes take part
     "Map": _emit_map,
-    "Zip": _emit_zip,
-    "Accum": _emit_accum,
-    "Scan": _emit_scan,
-    "Promote": _emit_promote,
-    "Flatten": _emit_flatten,
     "Reshape": _emit_reshape,
-    "Repeat": _emit_repeat,
     "RepeatRef": _emit_repeat_ref,
-    "Bufferize": _emit_bufferize,
-    "Streamify": _emit_streamify,
     "Copy": _emit_copy,
     "Identity": _emit_identity,
     "Partition": _emit_partition,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opsmith.problems.dims import Dim
-from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem
+from opsmith.problems.problem import ArrayType, CaseSpec, Derivation, InputTensor, OutputTensors, Problem
 from opsmith.targets.step.language.types import (
     Buffer,
     DType,
@@ -24,9 +24,6 @@ from opsmith.targets.step.language.types import (
     fields_of,
     scalar_of,
 )
-
-if TYPE_CHECKING:
-    from opsmith.targets.step.language.origin import OriginSpec
 
 
 @dataclass(frozen=True)
@@ -134,6 +131,37 @@ class TaskSpec:
                 type_ for fn in self.fns for dtype in (fn.input_dtype, fn.output_dtype) for type_ in array_types(dtype)
             ),
             drawn_from=None if self.drawn_from is None else self.drawn_from.make_derivation(self),
+        )
+
+
+@dataclass(frozen=True)
+class OriginSpec:
+    """What a task's inputs are computed from: tensors of another task, drawn as there.
+
+    `code` assigns every input by its name; `outputs` are there only for margins that read what their texts assign.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    parameters: tuple[TensorSpec, ...]
+    code: str
+    outputs: tuple[OutputSpec, ...] = ()
+    margins: tuple[str, ...] = ()
+    cases: tuple[CaseSpec, ...] = ()
+
+    def make_derivation(self, task: TaskSpec) -> Derivation:
+        """In any language; sizes, shape sets and `global` are those of the task."""
+        return Derivation(
+            Problem(
+                tuple(tensor.input_tensor for tensor in self.inputs),
+                tuple(tensor.input_tensor for tensor in self.parameters),
+                tuple(output.output_tensors for output in self.outputs),
+                task.global_code,
+                task.sizes,
+                task.shapes,
+                self.margins,
+                self.cases,
+            ),
+            self.code,
         )
 
 

@@ -103,3 +103,11 @@ Each program is written in STeP, a language of streams for dataflow accelerators
 computes the values: on the CPU, without gradients, not for several threads at once. It says what a program computes,
 not how fast an accelerator is.
 """
+
+
+class StepLibrary:
+    """Programs as a package, for a target's `Packaged`."""
+
+    write_package = staticmethod(write_package)
+    describe_usage = staticmethod(describe_usage)
+    proof, ownership = PROOF, OWNERSHIP

@@ -16,8 +16,7 @@ from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
 from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets.step.ir.records import multihot_of
-from opsmith.targets.step.language.origin import OriginSpec
-from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
+from opsmith.targets.step.language.spec import FnSpec, OriginSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import (
     DType,
     StepTypeError,
