@@ -13,7 +13,7 @@ from opsmith.errors import TaskError
 from opsmith.problems.problem import DEFAULT_SIZES, CaseSpec
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, sizes_with, write_spec
 from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.language.types import parse_dims, parse_type, symbols_of
+from opsmith.targets.step.language.types import inner_dims, parse_dims, parse_type
 
 PAPER = Path(__file__).parents[2] / "fixtures" / "paper"
 SUITES = sorted((Path(__file__).parents[3] / "src" / "opsmith" / "suites").glob("step*/*.yaml"))
@@ -449,7 +449,9 @@ def test_reading_what_was_written_gives_the_same_task(spec: TaskSpec) -> None:
     again = read_spec(text)
     assert again == spec
     assert write_spec(again) == text
-    assert {name for tensor in spec.inputs for name in symbols_of(tensor.dtype)} <= set(spec.sizes)
+    assert {name for tensor in spec.inputs for dim in inner_dims(tensor.dtype) for name in dim.symbols} <= set(
+        spec.sizes
+    )
 
 
 # -------------------------------------------------------------------- the paper's figures

@@ -24,11 +24,10 @@ from opsmith.targets.audit import Finding, Judge, State
 from opsmith.targets.step.execution.bodies import compile_body
 from opsmith.targets.step.execution.data import StepDraw
 from opsmith.targets.step.execution.precision import is_floating, torch_dtype
-from opsmith.targets.step.execution.slots import holds_multihot
 from opsmith.targets.step.ir import write_spec
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.spec import FnSpec, TaskSpec
-from opsmith.targets.step.language.types import DType, Field, element_shape, fields_of
+from opsmith.targets.step.language.types import DType, Field, element_shape, fields_of, multihot_of
 
 SAMPLES = 4  # elements on which a fn is compared with one that does nothing
 
@@ -179,7 +178,7 @@ def _agrees_on_samples(bindings: Bindings, fn: FnSpec, changed: FnSpec) -> bool:
 def _draw_field(field: Field, sizes: Mapping[str, int], generator: torch.Generator) -> Tensor:
     """Normal numbers for floats, 0 and 1 for everything else."""
     shape = element_shape(field, sizes)
-    if is_floating(field) and not holds_multihot(field):
+    if is_floating(field) and multihot_of(field) is None:
         return torch.randn(shape, generator=generator, dtype=torch.float64)
     return torch.randint(0, 2, shape, generator=generator).to(torch_dtype(field, wide=True))
 

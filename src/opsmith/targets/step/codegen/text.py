@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from opsmith.problems.dims import Dim
 from opsmith.targets.step.ir.code import SIZE_SUFFIX
-from opsmith.targets.step.language.types import Buffer, DType, Field, Multihot, Scalar, Tuple, element_dims
+from opsmith.targets.step.language.types import Buffer, DType, Field, Multihot, Scalar, Tuple, array_shape
 
 
 def type_code(dtype: DType) -> str:
@@ -40,11 +40,8 @@ def dim_code(dim: Dim, suffix: str = "", divide: str = "/") -> str:
     bottom = [name + suffix for name, power in dim.powers for _ in range(-power)]
     bottom += [str(dim.coefficient.denominator)] if dim.coefficient.denominator != 1 else []
     product = " * ".join(top)
-    return product if not bottom else f"{product} {divide} {_product_code(bottom)}"
-
-
-def _product_code(factors: Sequence[str]) -> str:
-    return factors[0] if len(factors) == 1 else f"({' * '.join(factors)})"
+    divisor = f"({' * '.join(bottom)})" if len(bottom) > 1 else "".join(bottom)
+    return f"{product} {divide} {divisor}" if bottom else product
 
 
 def shape_code(field: Field, dims: Sequence[Dim]) -> str:
@@ -54,8 +51,7 @@ def shape_code(field: Field, dims: Sequence[Dim]) -> str:
     >>> shape_code(FP32, parse_dims(["D/2", "N*K", 1]))
     '1, K_value * N_value, D_value // 2'
     """
-    axes = (*reversed(dims), *element_dims(field))
-    return ", ".join(dim_code(dim, SIZE_SUFFIX, "//") for dim in axes)
+    return ", ".join(dim_code(dim, SIZE_SUFFIX, "//") for dim in array_shape(field, dims))
 
 
 def class_name(label: str, reserved: frozenset[str]) -> str:
@@ -86,15 +82,11 @@ def indent_text(text: str, width: int) -> str:
 def _string_lines(text: str) -> set[int]:
     """Lines that begin inside a string literal."""
     numbers: set[int] = set()
-    for node in ast.walk(ast.parse(f"def f():\n{_indent_body(text)}")):
+    body = "\n".join(f" {line}" for line in text.split("\n"))  # whatever its statements are
+    for node in ast.walk(ast.parse(f"def f():\n{body}")):
         if isinstance(node, ast.Constant | ast.JoinedStr) and isinstance(getattr(node, "value", ""), str):
             numbers.update(range(node.lineno, (node.end_lineno or node.lineno)))
     return numbers
-
-
-def _indent_body(text: str) -> str:
-    """A text as a body of its own, whatever its statements are."""
-    return "\n".join(f" {line}" for line in text.split("\n"))
 
 
 def function_text(name: str, captured: Sequence[str], body: str, parameters: Sequence[str] = ()) -> str:

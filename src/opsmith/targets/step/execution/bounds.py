@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from opsmith.problems.dims import DimError
-from opsmith.records import Diagnostic
 from opsmith.targets.step.execution.held import list_peaks
 from opsmith.targets.step.execution.kernels import VIEWS
-from opsmith.targets.step.execution.scene import RunError
+from opsmith.targets.step.execution.scene import make_run_error
 from opsmith.targets.step.execution.stack import Sizes, Stack
 from opsmith.targets.step.language.graph import Graph, OpNode
 from opsmith.targets.step.language.types import StreamType
@@ -46,7 +45,10 @@ def count_streamed(graph: Graph, stack: Stack, io_elements: int, points: int = 1
     if total is None:
         total = _count_by_node(graph, stack, routed, limit)
     if total > LEAST_HELD:  # nobody holds more than he streams
-        _refuse_held(graph, stack, routed, max(LEAST_HELD, HELD_PER_IO * io_elements))
+        most = max(LEAST_HELD, HELD_PER_IO * io_elements)
+        for node, held in list_peaks(graph, lambda kind: stack.count_elements(kind, routed)):
+            if held > most:
+                raise make_run_error(node, f"{held} elements held at once", f"at most {most} for this task")
     return total
 
 
@@ -90,26 +92,22 @@ def _count_by_node(graph: Graph, stack: Stack, routed: Sizes | None, limit: int)
             total += _count_touched(graph, node, stack, routed, limit)
             entries += _count_entries(graph, node, stack, routed)
         except DimError as error:
-            raise _refuse_node(node, str(error), "a whole size at every shape", "dims of whole symbols") from None
+            raise make_run_error(node, str(error), "a whole size at every shape", "dims of whole symbols") from None
         if total > limit:
-            raise _refuse_node(node, f"{total} elements streamed up to here", f"at most {limit} for this task")
+            raise make_run_error(node, f"{total} elements streamed up to here", f"at most {limit} for this task")
         if entries > MAX_ENTRIES:
             expected = f"at most {MAX_ENTRIES}, except for sums, maxima and minima"
-            raise _refuse_node(node, f"{entries} entries folded one after the other up to here", expected)
+            raise make_run_error(node, f"{entries} entries folded one after the other up to here", expected)
     return total
 
 
 def _count_touched(graph: Graph, node: OpNode, stack: Stack, routed: Sizes | None, limit: int) -> int:
     counts = [stack.count_elements(graph.types[stream], routed) for stream in node.results]
     if max(counts) > limit:
-        raise _refuse_node(node, f"a stream of {max(counts)} elements", f"at most {limit} for this task")
+        raise make_run_error(node, f"a stream of {max(counts)} elements", f"at most {limit} for this task")
     if node.op in VIEWS:
         return 0
     return sum(counts) + sum([stack.count_elements(graph.types[stream], routed) for stream in node.operands])
-
-
-def _refuse_node(node: OpNode, amount: str, expected: str, remedy: str = "") -> RunError:
-    return RunError(Diagnostic("RUN", node.op, amount, expected, remedy, node.line))
 
 
 def _longest_routes(graph: Graph, stack: Stack) -> Sizes:
@@ -127,9 +125,3 @@ def _count_entries(graph: Graph, node: OpNode, stack: Stack, routed: Sizes | Non
         return 0
     sizes = stack.sizes if routed is None else routed
     return math.prod(dim.value(sizes) for dim in graph.types[node.operands[0]].dims[: node.ints[0]])
-
-
-def _refuse_held(graph: Graph, stack: Stack, routed: Sizes | None, limit: int) -> None:
-    for node, held in list_peaks(graph, lambda kind: stack.count_elements(kind, routed)):
-        if held > limit:
-            raise _refuse_node(node, f"{held} elements held at once", f"at most {limit} for this task")

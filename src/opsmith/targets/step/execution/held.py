@@ -61,7 +61,8 @@ class _Memories:
         else:
             self._place_results(node, _Memory(frozenset((number,))))
             self.made.append(self._count_numbers(node.results))
-        copied = self._count_numbers(node.operands) if repeats and _joins_axes(node) else 0
+        is_joining = node.op in ("Partition", "Merge") or (node.op in ("Accum", "Scan") and node.ints[0] > 1)
+        copied = self._count_numbers(node.operands) if repeats and is_joining else 0
         self.scratch.append(copied + (self.made[number] if node.op in ("Scan", "Merge") else 0))
 
     def _find_memory(self, stream: int) -> _Memory:
@@ -107,8 +108,3 @@ class _Memories:
         for maker, number in last.items():
             last_uses.setdefault(number, []).append(maker)
         return last_uses
-
-
-def _joins_axes(node: OpNode) -> bool:
-    """Whether it takes several axes of its operands as one."""
-    return node.op in ("Partition", "Merge") or (node.op in ("Accum", "Scan") and node.ints[0] > 1)

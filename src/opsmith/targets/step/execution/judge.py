@@ -35,7 +35,7 @@ def judge_programs(spec: TaskSpec, graphs: Sequence[Graph], case: StepTrialData)
     together = {
         index: streamed * len(case.draws)
         for index, streamed in work.items()
-        if _fits_in_stack(graphs[index], case, streamed)
+        if streamed * len(case.draws) <= AT_ONCE and graphs[index].is_stackable
     }
     for portion in _cut_portions(together):
         results.update(_run_on_stack(graphs, portion, case))
@@ -90,10 +90,6 @@ def _try_unread(graphs: Sequence[Graph], work: dict[int, int], case: StepTrialDa
             if isinstance(outcome, TaskFault):
                 results[index] = outcome
                 del work[index]
-
-
-def _fits_in_stack(graph: Graph, case: StepTrialData, streamed: int) -> bool:
-    return streamed * len(case.draws) <= AT_ONCE and graph.is_stackable
 
 
 def _cut_portions(work: Mapping[int, int]) -> Iterator[list[int]]:

@@ -71,17 +71,17 @@ def merge_streams(scene: Scene, step: ScheduledStep, operands: Sequence[Flow]) -
     route, fn = scene.routes[step.route], scene.find_fn(step)
     if step.compare_index:
         _compare_index(step, index, route, len(scene.stack))
-    routed = items if len(scene.stack) > 1 else [_drop_draw_axis(stream) for stream in items]
+    routed = (
+        items
+        if len(scene.stack) > 1
+        else [Flow([tensor.squeeze(0) for tensor in stream.tensors], stream.rank - 1) for stream in items]
+    )
     inner = routed[0].axes[1:]
     state = fn.init_state((len(route.index), *inner))
     for stream, positions, rows in zip(routed, route.positions, route.rows, strict=True):
         _merge_expert(fn, state, stream, positions, rows)
     axes = (*index.axes, *inner)
     return [Flow([tensor.reshape(*axes, *tensor.shape[1 + len(inner) :]) for tensor in state], len(axes), index.rows)]
-
-
-def _drop_draw_axis(stream: Flow) -> Flow:
-    return Flow([tensor.squeeze(0) for tensor in stream.tensors], stream.rank - 1)
 
 
 def _merge_expert(fn: StackedFn, state: list[Tensor], stream: Flow, positions: Tensor, rows: Sequence[int]) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from opsmith.records import Diagnostic
 from opsmith.targets.step.execution.schedule import ScheduledStep
 from opsmith.targets.step.execution.stack import Stack, StackedFn
+from opsmith.targets.step.language.graph import OpNode
 
 
 class RunError(Exception):
@@ -42,5 +43,5 @@ class Scene:
         return self.stack.find_fn(step.fn.func_name)
 
 
-def make_run_error(step: ScheduledStep, actual: str, expected: str, remedy: str) -> RunError:
+def make_run_error(step: ScheduledStep | OpNode, actual: str, expected: str, remedy: str = "") -> RunError:
     return RunError(Diagnostic("RUN", step.op, actual, expected, remedy, step.line))

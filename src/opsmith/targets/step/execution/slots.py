@@ -11,7 +11,7 @@ from torch import Tensor
 
 from opsmith.problems.faults import TaskFault, make_fault
 from opsmith.targets.step.execution.precision import is_floating, torch_dtype
-from opsmith.targets.step.language.types import DType, Field, Multihot, element_shape, fields_of
+from opsmith.targets.step.language.types import DType, Field, element_shape, fields_of, multihot_of
 
 SAMPLE = 3  # elements on which a mode is compared with the loop
 _AGREE = {torch.float64: 1e-11, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 1e-1}  # rtol and atol
@@ -65,7 +65,7 @@ class Slot:
     def draw_sample(self, generator: torch.Generator, count: int = SAMPLE) -> Tensor:
         """Random elements: floats around 1, so that most logarithms and roots exist; 0 and 1 for all others."""
         shape = (count, *self.shape)
-        if is_floating(self.field) and not holds_multihot(self.field):
+        if is_floating(self.field) and multihot_of(self.field) is None:
             return (torch.rand(shape, generator=generator, dtype=torch.float64) * 2 - 0.25).to(self.dtype)
         return torch.randint(0, 2, shape, generator=generator).to(self.dtype)
 
@@ -83,10 +83,6 @@ def blame_count(name: str, count: int, results: Any) -> TaskFault:
     return make_fault(
         "FN", name, actual, f"a list of {count} values", "return [value, ...], one per field of output_dtype"
     )
-
-
-def holds_multihot(field: Field) -> bool:
-    return isinstance(field, Multihot) or isinstance(getattr(field, "elem", None), Multihot)
 
 
 def of_one_kind(slots: Sequence[Slot]) -> bool:

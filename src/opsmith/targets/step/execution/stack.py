@@ -19,7 +19,7 @@ from opsmith.targets.step.execution.fns import BatchedFn
 from opsmith.targets.step.execution.forms import Axes
 from opsmith.targets.step.execution.reductions import Reduction
 from opsmith.targets.step.execution.slots import Slot
-from opsmith.targets.step.language.types import StreamType, element_dims, fields_of, tensor_shape
+from opsmith.targets.step.language.types import StreamType, fields_of, inner_dims, tensor_shape
 
 COUNTS_KEPT = 4096  # types whose elements are remembered
 Sizes = Mapping[str, int]  # by symbol
@@ -131,7 +131,7 @@ class Stack:
 @lru_cache(maxsize=COUNTS_KEPT)
 def _list_dynamic_symbols(kind: StreamType) -> tuple[str, ...]:
     """The symbols of a type whose sizes a run decides, in order."""
-    dims = (*kind.dims, *(dim for field in fields_of(kind.dtype) for dim in element_dims(field)))
+    dims = (*kind.dims, *inner_dims(kind.dtype))
     return tuple(name for dim in dims if dim.is_dynamic for name, _ in dim.powers if name.startswith("?"))
 
 

@@ -23,7 +23,7 @@ from opsmith.targets.step.language.check import Typing
 from opsmith.targets.step.language.expressions import MAX_INT
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec
-from opsmith.targets.step.language.types import Multihot, StreamType, element_dims, fields_of
+from opsmith.targets.step.language.types import Multihot, inner_dims
 from opsmith.targets.step.language.values import Primitive, Sized
 
 MAX_CONSTANTS = 64  # numbers that a program's sizes are divided by, or compared with, that are remembered
@@ -292,7 +292,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Any] = {
 
 def list_quotients(graph: Graph) -> set[Dim]:
     """The dims of a graph's streams that may have no whole value; without dynamic ones."""
-    dims = {dim for kind in set(graph.types) for dim in _list_dims(kind)}
+    dims = {dim for kind in set(graph.types) for dim in (*kind.dims, *inner_dims(kind.dtype))}
     return {dim for dim in dims if is_quotient(dim) and not dim.is_dynamic}
 
 
@@ -302,7 +302,3 @@ def is_divisible(graph: Graph, sizes: Mapping[str, int]) -> bool:
         return all(dim.value(sizes) for dim in list_quotients(graph))
     except DimError:
         return False
-
-
-def _list_dims(kind: StreamType) -> tuple[Dim, ...]:
-    return (*kind.dims, *(dim for field in fields_of(kind.dtype) for dim in element_dims(field)))

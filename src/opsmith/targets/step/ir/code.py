@@ -43,6 +43,16 @@ def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
             queue.extend(ast.iter_child_nodes(node))
 
 
+def list_mentions(node: ast.AST) -> Iterator[str]:
+    """The names X of every input_data['X']."""
+    for child in ast.walk(node):
+        if not isinstance(child, ast.Subscript) or not isinstance(child.slice, ast.Constant):
+            continue
+        is_tensor = isinstance(child.value, ast.Name) and child.value.id == "input_data"
+        if is_tensor and isinstance(child.slice.value, str):
+            yield child.slice.value
+
+
 @dataclass
 class Sizes:
     """The sizes that `global` sets, found without running it: `X_value = ...` and `ctx[X] = ...` at top level.

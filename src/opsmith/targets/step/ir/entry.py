@@ -13,8 +13,7 @@ from opsmith.targets.step.language.types import (
     DType,
     Multihot,
     StepTypeError,
-    element_dims,
-    fields_of,
+    inner_dims,
     parse_dims,
     parse_type,
 )
@@ -39,8 +38,7 @@ class StepEntry(Entry):
         node = self.need_value(key, "a type, such as fp32 or Buffer(fp32, [D])")
         dtype = None if node is None else self._try_parse(key, node, lambda: parse_type(node.strip_places()))
         if node is not None and dtype is not None:
-            dims = [dim for field in fields_of(dtype) for dim in element_dims(field)]
-            self.names.dims += [(dim, node, self.place_of(key)) for dim in dims]
+            self.names.dims += [(dim, node, self.place_of(key)) for dim in inner_dims(dtype)]
         return dtype
 
     def read_dims(self) -> tuple[Dim, ...]:

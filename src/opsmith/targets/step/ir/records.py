@@ -11,7 +11,7 @@ from opsmith.problems.files.nodes import Located
 from opsmith.targets.step.ir import code as ir_code
 from opsmith.targets.step.ir.entry import StepEntry
 from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TensorSpec
-from opsmith.targets.step.language.types import Buffer, DType, Field, Multihot, Tuple, fields_of, scalar_of
+from opsmith.targets.step.language.types import DType, Field, Tuple, fields_of, multihot_of, scalar_of
 
 TENSOR_KEYS = ("name", "dtype", "dims", "data_gen", "min", "max")
 FN_KEYS = ("name", "func_name", "apply", "init", "input_dtype", "output_dtype")
@@ -77,12 +77,6 @@ def _check_range(entry: StepEntry, dtype: Field, data_gen: str | None, low: int 
         entry.report_error(entry.get("min"), "min", f"min {low}, max {high}", expected)
     elif multihot is not None and (node := entry.get("max")):
         entry.names.ones.append((multihot, high, node, entry.place_of("max")))
-
-
-def multihot_of(field: Field) -> Multihot | None:
-    """The Multihot that a field is or holds."""
-    inner = field.elem if isinstance(field, Buffer) else field
-    return inner if isinstance(inner, Multihot) else None
 
 
 def read_fn(entry: StepEntry) -> FnSpec | None:

@@ -29,8 +29,7 @@ from opsmith.targets.step.language.values import (
     Unknown,
     describe_value,
     list_leaves,
-    quote_line,
-    shorten_text,
+    report_mistake,
 )
 
 MAX_FINDINGS = 20
@@ -283,16 +282,7 @@ class Typing(GraphBuilder):
 
     def list_findings(self) -> list[Diagnostic]:
         """The collected errors with the text of their lines."""
-        findings = []
-        for error, where, line, kind in self.errors:
-            text = quote_line(self.lines, line)
-            given, expected, remedy = (
-                shorten_text(error.given),
-                shorten_text(error.expected),
-                shorten_text(error.remedy),
-            )
-            findings.append(Diagnostic(kind, shorten_text(where), given, expected, remedy, line, None, text))
-        return findings
+        return [report_mistake(kind, where, error, self.lines, line) for error, where, line, kind in self.errors]
 
 
 _ARGUMENTS: Mapping[str, Callable[[Typing, str, str, Any], Any]] = {

@@ -45,15 +45,14 @@ def _edit_source(source: str, report: Report) -> str | None:
         if len(stream.uses) < 2:
             continue
         place = _end_of_statement(tree, stream)
-        if place is None or any(use.place is None or written[id(use.place)] > 1 for use in stream.uses):
+        if place is None or any(written[id(use.place)] > 1 for use in stream.uses):
             return None
-        names = _fresh_names(stream.name, len(stream.uses), used_names)
+        names = fresh_copies(stream.name, len(stream.uses), used_names)
         inserts.append((place, copy_lines(stream.name, names)))
-        edits += [
-            _replace_name(use.place, name)
-            for use, name in zip(stream.uses, _use_names(names), strict=True)
-            if use.place
-        ]
+        for use, name in zip(stream.uses, use_names(names), strict=True):
+            if use.place is None or use.place.end_col_offset is None or use.place.lineno != use.place.end_lineno:
+                return None
+            edits.append((use.place.lineno, use.place.col_offset, use.place.end_col_offset, name))
     return _apply_edits(lines, edits, inserts)
 
 
@@ -68,7 +67,8 @@ def _end_of_statement(tree: ast.Module, stream: AbstractStream) -> int | None:
     return None
 
 
-def _fresh_names(name: str, uses: int, used_names: set[str]) -> list[str]:
+def fresh_copies(name: str, uses: int, used_names: set[str]) -> list[str]:
+    """Names of the copies that so many uses need, which nothing else has; they are added to those used."""
     stem = name
     while any(candidate in used_names for candidate in copy_names(stem, uses)):
         stem += "_"
@@ -77,20 +77,12 @@ def _fresh_names(name: str, uses: int, used_names: set[str]) -> list[str]:
     return names
 
 
-def _use_names(names: Sequence[str]) -> list[str]:
+def use_names(names: Sequence[str]) -> list[str]:
     """One name per use: the first result of every Copy, and the last Copy's second."""
     return [*names[::2], names[-1]]
 
 
-def _replace_name(place: ast.expr, name: str) -> Edit:
-    if place.end_col_offset is None or place.lineno != place.end_lineno:
-        return (place.lineno, -1, -1, name)
-    return (place.lineno, place.col_offset, place.end_col_offset, name)
-
-
-def _apply_edits(lines: list[str], edits: list[Edit], inserts: list[tuple[int, list[str]]]) -> str | None:
-    if any(first < 0 for _, first, _, _ in edits):
-        return None
+def _apply_edits(lines: list[str], edits: list[Edit], inserts: list[tuple[int, list[str]]]) -> str:
     for line, first, last, name in sorted(edits, reverse=True):
         text = lines[line - 1].encode()
         lines[line - 1] = (text[:first] + name.encode() + text[last:]).decode()
@@ -134,7 +126,7 @@ def _write_copies(name: str, uses: int, names: dict[int, list[str]], number: int
     if uses < 2:
         return []
     copies = copy_names(name, uses)
-    names[number] = _use_names(copies)
+    names[number] = use_names(copies)
     return copy_lines(name, copies)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from opsmith.problems.dims import Dim
 from opsmith.targets.step.language.ops import KEYWORDS
 from opsmith.targets.step.language.spec import FnSpec
-from opsmith.targets.step.language.types import StreamType, element_dims, fields_of
+from opsmith.targets.step.language.types import StreamType, inner_dims
 
 
 class OpNode(NamedTuple):
@@ -120,5 +120,4 @@ def _is_dynamic(kind: StreamType) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_dynamic_inside(kind: StreamType) -> bool:
-    inner = (*kind.dims[:-1], *(dim for field in fields_of(kind.dtype) for dim in element_dims(field)))
-    return any(dim.is_dynamic for dim in inner)
+    return any(dim.is_dynamic for dim in (*kind.dims[:-1], *inner_dims(kind.dtype)))

@@ -26,9 +26,8 @@ from opsmith.targets.step.language.values import (
     Unknown,
     describe_construct,
     describe_value,
-    quote_line,
     remedy_for,
-    shorten_text,
+    report_mistake,
 )
 
 MAX_TEXT = 64 * 1024
@@ -60,17 +59,14 @@ class Interpreter(Evaluator):
         try:
             return parse_program(text)
         except SyntaxError as error:
-            raise self._refuse_syntax(error) from None
+            remedy = "close the bracket" if "never closed" in error.msg else self._meant_return(error.lineno)
+            expected, column = "a program of the language", error.offset or None
+            raise LangError("syntax", error.msg, expected, remedy, error.lineno, column) from None
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             description = (
                 "null bytes" if "null" in str(error) else "text that nests too deep or holds too large a number"
             )
             raise LangError("syntax", description, f"plain text, nested at most {MAX_DEPTH} deep") from None
-
-    def _refuse_syntax(self, error: SyntaxError) -> LangError:
-        """What Python does not take for a program, and what its last line was meant to be."""
-        remedy = "close the bracket" if "never closed" in error.msg else self._meant_return(error.lineno)
-        return LangError("syntax", error.msg, "a program of the language", remedy, error.lineno, error.offset or None)
 
     def _meant_return(self, line: int | None = None) -> str:
         return meant_return(self.lines, line or len(self.lines), self.names)
@@ -87,9 +83,7 @@ class Interpreter(Evaluator):
 
     def _report_error(self, error: LangError, line: int | None) -> None:
         line = error.line or line
-        text = quote_line(self.lines, line)
-        given, expected, remedy = shorten_text(error.given), shorten_text(error.expected), shorten_text(error.remedy)
-        finding = Diagnostic("LANG", shorten_text(error.where), given, expected, remedy, line, error.column, text)
+        finding = report_mistake("LANG", error.where, error, self.lines, line, error.column)
         if len(self.errors) < MAX_FINDINGS and finding not in self.errors:  # a loop repeats its findings
             self.errors.append(finding)
 
@@ -131,13 +125,12 @@ class Interpreter(Evaluator):
     def _expression_statement(self, node: ast.expr) -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return
-        if _is_method(node, "append"):
-            self._run_append(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+            self._run_append(node, node.func.value)
             return
         raise LangError("statement", "an expression whose value is dropped", "an assignment", "E1 = ...")
 
-    def _run_append(self, node: Any) -> None:
-        owner = node.func.value
+    def _run_append(self, node: ast.Call, owner: ast.expr) -> None:
         if not isinstance(owner, ast.Name) or len(node.args) != 1 or node.keywords:
             raise LangError("append", "another form", "NAME.append(value)")
         target = self.evaluate_node(owner)
@@ -184,7 +177,3 @@ def dedent_program(source: str) -> str:
     if source[:1].isspace() or "\t" in source or " \n" in source or source.endswith(" "):
         source = textwrap.dedent(source.expandtabs(8))  # else it starts at the margin and has no line of blanks
     return source.strip("\n")
-
-
-def _is_method(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name

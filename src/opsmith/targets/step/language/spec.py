@@ -14,14 +14,12 @@ from typing import Any
 from opsmith.problems.dims import Dim
 from opsmith.problems.problem import ArrayType, CaseSpec, Derivation, InputTensor, OutputTensors, Problem
 from opsmith.targets.step.language.types import (
-    Buffer,
     DType,
-    Field,
-    Multihot,
     StreamType,
+    array_shape,
     dims_text,
-    element_dims,
     fields_of,
+    multihot_of,
     scalar_of,
 )
 
@@ -167,12 +165,13 @@ class OriginSpec:
 
 def array_types(dtype: DType, dims: tuple[Dim, ...] = ()) -> tuple[ArrayType, ...]:
     """The tensors of a stream, one for each field; without dims those of a single element."""
-    return tuple(_array_type(field, dims) for field in fields_of(dtype))
-
-
-def _array_type(field: Field, dims: tuple[Dim, ...]) -> ArrayType:
-    inner = field.elem if isinstance(field, Buffer) else field
-    shape = (*reversed(dims), *element_dims(field))
-    return ArrayType(
-        scalar_of(field).name, shape, isinstance(inner, Multihot), str(field), f"{field} {dims_text(dims)}"
+    return tuple(
+        ArrayType(
+            scalar_of(field).name,
+            array_shape(field, dims),
+            multihot_of(field) is not None,
+            str(field),
+            f"{field} {dims_text(dims)}",
+        )
+        for field in fields_of(dtype)
     )

@@ -114,11 +114,8 @@ def tuple_of(fields: Sequence[Field]) -> DType:
 
 def scalar_of(field: Field) -> Scalar:
     """The number type at the bottom of a field."""
-    if isinstance(field, Scalar):
-        return field
-    if isinstance(field, Multihot):
-        return field.scalar
-    return scalar_of(field.elem)
+    inner = field.elem if isinstance(field, Buffer) else field
+    return inner.scalar if isinstance(inner, Multihot) else inner
 
 
 def element_dims(field: Field) -> tuple[Dim, ...]:
@@ -128,6 +125,11 @@ def element_dims(field: Field) -> tuple[Dim, ...]:
     if isinstance(field, Multihot):
         return (field.length,)
     return (*reversed(field.dims), *element_dims(field.elem))
+
+
+def inner_dims(dtype: DType) -> tuple[Dim, ...]:
+    """The element axes of all fields."""
+    return tuple(dim for field in fields_of(dtype) for dim in element_dims(field))
 
 
 def array_shape(field: Field, dims: Sequence[Dim]) -> tuple[Dim, ...]:
@@ -145,9 +147,10 @@ def tensor_shape(field: Field, dims: Sequence[Dim], sizes: Mapping[str, int]) ->
     return tuple(dim.value(sizes) for dim in reversed(dims)) + element_shape(field, sizes)
 
 
-def symbols_of(dtype: DType) -> frozenset[str]:
-    """Every symbol that the type's dims mention."""
-    return frozenset(name for field in fields_of(dtype) for dim in element_dims(field) for name in dim.symbols)
+def multihot_of(field: Field) -> Multihot | None:
+    """The Multihot that a field is or holds."""
+    inner = field.elem if isinstance(field, Buffer) else field
+    return inner if isinstance(inner, Multihot) else None
 
 
 def parse_dims(written: Any) -> tuple[Dim, ...]:

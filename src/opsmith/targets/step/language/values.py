@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from opsmith.problems.dims import Dim
-from opsmith.records import printable
+from opsmith.records import Diagnostic, printable
 
 MAX_WORDS = 1000  # characters of each part of a message
 MAX_OPENED = 1000  # parts of a nested list that are looked at
@@ -70,6 +70,14 @@ class Applier(Protocol):
         ...
 
 
+class Mistake(Protocol):
+    """What is said of any mistake."""
+
+    given: str
+    expected: str
+    remedy: str
+
+
 class LangError(Exception):
     """Outside the language: reported at the statement's line, then the statement is skipped."""
 
@@ -115,6 +123,19 @@ def shorten_text(text: str) -> str:
 def quote_line(lines: Sequence[str], line: int | None) -> str:
     """A line of the program for a message; lines are counted from 1."""
     return shorten_text(lines[line - 1].strip()[:200].replace("\t", " ")) if line and line <= len(lines) else ""
+
+
+def report_mistake(
+    kind: str,
+    where: str,
+    error: Mistake,
+    lines: Sequence[str],
+    line: int | None,
+    column: int | None = None,
+) -> Diagnostic:
+    """A finding on a line of the program."""
+    given, expected, remedy = shorten_text(error.given), shorten_text(error.expected), shorten_text(error.remedy)
+    return Diagnostic(kind, shorten_text(where), given, expected, remedy, line, column, quote_line(lines, line))
 
 
 def describe_value(value: Any) -> str:

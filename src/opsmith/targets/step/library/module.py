@@ -14,7 +14,7 @@ from opsmith.targets.literals import bracket_rows, write_docstring, write_litera
 from opsmith.targets.programs import Solved
 from opsmith.targets.step.execution.precision import torch_dtype
 from opsmith.targets.step.language.spec import FnSpec, OutputSpec, TaskSpec, TensorSpec
-from opsmith.targets.step.language.types import DType, Field, Tuple, element_dims, fields_of
+from opsmith.targets.step.language.types import DType, Field, Tuple, array_shape, fields_of
 from opsmith.targets.step.library.sizes import free_symbols
 
 _HEAD = '''
@@ -169,5 +169,5 @@ def _dtype_name(field: Field) -> str:
 
 def _shape_text(dims: Sequence[Dim], field: Field) -> str:
     """A tensor's shape by the names of its dims, outermost first."""
-    axes = [str(dim) for dim in (*reversed(dims), *element_dims(field))]
+    axes = [str(dim) for dim in array_shape(field, dims)]
     return f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"

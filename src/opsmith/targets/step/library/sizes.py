@@ -12,12 +12,12 @@ from fractions import Fraction
 
 from opsmith.problems.dims import Dim
 from opsmith.targets.step.language.spec import TaskSpec, TensorSpec
-from opsmith.targets.step.language.types import element_dims, fields_of
+from opsmith.targets.step.language.types import array_shape, fields_of
 
 
 def axes_of(entry: TensorSpec) -> tuple[Dim, ...]:
     """The dims of a tensor's axes, outermost first."""
-    return (*reversed(entry.dims), *element_dims(fields_of(entry.dtype)[0]))
+    return array_shape(fields_of(entry.dtype)[0], entry.dims)
 
 
 def free_symbols(task: TaskSpec) -> list[str]:

@@ -15,13 +15,13 @@ from opsmith.errors import TaskError
 from opsmith.problems.dims import Dim
 from opsmith.problems.dtypes import FLOATS
 from opsmith.splits import Border, PlanNode, Split
-from opsmith.targets.step.ir.records import multihot_of
 from opsmith.targets.step.language.spec import FnSpec, OriginSpec, OutputSpec, TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import (
     DType,
     StepTypeError,
     Tuple,
     fields_of,
+    multihot_of,
     parse_dims,
     parse_type,
     scalar_of,

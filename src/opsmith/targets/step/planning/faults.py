@@ -24,11 +24,11 @@ from opsmith.records import Diagnostic, Stage
 from opsmith.splits import PlanNode, Split
 from opsmith.targets.step.execution.judge import judge_programs
 from opsmith.targets.step.execution.trials import make_trials
+from opsmith.targets.step.ir.code import list_mentions
 from opsmith.targets.step.language.check import check_program
 from opsmith.targets.step.language.spec import FnSpec, TaskSpec
 from opsmith.targets.step.language.types import Field, Tuple, element_dims, fields_of
 from opsmith.targets.step.planning.children import make_child_spec, parse_border
-from opsmith.targets.step.planning.vocabulary import list_mentions
 from opsmith.targets.trial import TrialResult
 
 KIND = "PLAN"

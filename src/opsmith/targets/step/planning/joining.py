@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from opsmith.errors import TaskError
 from opsmith.splits import PlanNode, Split
-from opsmith.targets.step.language.affine import copy_lines, copy_names
+from opsmith.targets.step.language.affine import copy_lines
 from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.copies import insert_copies
+from opsmith.targets.step.language.copies import fresh_copies, insert_copies, use_names
 from opsmith.targets.step.language.expressions import stored_names
 from opsmith.targets.step.language.program import dedent_program, parse_program
 from opsmith.targets.step.language.spec import TaskSpec
@@ -89,12 +89,8 @@ class _Joiner:
         self._copies[name] = [stream]
         if uses < 2:
             return
-        stem = stream
-        while any(copy in self._used for copy in copy_names(stem, uses)):
-            stem += "_"
-        copies = copy_names(stem, uses)
-        self._used.update(copies)
-        self._copies[name] = [*copies[::2], copies[-1]]
+        copies = fresh_copies(stream, uses, self._used)
+        self._copies[name] = use_names(copies)
         self.rows += copy_lines(stream, copies)
 
     def _take_stream(self, name: str) -> str:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from opsmith.targets.step.ir.code import list_mentions
 from opsmith.targets.step.language.spec import OutputSpec, TaskSpec
 from opsmith.targets.step.planning.vocabulary import (
     VIEWS,
     IsData,
-    list_mentions,
     list_words,
     strip_arity,
     word_operation,

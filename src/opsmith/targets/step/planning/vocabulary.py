@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from opsmith.targets.step.ir.code import list_mentions
 from opsmith.targets.step.language.spec import FnSpec
 
 VIEWS = frozenset(
@@ -240,7 +241,7 @@ def word_operation(node: ast.AST, is_data: IsData) -> Iterator[str]:
 def _word_arithmetic(node: ast.BinOp, is_data: IsData) -> str:
     if isinstance(node.op, ast.Pow):
         return _word_power(node.right)
-    if isinstance(node.op, ast.Mult) and _is_same(node.left, node.right):
+    if isinstance(node.op, ast.Mult) and ast.dump(node.left) == ast.dump(node.right):
         return "square"
     word = _OPERATORS.get(type(node.op), "")
     sides = [
@@ -255,10 +256,6 @@ def strip_arity(word: str) -> str:
     return word[:-1] if word in ("add1", "sub1", "mul1", "div1") else word
 
 
-def _is_same(first: ast.expr, second: ast.expr) -> bool:
-    return ast.dump(first) == ast.dump(second)
-
-
 def _word_power(exponent: ast.expr) -> str:
     try:
         return _POWERS.get(float(ast.literal_eval(exponent)), "pow")
@@ -266,8 +263,13 @@ def _word_power(exponent: ast.expr) -> str:
         return "pow"
 
 
+def _name_called(call: ast.Call) -> str:
+    """As written, of a method its own name alone."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
 def _word_call(call: ast.Call) -> str:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = _name_called(call)
     if name == "pow" and call.args:
         return _word_power(call.args[-1])
     return _SPELLINGS.get(name, name)
@@ -280,23 +282,21 @@ def read_fn_words(fn: FnSpec) -> FnWords:
         tree = ast.parse("def apply(state, input):\n" + "\n".join(f" {row}" for row in fn.apply.split("\n")))
     except (SyntaxError, ValueError):
         return FnWords(fn.func_name, (), frozenset(), frozenset(), frozenset(), fn.stateful)
+    nodes = list(ast.walk(tree))
     counts = {
-        name
-        for row in ast.walk(tree)
+        target.id
+        for row in nodes
         if isinstance(row, ast.Assign) and _counts(row.value)
-        for name in _list_targets(row)
+        for target in row.targets
+        if isinstance(target, ast.Name)
     }
-    words = tuple(
-        word
-        for word in list_words(tree, lambda name: is_tensor_name(name) and name not in counts)
-        if word and word not in VIEWS
-    )
+    words = list_words(tree, lambda name: is_tensor_name(name) and name not in counts)
     return FnWords(
         fn.func_name,
-        words,
-        frozenset(_list_called(tree)),
+        tuple(word for word in words if word and word not in VIEWS),
+        frozenset(_name_called(node) for node in nodes if isinstance(node, ast.Call)),
         frozenset(list_mentions(tree)),
-        frozenset(_list_read(tree)),
+        frozenset(node.id for node in nodes if isinstance(node, ast.Name)),
         fn.stateful,
     )
 
@@ -310,27 +310,3 @@ def _counts(value: ast.expr) -> bool:
     """Whether an expression is a number of entries."""
     names = {node.attr for node in ast.walk(value) if isinstance(node, ast.Attribute)}
     return not names.isdisjoint(("shape", "size", "numel")) and isinstance(value, (ast.Subscript, ast.Call))
-
-
-def _list_targets(row: ast.Assign) -> list[str]:
-    return [target.id for target in row.targets if isinstance(target, ast.Name)]
-
-
-def _list_read(node: ast.AST) -> Iterator[str]:
-    return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
-
-
-def _list_called(node: ast.AST) -> Iterator[str]:
-    for child in ast.walk(node):
-        if isinstance(child, ast.Call):
-            yield child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
-
-
-def list_mentions(node: ast.AST) -> Iterator[str]:
-    """The names X of every input_data['X']."""
-    for child in ast.walk(node):
-        if not isinstance(child, ast.Subscript) or not isinstance(child.slice, ast.Constant):
-            continue
-        is_tensor = isinstance(child.value, ast.Name) and child.value.id == "input_data"
-        if is_tensor and isinstance(child.slice.value, str):
-            yield child.slice.value
