@@ -28,8 +28,7 @@ from opsmith.targets.step.improvement import describe_platform, write_improvemen
 from opsmith.targets.step.ir import read_spec, read_spec_with_warnings, write_spec
 from opsmith.targets.step.language import canonical as isomorphism
 from opsmith.targets.step.language.body import read_program
-from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.checked import Program
+from opsmith.targets.step.language.check import Program, check_program
 from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.traits import manipulates_shapes, reuses_streams

@@ -22,8 +22,7 @@ from opsmith.targets.step.hidden.bounded import WHOLE, Allowance, check_bounded
 from opsmith.targets.step.hidden.many import is_divisible
 from opsmith.targets.step.hidden.points import find_changing_sizes
 from opsmith.targets.step.hidden.work import estimate_work, is_near
-from opsmith.targets.step.language.check import Report
-from opsmith.targets.step.language.checked import Program
+from opsmith.targets.step.language.check import Program, Report
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.trial import TaskFault, Trial
 

@@ -23,7 +23,7 @@ from opsmith.targets.step.hidden.prepare import Preparation, Sizes, TooCostlyErr
 from opsmith.targets.step.hidden.variants import GraphVariant, depends_on_sizes, survey_sizes
 from opsmith.targets.step.hidden.work import is_near
 from opsmith.targets.step.language.canonical import canonical_text
-from opsmith.targets.step.language.checked import Program
+from opsmith.targets.step.language.check import Program
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.trial import Trial
 

@@ -83,7 +83,7 @@ class Interpreter(Evaluator):
 
     def _report_error(self, error: LangError, line: int | None) -> None:
         line = error.line or line
-        finding = report_mistake("LANG", error.where, error, self.lines, line, error.column)
+        finding = report_mistake("LANG", error.where, error, self.lines, line)
         if len(self.errors) < MAX_FINDINGS and finding not in self.errors:  # a loop repeats its findings
             self.errors.append(finding)
 

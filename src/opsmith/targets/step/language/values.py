@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from opsmith.problems.dims import Dim
 from opsmith.records import Diagnostic, printable
+from opsmith.targets.step.language.ops import OpError
 
 MAX_WORDS = 1000  # characters of each part of a message
 MAX_OPENED = 1000  # parts of a nested list that are looked at
@@ -70,14 +71,6 @@ class Applier(Protocol):
         ...
 
 
-class Mistake(Protocol):
-    """What is said of any mistake."""
-
-    given: str
-    expected: str
-    remedy: str
-
-
 class LangError(Exception):
     """Outside the language: reported at the statement's line, then the statement is skipped."""
 
@@ -126,16 +119,12 @@ def quote_line(lines: Sequence[str], line: int | None) -> str:
 
 
 def report_mistake(
-    kind: str,
-    where: str,
-    error: Mistake,
-    lines: Sequence[str],
-    line: int | None,
-    column: int | None = None,
+    kind: str, where: str, error: LangError | OpError, lines: Sequence[str], line: int | None
 ) -> Diagnostic:
     """A finding on a line of the program."""
-    given, expected, remedy = shorten_text(error.given), shorten_text(error.expected), shorten_text(error.remedy)
-    return Diagnostic(kind, shorten_text(where), given, expected, remedy, line, column, quote_line(lines, line))
+    where, given, expected, remedy = map(shorten_text, (where, error.given, error.expected, error.remedy))
+    column = error.column if isinstance(error, LangError) else None
+    return Diagnostic(kind, where, given, expected, remedy, line, column, quote_line(lines, line))
 
 
 def describe_value(value: Any) -> str:

@@ -25,8 +25,7 @@ from opsmith.targets.step.execution.fns import Plans
 from opsmith.targets.step.execution.precision import is_floating, torch_dtype
 from opsmith.targets.step.execution.run import RunError, execute_batch
 from opsmith.targets.step.execution.stack import Stack
-from opsmith.targets.step.language.check import check_program
-from opsmith.targets.step.language.checked import Program
+from opsmith.targets.step.language.check import Program, check_program
 from opsmith.targets.step.language.graph import Graph
 from opsmith.targets.step.language.spec import TaskSpec, TensorSpec
 from opsmith.targets.step.language.types import fields_of
