@@ -9,7 +9,7 @@ import torch
 from imports.modules import CHAIN, HEAD, NESTED, SOFTMAX, write_module
 
 from opsmith.imports.foreign_code import CodeRefusalError
-from opsmith.imports.kernelbench.folder import PRELOAD, ModuleLimits, import_modules, name_problem
+from opsmith.imports.kernelbench.folder import ANALYSES, ModuleLimits, import_modules, name_problem
 from opsmith.imports.kernelbench.source import read_module
 from opsmith.imports.outcomes import ImportRow
 from opsmith.imports.worker import ImportWorkers
@@ -27,7 +27,7 @@ Importer = Callable[..., list[ImportRow]]
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[ImportWorkers]:
-    with ImportWorkers(preload=PRELOAD) as opened:
+    with ImportWorkers(services=ANALYSES) as opened:
         if missing := opened._nursery.missing:
             pytest.skip(f"no isolation: {missing}")
         yield opened

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opsmith.models import MOST_TOKENS
-from opsmith.models.sdk import read_count
+from opsmith.models.parts import read_count
 from opsmith.models.table import FAMILIES, ProviderServer
 from opsmith.records import Usage
 

@@ -13,12 +13,19 @@ from opsmith.problems.audit.findings import State
 from opsmith.problems.audit.inputs import check_inputs
 from opsmith.problems.audit.reference import check_reference, check_tolerance, note_narrowing
 from opsmith.problems.compare import compare_outputs
-from opsmith.problems.data import PlainData
+from opsmith.problems.data import ProblemData
 from opsmith.problems.digest import describe_problem, hash_problem
 from opsmith.problems.dims import parse_dim
-from opsmith.problems.draws import TrialData
+from opsmith.problems.draws import Draw, TrialData
 from opsmith.problems.problem import ArrayType, CaseSpec, InputTensor, OutputTensors, Problem
 from opsmith.problems.shape_sets import choose_shape_sets, explain_shape_sets
+
+
+class PlainData(ProblemData[Draw]):
+    """The data of a problem as it is, with nothing of a target's."""
+
+    def make_draw(self, shape_set, overrides, seed, is_case=False):
+        return Draw(self, shape_set, overrides, seed, is_case)
 
 
 def array(dtype, *shape):

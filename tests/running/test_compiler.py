@@ -17,10 +17,10 @@ import pytest
 
 from opsmith.running import compiler, sandbox, toolchain
 from opsmith.running.command_process import ProcessOrder
+from opsmith.running.commands import CommandLimits
 from opsmith.running.compiler import (
     Artefact,
     CompileFailure,
-    CompileLimits,
     CompileOrder,
     CompileRefusal,
     CompileResult,
@@ -32,7 +32,7 @@ needs_isolation = pytest.mark.skipif(bool(sandbox.missing()), reason=sandbox.mis
 needs_gcc = pytest.mark.skipif(find_toolchain() is None, reason=NO_COMPILER)
 
 RIGHT = "#include <math.h>\nfloat twice(float x) { return sqrtf(x * x) * 2; }\n"
-TIGHT = CompileLimits(cpu_seconds=2, memory=256 << 20, file_bytes=4 << 20)
+TIGHT = CommandLimits(cpu_seconds=2, memory=256 << 20, file_bytes=4 << 20)
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +52,13 @@ def list_working_folders() -> Iterator[str]:
             yield os.readlink(process / "cwd")
 
 
-def compile_text(source: str, limits: CompileLimits = TIGHT, *options: str) -> CompileResult:
+def compile_text(source: str, limits: CommandLimits = TIGHT, *options: str) -> CompileResult:
     link = ("k.o", "-shared", "-o", "k.so", "-lm")
     order = CompileOrder({"k.c": source.encode()}, (("-O1", "-fPIC", *options, "-c", "k.c", "-o", "k.o"), link), "k.so")
     return run_compiler(order, limits)
 
 
-def refuse(source: str, limits: CompileLimits = TIGHT) -> CompileRefusal:
+def refuse(source: str, limits: CommandLimits = TIGHT) -> CompileRefusal:
     """The refusal of a source; after it the next compile is right."""
     result = compile_text(source, limits)
     assert isinstance(result, CompileRefusal), result

@@ -17,11 +17,12 @@ from typing import Any
 from opsmith.agents.fences import list_fenced_blocks
 from opsmith.agents.joining import nest_block, write_split
 from opsmith.agents.prompt import indent_lines
-from opsmith.agents.reply import MAX_REPLY, strip_thoughts
-from opsmith.agents.yaml_reply import load_bounded
+from opsmith.agents.reply import MAX_REPLY
 from opsmith.agents.yaml_text import drop_surrogates, nest_list, write_block, write_mapping, write_scalar, write_text
 from opsmith.errors import UsageError
 from opsmith.models import Message
+from opsmith.models.answers import strip_thoughts
+from opsmith.models.bounded_yaml import load_bounded
 from opsmith.records import Diagnostic, Task
 from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets import Target

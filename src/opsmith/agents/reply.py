@@ -17,6 +17,7 @@ from opsmith.agents.fences import list_fenced_blocks
 from opsmith.agents.indentation import strip_indentation
 from opsmith.agents.outline import drop_outline, is_of_outline
 from opsmith.agents.yaml_reply import compile_key_line, list_dropped_lines, read_mapping
+from opsmith.models.answers import strip_thoughts
 from opsmith.records import Boundary, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.targets import Target
 from opsmith.targets.faults import charged_to_target
@@ -112,15 +113,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def strip_thoughts(text: str) -> str:
-    """The text after a reasoning model's thoughts; some servers strip the opening tag."""
-    opened = text.lstrip().startswith("<think>")
-    thoughts, closed, answer = text.rpartition("</think>")
-    if not closed:
-        return "" if opened else text
-    return answer if opened or answer.strip() else thoughts
 
 
 @dataclass

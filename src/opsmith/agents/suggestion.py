@@ -14,9 +14,10 @@ from itertools import islice
 from typing import Any
 
 from opsmith.agents.fences import list_fenced_blocks
-from opsmith.agents.reply import MAX_REPLY, strip_thoughts
-from opsmith.agents.yaml_reply import load_bounded
+from opsmith.agents.reply import MAX_REPLY
 from opsmith.agents.yaml_text import Rows, drop_surrogates, write_text
+from opsmith.models.answers import strip_thoughts
+from opsmith.models.bounded_yaml import load_bounded
 from opsmith.records import Suggestion
 
 FIELDS = ("what", "where", "why", "effect")

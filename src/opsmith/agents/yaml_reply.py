@@ -1,8 +1,4 @@
-"""The text under a key of a YAML reply, and the names of its other keys, read from text that nobody vouches for.
-
-The reply is read as a stream of YAML events and never constructed: no aliases, no deep nesting, no more events than a
-reply can need. So neither time, memory nor the recursion limit can be exhausted, and no object can be made.
-"""
+"""The text under a key of a YAML reply, and the names of its other keys, read from text that nobody vouches for."""
 
 from __future__ import annotations
 
@@ -15,13 +11,10 @@ from typing import Any
 import yaml
 
 from opsmith.agents.indentation import strip_indentation
+from opsmith.models.bounded_yaml import parse_bounded
 
-MAX_TEXT = 2**17  # characters of one YAML text
-MAX_DEPTH = 16  # of nested mappings and lists
-MAX_EVENTS = 4000  # a whole task echoed has some hundreds
 MAX_NAMES = 20  # keys reported as dropped
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _RESOLVER: Any = yaml.SafeLoader("")
 _STR = "tag:yaml.org,2002:str"
 _KEY = re.compile(r"^([A-Za-z_]\w*):(?:\s|$)", re.MULTILINE)
@@ -41,8 +34,13 @@ class MappingText:
 
 def read_mapping(text: str, keys: Sequence[str]) -> MappingText | None:
     """The text under the first of `keys` at the top level, else under the only such key below it; None: none."""
-    walk = _walk_events(text, keys) if len(text) <= MAX_TEXT else None
-    if walk is None or not walk.values:
+    walk = _Walk(keys)
+    try:
+        for parsed in parse_bounded(text):
+            walk.read_event(parsed)
+    except (yaml.YAMLError, ValueError):
+        return None
+    if not walk.values:
         return None
     path, event = _choose_value(walk)
     if event is None:
@@ -109,41 +107,6 @@ class _Walk:
         elif level.key in self.keys:
             self.values.append(((*level.path, level.key), event))
         return (*level.path, level.key)
-
-
-def _walk_events(text: str, keys: Sequence[str]) -> _Walk | None:
-    """The events of `text`; None when it is not YAML or more than a reply needs."""
-    walk = _Walk(keys)
-    try:
-        for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
-            if getattr(event, "anchor", None) or count > MAX_EVENTS or len(walk.levels) > MAX_DEPTH:
-                return None
-            walk.read_event(event)
-    except (yaml.YAMLError, ValueError):
-        return None
-    return walk
-
-
-def load_bounded(text: str) -> Any:
-    """A YAML text as mappings, lists and texts, within the limits of a reply; None: it is none.
-
-    >>> load_bounded("what: unroll\\nwhere: [12, 14]")
-    {'what': 'unroll', 'where': ['12', '14']}
-    """
-    if len(text) > MAX_TEXT or _walk_events(text, ()) is None:
-        return None
-    try:
-        return _compose_value(yaml.compose(text, Loader=_LOADER))
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-
-
-def _compose_value(node: Any) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return {str(_compose_value(key)): _compose_value(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
-        return [_compose_value(entry) for entry in node.value]
-    return None if node is None else node.value
 
 
 def _is_beside(key_path: Path, path: Path) -> bool:

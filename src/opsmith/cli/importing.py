@@ -75,14 +75,14 @@ def import_kernelbench(
     A file holds a class Model, get_inputs and get_init_inputs. Its code runs in confined processes only. Sizes are
     halved until the largest set fits the limits. A row per file. Exit code 0: at least one was imported; 1: none was.
     """
-    from opsmith.imports.kernelbench.folder import PRELOAD, ModuleLimits, import_modules
+    from opsmith.imports.kernelbench.folder import ANALYSES, ModuleLimits, import_modules
     from opsmith.imports.outcomes import read_bytes
     from opsmith.imports.worker import ImportWorkers
     from opsmith.imports.writing import ProblemFolder
 
     limits = ModuleLimits(read_bytes(max_bytes), int(max_flops), seconds)
     folder, start = ProblemFolder(out, force), time.monotonic()
-    with show_progress("files are looked for") as tell, ImportWorkers(trust_tasks, preload=PRELOAD) as workers:
+    with show_progress("files are looked for") as tell, ImportWorkers(trust_tasks, ANALYSES) as workers:
         rows = tuple(import_modules(place, folder, workers, limits, tell))
     _print_report(rows, time.monotonic() - start, as_json)
 

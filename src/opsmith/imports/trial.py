@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
 
-from opsmith.problems.bindings import Bindings
+from opsmith.imports.worker import serve_requests
 from opsmith.problems.drawing import draw_data, make_seed, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.reading import read_problem
@@ -36,17 +37,13 @@ def _find_mistake(problem: Problem, sizes: Mapping[str, int]) -> str:
     """As a person should read it. Raises TaskFault."""
     seed = make_seed("import")
     wide = widen_data(problem, draw_data(problem, sizes, seed), seed)
-    first, second = (_compute_seeded(problem, wide, number) for number in (1, 2))
-    if not _are_equal(first, second):
-        return "random: its reference gives other values for the same inputs"
-    return ""
+    runs: list[Values] = []
+    for number in (1, 2):
+        with own_randomness(number):
+            runs.append(compute_expected(problem, wide))
+    if all(torch.equal(x, y) for rows in zip(*runs, strict=True) for x, y in zip(*rows, strict=True)):
+        return ""
+    return "random: its reference gives other values for the same inputs"
 
 
-def _compute_seeded(problem: Problem, wide: Bindings, seed: int) -> Values:
-    with own_randomness(seed):
-        return compute_expected(problem, wide)
-
-
-def _are_equal(first: Values, second: Values) -> bool:
-    rows = zip(first, second, strict=True)
-    return all(torch.equal(x, y) for row, again in rows for x, y in zip(row, again, strict=True))
+serve_trials = partial(serve_requests, try_problem)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -21,12 +19,7 @@ from opsmith.running.sandbox import Sandbox, confine_worker
 
 LARGEST_ANSWER = 1 << 24  # bytes
 MEMORY = 4 << 30  # bytes of one process
-
-_FUNCTIONS: Mapping[str, str] = {
-    "try_problem": "opsmith.imports.trial:try_problem",
-    "analyse_module": "opsmith.imports.kernelbench.analysis:analyse_module",
-}
-LOAD_TORCH = "opsmith.judging.preload:load_torch"
+TRIALS = Services("opsmith.running.preload:load_torch", "", {"worker": "opsmith.imports.trial:serve_trials"})
 
 
 class TrialError(Exception):
@@ -39,11 +32,9 @@ class ImportWorkers:
     Raises UsageError, when the first is needed, where nothing isolates foreign code and it is not trusted.
     """
 
-    def __init__(self, trust: bool = False, memory: int = MEMORY, preload: str = LOAD_TORCH) -> None:
-        kinds = {"worker": "opsmith.imports.worker:serve_trials"}
-        self._nursery = Nursery(Services(preload, "opsmith.judging.preload:load_language", kinds))
+    def __init__(self, trust: bool = False, services: Services = TRIALS) -> None:
+        self._nursery = Nursery(services)
         self._trust = trust
-        self._sandbox = Sandbox(memory=memory)
 
     def __enter__(self) -> ImportWorkers:
         return self
@@ -57,7 +48,7 @@ class ImportWorkers:
         if missing and not self._trust:
             expected = "expected a system that isolates it; try: --trust-tasks, if you know whose code it is"
             raise UsageError(f"import: foreign code would run with your rights: {missing}; {expected}")
-        return ImportWorker(self._nursery, replace(self._sandbox, isolate=not missing))
+        return ImportWorker(self._nursery, Sandbox(memory=MEMORY, isolate=not missing))
 
 
 class ImportWorker:
@@ -73,13 +64,13 @@ class ImportWorker:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self._end_process()
 
-    def ask(self, what: str, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer of a function. Raises TrialError, after which the next question starts a fresh process."""
+    def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """Its answer. Raises TrialError, after which the next question starts a fresh process."""
         if self._process is None:
             self._process = self._nursery.fork_worker(self._sandbox)
         channel = self._process.channel
         try:
-            channel.send(json.dumps({"what": what, **request}).encode(), time.monotonic() + seconds)
+            channel.send(json.dumps(request).encode(), time.monotonic() + seconds)
             if not self._process.is_confined:
                 channel.receive(LARGEST_ANSWER, time.monotonic() + seconds)
                 self._process.is_confined = True
@@ -98,20 +89,9 @@ class ImportWorker:
         return self._nursery.kill(process) if process is not None else ""
 
 
-def serve_trials(fds: Sequence[int], sandbox: Sandbox) -> None:
+def serve_requests(answer: Callable[[Mapping[str, Any]], Any], fds: Sequence[int], sandbox: Sandbox) -> None:
     """The process's end: confined, it answers until the parent hangs up."""
-    functions: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+    confine_worker(sandbox, ())
+    write_frame(fds[0], b"{}")
     while (frame := read_frame(fds[0])) is not None:
-        request = json.loads(frame)
-        if not functions:  # what the first request needs is imported; then there is no way back
-            functions[request["what"]] = _import_function(_FUNCTIONS[request["what"]])
-            confine_worker(sandbox, ())
-            write_frame(fds[0], b"{}")
-        function = functions.setdefault(request["what"], _import_function(_FUNCTIONS[request["what"]]))
-        write_frame(fds[0], json.dumps(function(request)).encode())
-
-
-def _import_function(place: str) -> Callable[[Mapping[str, Any]], Any]:
-    module, _, name = place.partition(":")
-    function: Callable[[Mapping[str, Any]], Any] = getattr(import_module(module), name)
-    return function
+        write_frame(fds[0], json.dumps(answer(json.loads(frame))).encode())

@@ -14,10 +14,9 @@ from typing import Any
 from opsmith.errors import UsageError
 from opsmith.judging.executed import Answer, TaskWorker, build_checked
 from opsmith.judging.execution import NotRunError
-from opsmith.judging.limits import OPTIONS, Limits
+from opsmith.judging.limits import Limits
 from opsmith.records import Diagnostic, Task
 from opsmith.running.arena import Buffer
-from opsmith.running.commands import CommandFailure, run_commands
 from opsmith.targets import Build, Built, Commanded
 from opsmith.targets.runs import CommandRun, RunOutputs
 
@@ -57,23 +56,18 @@ class CommandedProgram:
             raise ValueError(f"inputs that are none: {error}") from error
 
     def _run_once(self, trial: str, run: CommandRun, end: float) -> RunOutputs | Diagnostic:
+        from opsmith.running.commands import CommandFailure, run_commands  # noqa: PLC0415 - few languages need it
+
         seconds = end - time.monotonic()
         if seconds <= 0:
-            return self._describe_timeout(trial, end)
+            return self.limits.refuse_late(trial, end == self.end)
         result = run_commands(run.order, replace(run.limits, seconds=min(run.limits.seconds, seconds)))
         if isinstance(result, CommandFailure):
             raise NotRunError(self.task.target, result.reason)
         if result.is_late and seconds <= run.limits.seconds:
-            return self._describe_timeout(trial, end)
+            return self.limits.refuse_late(trial, end == self.end)
         answer = run.read_result(result)
         return replace(answer, where=trial) if isinstance(answer, Diagnostic) else answer
-
-    def _describe_timeout(self, trial: str, end: float) -> Diagnostic:
-        seconds, what, option = (self.limits.trial, "this trial", OPTIONS["trial"])
-        if end == self.end:
-            seconds, what, option = (self.limits.candidate, "all trials", OPTIONS["candidate"])
-        remedy = f"look for a loop or a wait; {option} sets the limit"
-        return Diagnostic("RUN", trial, f"no outputs within {seconds:g} s for {what}", "outputs", remedy)
 
 
 def start_commands(target: Commanded, task: Task, build: Build | None, limits: Limits) -> CommandedProgram:

@@ -17,7 +17,7 @@ from typing import Any
 
 from opsmith.judging.answers import check_diagnostic, check_findings, read_verdict
 from opsmith.judging.execution import Execution, NotStartedError, is_crash
-from opsmith.judging.verifier import charge_error, larger_error, leave_unjudged, veil_verdict
+from opsmith.judging.verifier import TrialTally, charge_error, leave_unjudged, veil_verdict
 from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
 from opsmith.running.arena import Buffer
 from opsmith.running.nursery import Worker
@@ -145,17 +145,14 @@ class _Judging:
     blank: Verdict
     worker: TaskWorker
     execution: Execution
-    largest: float | None = None
-    trials: int = 0
-    undecided: int = 0
-    notes: dict[str, None] = field(default_factory=dict)  # of its trials, each once
+    tally: TrialTally = field(default_factory=TrialTally)
 
     def run_trials(self, answer: Answer) -> Verdict:
         """Those that the worker gives one after another, the first one in `answer`; the last ones are hidden."""
         while True:
             if verdict := self.worker.read_verdict(answer):
                 return verdict
-            self.notes.update(dict.fromkeys(map(str, answer["warnings"])))
+            self.tally.add_notes(*map(str, answer["warnings"]))
             if "trial" not in answer:
                 return self._make_verdict(Stage.MATCH, Outcome.PASSED)
             trial = _GivenTrial(**answer["trial"])
@@ -176,7 +173,7 @@ class _Judging:
         result = _read_result(answer["result"])
         if result.errors or result.stage != Stage.MATCH:
             return self._refuse_trial(trial, result, True)
-        self._count_result(trial, result)
+        self.tally.count_result(trial.draws, result)
         return answer
 
     def _locate_failure(self, finding: Diagnostic) -> Diagnostic:
@@ -187,19 +184,13 @@ class _Judging:
             located = self.target.locate_failure(self.worker.source, finding)
             check_findings((located,))
         except Exception as error:
-            self.notes[f"{FOR_PEOPLE}the failure could not be located: {words_of(error)}"] = None
+            self.tally.add_notes(f"{FOR_PEOPLE}the failure could not be located: {words_of(error)}")
             return finding
         return located
 
-    def _count_result(self, trial: _GivenTrial, result: TrialResult) -> None:
-        self.trials += trial.draws
-        self.largest = larger_error(self.largest, result.max_abs_error)
-        self.undecided += result.undecided
-        self.notes.update(dict.fromkeys(result.notes))
-
     def _refuse_trial(self, trial: _GivenTrial, result: TrialResult, is_explained: bool) -> Verdict:
         """`is_explained`: not what the process did to itself: an end in good order, silence, junk."""
-        self._count_result(trial, result)
+        self.tally.count_result(trial.draws, result)
         explanation = self._explain_failure(result) if is_explained else ()
         errors = (*result.errors[:1], *explanation, *result.errors[1:])
         verdict = self._make_verdict(result.stage, Outcome.REFUSED, errors)
@@ -221,14 +212,12 @@ class _Judging:
             findings = self.target.explain_failure(*place, answer["blobs"][0], result.errors[0])
             check_findings(findings)
         except Exception as error:
-            self.notes[f"{FOR_PEOPLE}the failure could not be explained: {words_of(error)}"] = None
+            self.tally.add_notes(f"{FOR_PEOPLE}the failure could not be explained: {words_of(error)}")
             return ()
         return findings
 
     def _make_verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
-        warnings = (*self.blank.warnings, *self.notes)
-        verdict = replace(self.blank, stage=stage, outcome=outcome, errors=errors, warnings=warnings)
-        return replace(verdict, max_abs_error=self.largest, trials=self.trials, undecided=self.undecided)
+        return self.tally.fill_verdict(replace(self.blank, stage=stage, outcome=outcome, errors=errors))
 
 
 def _read_result(data: Answer) -> TrialResult:

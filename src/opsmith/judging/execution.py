@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from opsmith.judging.candidate import BROKEN, ERROR, LONGEST_ERROR, OUTPUTS, READY, SIZE
-from opsmith.judging.limits import OPTIONS, Limits
+from opsmith.judging.limits import Limits
 from opsmith.records import Boundary, Diagnostic, Task, printable
 from opsmith.running.arena import Buffer, opened_files
 from opsmith.running.nursery import Nursery, Process
@@ -85,7 +85,7 @@ class CandidateProcess:
             self.process.channel.send(SIZE.pack(size), end)
             answer = self._receive_answer(end)
         except TimeoutError:
-            return self._describe_timeout(trial, end)
+            return self.limits.refuse_late(trial, end == self.end)
         except _TooManyThreadsError as error:
             return _refuse_run(trial, str(error), f"the task asks for {self.threads}")
         except ValueError as error:
@@ -122,15 +122,6 @@ class CandidateProcess:
             except ValueError as error:
                 return _refuse_run(trial, str(error), "leave the descriptors alone, return the outputs")
         return _refuse_run(trial, "an answer that is neither outputs nor an error", "leave the descriptors alone")
-
-    def _describe_timeout(self, trial: str, end: float) -> Diagnostic:
-        """The finding against one that passed the limit of a trial, or that of them all."""
-        limits = self.limits
-        seconds, what, option = (limits.trial, "this trial", OPTIONS["trial"])
-        if end == self.end:
-            seconds, what, option = (limits.candidate, "all trials", OPTIONS["candidate"])
-        remedy = f"look for a loop or a wait; {option} sets the limit"
-        return _refuse_run(trial, f"no outputs within {seconds:g} s for {what}", remedy)
 
 
 def start_process(launcher: Launcher, task: Task, source: str, build: Build | None) -> CandidateProcess:

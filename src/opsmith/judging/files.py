@@ -81,9 +81,14 @@ def _submit_program(path: Path, source: ProgramSource, pool: Pool) -> tuple[Task
     task = read_task_file(path, source.target, source.options)
     if message := explain_lack_of_language(task):
         return None, _wrap_verdict(_bad_file(message)), ReadReply(None)
-    reply = _find_program(task, source)
+    if source.reply is not None:
+        reply = read_reply(get_target(task.target), task, source.reply)
+    else:
+        reply = ReadReply(task.impl if source.impl is None else source.impl)
     if reply.source is not None:
-        return task, pool.submit(task, _repair_source(task, reply.source, source)), reply
+        with charged_to_target(task.target, "repair_program"):
+            repaired = repair_program(get_target(task.target), task, reply.source) if source.repair else None
+        return task, pool.submit(task, repaired or reply.source), reply
     if source.reply is not None:
         return task, _wrap_verdict(reply.make_refusal(get_target(task.target).verifier)), reply
     return task, _wrap_verdict(_leave_unread(Boundary.TASK, _explain_no_program(path, task))), reply
@@ -94,17 +99,6 @@ def _explain_no_program(path: Path, task: Task) -> Diagnostic:
     beside = f", or a program in {PLAIN}/{path.stem}{target.suffix} beside it" if isinstance(target, Suffixed) else ""
     remedy = f"--impl FILE{beside}"
     return Diagnostic("TASK", str(path), "no program of its own", "a program to judge", remedy)
-
-
-def _find_program(task: Task, source: ProgramSource) -> ReadReply:
-    if source.reply is not None:
-        return read_reply(get_target(task.target), task, source.reply)
-    return ReadReply(task.impl if source.impl is None else source.impl)
-
-
-def _repair_source(task: Task, source: str, origin: ProgramSource) -> str:
-    with charged_to_target(task.target, "repair_program"):
-        return (repair_program(get_target(task.target), task, source) if origin.repair else None) or source
 
 
 def _bad_file(message: str, findings: tuple[Diagnostic, ...] = ()) -> Verdict:

@@ -60,19 +60,16 @@ def _in_place_of(
     right, label = outputs.arrays[name], name if name != ONLY else "the output"
     constant = first.arrays.get(name) if first else None
     guesses = {"zeros": np.zeros_like(right), "ones": np.ones_like(right)}
-    guesses |= {"the mean of the first trial": _fill_mean(right, constant)} if constant is not None else {}
+    if constant is not None:
+        finite = constant[np.isfinite(constant)] if constant.dtype.kind == "f" else constant
+        mean = float(finite.mean()) if finite.size else 0.0
+        guesses["the mean of the first trial"] = np.full_like(right, mean if right.dtype.kind == "f" else round(mean))
     guesses |= {"the value of another trial": neighbour.arrays[name]} if neighbour and name in neighbour.arrays else {}
     guesses |= {f"input {source}".strip(): array for source, array in (inputs.arrays if inputs else {}).items()}
     guesses |= {f"output {twin}": array for twin, array in outputs.arrays.items() if twin != name}
     for guess, array in guesses.items():
         fitted = _fit_shape(array, right)
         yield f"{label} = {guess}", None if fitted is None else outputs.with_array(name, fitted)
-
-
-def _fill_mean(like: Array, constant: Array) -> Array:
-    finite = constant[np.isfinite(constant)] if constant.dtype.kind == "f" else constant
-    mean = float(finite.mean()) if finite.size else 0.0
-    return np.full_like(like, mean if like.dtype.kind == "f" else round(mean))
 
 
 def _fit_shape(array: Array, right: Array) -> Array | None:

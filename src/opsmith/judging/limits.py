@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsmith.errors import UsageError
+from opsmith.records import Diagnostic
 
 CANDIDATE_S = 60.0
 TRIAL_S = 10.0
@@ -38,6 +39,12 @@ class Limits:
     def of_task(self) -> float:
         """For an answer about a task's data, which the first candidate may have to wait for."""
         return max(PREPARE_S, self.candidate)
+
+    def refuse_late(self, trial: str, of_all: bool) -> Diagnostic:
+        """The finding against a program that passed the limit of a trial, or that of them all."""
+        name, what = ("candidate", "all trials") if of_all else ("trial", "this trial")
+        given = f"no outputs within {getattr(self, name):g} s for {what}"
+        return Diagnostic("RUN", trial, given, "outputs", f"look for a loop or a wait; {OPTIONS[name]} sets the limit")
 
     @property
     def of_figures(self) -> float:

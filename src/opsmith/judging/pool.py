@@ -26,6 +26,7 @@ from typing import Any, TypeVar, cast
 from opsmith.errors import OpsmithError, TargetError, UsageError, VerifierError
 from opsmith.judging.abandonment import WorkUnderWay
 from opsmith.judging.answers import read_verdict
+from opsmith.judging.commanded import count_cycles, start_commands
 from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
 from opsmith.judging.execution import Execution, Launcher, NotStartedError, start_process
@@ -47,7 +48,7 @@ BATCH = 64  # programs that one worker judges together
 MOST_JUDGED = 1000  # candidates, for one audit of a target's own
 WAITING = 32  # workers without work that are kept, each with the data of its task
 _KINDS = {"worker": "opsmith.judging.worker:serve_requests", "candidate": "opsmith.judging.candidate:serve_candidate"}
-WITH_TORCH = Services("opsmith.judging.preload:load_torch", "opsmith.judging.preload:load_language", _KINDS)
+WITH_TORCH = Services("opsmith.running.preload:load_torch", "opsmith.judging.preload:load_language", _KINDS)
 WITHOUT_TORCH = Services(
     "opsmith.judging.preload:load_libraries",
     "opsmith.judging.preload:find_language",
@@ -169,8 +170,6 @@ class Pool:
         return self._ask_figures("cost", task, source)
 
     def _count_cycles(self, target: Commanded, task: Task, source: str) -> dict[str, Any]:
-        from opsmith.judging.commanded import count_cycles  # noqa: PLC0415 - few languages need it
-
         try:
             with self._using_processor(), self._asking_of(task, source, False) as worker:
                 return count_cycles(target, worker, self._limits)
@@ -237,8 +236,6 @@ class Pool:
 
     def _start_process(self, target: Target, task: Task, source: str, build: Build | None) -> Execution:
         if isinstance(target, Commanded):
-            from opsmith.judging.commanded import start_commands  # noqa: PLC0415 - few languages need it
-
             return start_commands(target, task, build, self._limits)
         nursery = self._light_nursery if isinstance(target, Loaded) else self._nursery
         execution = start_process(Launcher(nursery, self._sandbox, self._limits), task, source, build)
@@ -371,9 +368,12 @@ class Pool:
         missing = self._sandbox.missing or self._nursery.missing
         self._refuse_unconfined(task, missing)
         _refuse_unequipped(task)
-        owner = _name_owner(task)
-        worker = None if fresh else self._idle.take_worker(owner, task.digest)
         language = "" if is_own(task.target) else task.target
+        owner = (
+            _SHARED if language else task.target
+        )  # a worker is confined after it read what a language of others needs
+        owner = owner if is_bundled(task) else task.digest
+        worker = None if fresh else self._idle.take_worker(owner, task.digest)
         return owner, worker or self._nursery.fork_worker(replace(self._sandbox, isolate=not missing), language)
 
     def _refuse_unconfined(self, task: Task, missing: str) -> None:
@@ -435,14 +435,6 @@ def _refuse_unequipped(task: Task) -> None:
         return
     if isinstance(target, Equipped) and (lack := target.explain_lack()):
         raise UsageError(f"task {task.id}: {lack}")
-
-
-def _name_owner(task: Task) -> str:
-    """Tasks of one owner share workers. What a target that is not built in needs is read before a worker is confined,
-    so that it shares with no other one."""
-    if not is_bundled(task):
-        return task.digest
-    return task.target if is_own(task.target) else _SHARED
 
 
 def _find_executing(task: Task) -> Target | None:

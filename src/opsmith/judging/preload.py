@@ -1,4 +1,4 @@
-"""What the nurseries import before they fork: one for tasks' workers, with torch, and a light one without.
+"""What the nurseries import before they fork, beside torch: one for tasks' workers, and a light one without torch.
 
 The light one is for candidates whose artefacts are loaded: a fork of it takes a fraction of the other's time.
 """
@@ -8,21 +8,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import tempfile
 
 from opsmith.targets import get_target, is_own
 from opsmith.targets.protocols import Driven, Preloaded
 
 _LIBRARIES = ("libm.so.6", "libmvec.so.1", "libgomp.so.1")  # what compiled code is linked with, where they are present
-
-
-def load_torch() -> None:
-    """What every worker needs, imported once and shared by all forks."""
-    import torch  # noqa: PLC0415  (a second, which no importer of this module should pay)
-
-    torch.set_num_threads(1)
-    torch.backends.cpu.get_cpu_capability()  # read from /proc, which forks cannot: without it no vector instructions
-    tempfile.gettempdir()  # found by writing, which no fork can; parts of torch ask for it when they are first used
 
 
 def load_language(name: str) -> None:

@@ -20,7 +20,7 @@ from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome
 from opsmith.targets import Checked, Target, TaskFault, Trial, TrialResult, get_target, is_lack_of_memory, is_own
 from opsmith.targets.capabilities import canonical_form
 from opsmith.targets.faults import fault_of, of_kind, words_of
-from opsmith.targets.hidden import HiddenTrials, veil_findings
+from opsmith.targets.hidden import veil_findings
 from opsmith.targets.protocols import HidesSizes
 
 _MORE_MEMORY = "smaller sizes in the task's shape sets, or fewer workers at once"
@@ -77,6 +77,34 @@ def leave_unjudged(source: str, charged_to: Boundary, finding: Diagnostic, verif
 
 
 @dataclass(eq=False)
+class TrialTally:
+    """What the trials of one program have shown."""
+
+    trials: int = 0
+    largest: float | None = None  # error
+    undecided: int = 0
+    notes: dict[str, None] = field(default_factory=dict)  # that a person should know of the verdict, each once
+
+    def count_result(self, draws: int, result: TrialResult) -> None:
+        self.trials += draws
+        self.largest = larger_error(self.largest, result.max_abs_error)
+        self.undecided += result.undecided
+        self.add_notes(*result.notes)
+
+    def add_notes(self, *notes: str) -> None:
+        self.notes.update(dict.fromkeys(notes))
+
+    def fill_verdict(self, verdict: Verdict) -> Verdict:
+        return replace(
+            verdict,
+            warnings=(*verdict.warnings, *self.notes),
+            max_abs_error=self.largest,
+            trials=self.trials,
+            undecided=self.undecided,
+        )
+
+
+@dataclass(eq=False)
 class _Open:
     """A program that nothing has refused yet."""
 
@@ -85,20 +113,11 @@ class _Open:
     source: str
     checked: Checked
     seconds: float
-    trials: int = 0
-    largest: float | None = None
-    undecided: int = 0
-    notes: dict[str, None] = field(default_factory=dict)  # of its trials, each once
+    tally: TrialTally = field(default_factory=TrialTally)
 
     def make_verdict(self, stage: Stage, outcome: Outcome, errors: tuple[Diagnostic, ...] = ()) -> Verdict:
-        name, warnings, version = Candidate(self.source).id, self.checked.warnings, self.target.verifier
-        warnings = (*warnings, *self.notes)
-        figures = (self.largest, self.trials, version, self.seconds)
-        return Verdict(name, stage, outcome, Boundary.CANDIDATE, errors, warnings, *figures, undecided=self.undecided)
-
-    def add_notes(self, *notes: str) -> None:
-        """Something that a person should know of the verdict, said once."""
-        self.notes.update(dict.fromkeys(notes))
+        known = (Candidate(self.source).id, stage, outcome, Boundary.CANDIDATE, errors, self.checked.warnings)
+        return self.tally.fill_verdict(Verdict(*known, verifier=self.target.verifier, judging_seconds=self.seconds))
 
     def leave_unjudged(self, charged_to: Boundary, finding: Diagnostic) -> Verdict:
         return replace(
@@ -140,9 +159,11 @@ def _run_trials(task: Task, programs: list[_Open]) -> Iterator[tuple[_Open, Verd
 def _run_hidden_trials(task: Task, program: _Open) -> Verdict:
     """The verdict on a program that passed all trials of its task, after those at sizes drawn for it."""
     try:
-        hidden = _hidden_trials(task, program)
+        target = program.target
+        hidden = target.hidden_trials(task, program.checked.program) if isinstance(target, HidesSizes) else None
         for trial in hidden.trials if hidden is not None else ():
-            verdict = _at_hidden_sizes(program, trial)
+            ((_, refusal),) = _run_trial(trial, [program])
+            verdict = None if refusal is None else veil_verdict(refusal, trial.name)
             if verdict is not None:
                 return verdict
     except Exception as error:
@@ -151,19 +172,9 @@ def _run_hidden_trials(task: Task, program: _Open) -> Verdict:
     return passed if hidden is None else replace(passed, warnings=(*passed.warnings, *hidden.warnings))
 
 
-def _hidden_trials(task: Task, program: _Open) -> HiddenTrials | None:
-    target = program.target
-    return target.hidden_trials(task, program.checked.program) if isinstance(target, HidesSizes) else None
-
-
-def _at_hidden_sizes(program: _Open, trial: Trial) -> Verdict | None:
-    """The refusal by a hidden trial, without what would give the sizes away; people find it among the warnings."""
-    ((_, verdict),) = _run_trial(trial, [program])
-    return None if verdict is None else veil_verdict(verdict, trial.name)
-
-
 def veil_verdict(verdict: Verdict, sizes: str) -> Verdict | None:
-    """The verdict of a trial at hidden sizes, as it is stored; None: it counts as nobody's fault."""
+    """The verdict of a trial at hidden sizes, as it is stored, without what would give the sizes away; people find it
+    among the warnings. None: it counts as nobody's fault."""
     if verdict.charged_to in (Boundary.TASK, Boundary.SANDBOX):  # nobody chose these sizes
         return None
     if verdict.outcome is not Outcome.REFUSED:
@@ -196,7 +207,7 @@ def _run_trial(trial: Trial, programs: Sequence[_Open]) -> list[tuple[_Open, Ver
     try:
         if reason := trial.left_out():
             for program in programs:
-                program.add_notes(reason)
+                program.tally.add_notes(reason)
             return [(program, None) for program in programs]
         results = _ask_results(programs, trial)
     except Exception as error:
@@ -223,10 +234,7 @@ def _weigh_result(program: _Open, trial: Trial, result: TrialResult | TaskFault,
     program.seconds += seconds
     if isinstance(result, TaskFault):
         return _blame_error(program, result, "run_programs")
-    program.trials += trial.draws
-    program.largest = larger_error(program.largest, result.max_abs_error)
-    program.undecided += result.undecided
-    program.add_notes(*result.notes)
+    program.tally.count_result(trial.draws, result)
     if result.errors or result.stage != Stage.MATCH:
         return program.make_verdict(result.stage, Outcome.REFUSED, result.errors)
     return None

@@ -130,10 +130,6 @@ def _measure_timings(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     return measure_timings(task, request["source"], request["candidates"])
 
 
-def _answer_plan(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    return answer_plan(task, request)
-
-
 def _audit_task(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     is_executed = isinstance(get_target(task.target), Executed)
     return audit_task(task, request["source"], request["judge"] if is_executed else verify)
@@ -154,6 +150,6 @@ _ANSWERS: dict[str, Answer] = {
     "prepare": _prepare_task,
     "cost": _or_problem("estimate_cost", _estimate_cost),
     "timings": _or_problem("", _measure_timings),
-    "plan": _or_problem("list_splits", _answer_plan),
+    "plan": _or_problem("list_splits", answer_plan),
     "audit": _or_problem("audit_task", _audit_task),
 }

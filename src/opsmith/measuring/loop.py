@@ -30,7 +30,7 @@ from opsmith.running.turnstile import CPU
 from opsmith.targets.native.layout import LayoutError
 
 WORKERS = Services(
-    "opsmith.judging.preload:load_torch",
+    "opsmith.running.preload:load_torch",
     "opsmith.judging.preload:load_language",
     {"worker": "opsmith.measuring.data_worker:serve_measuring"},
 )

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-from opsmith.models import MOST_TOKENS, Reply
+from opsmith.models import Reply
 from opsmith.models.answers import NO_TEXT
 from opsmith.models.attempt import Failure
+from opsmith.models.parts import read_count
 from opsmith.records import Usage
 
 MOST_USD = 1e6  # of one reply
@@ -58,7 +59,9 @@ def _read_answer(printed: str) -> _Answer:
     if last is None:
         return _Answer(printed)
     events = [event for event in map(_parse_object, body.splitlines()) if event is not None]
-    message = _find_message(events)
+    entries = [event["item"] for event in events if isinstance(event.get("item"), dict)]
+    texts = [entry.get("text") for entry in entries if entry.get("type") == "agent_message"]
+    message = next((text for text in reversed(texts) if isinstance(text, str)), None)  # the last one
     return _read_object(last, printed if message is None and not _is_usage(last) else message or body)
 
 
@@ -77,13 +80,6 @@ def _is_usage(stated: Mapping[str, Any]) -> bool:
     return isinstance(stated.get("usage"), dict) or isinstance(stated.get("total_cost_usd"), int | float)
 
 
-def _find_message(events: list[dict[str, Any]]) -> str | None:
-    """The last message of an agent among its events."""
-    entries = [event["item"] for event in events if isinstance(event.get("item"), dict)]
-    texts = [entry.get("text") for entry in entries if entry.get("type") == "agent_message"]
-    return next((text for text in reversed(texts) if isinstance(text, str)), None)
-
-
 def _find_model(stated: Mapping[str, Any]) -> str:
     """The model that an agent says it asked, where it names one."""
     by_model = stated.get("modelUsage")
@@ -94,16 +90,11 @@ def _find_model(stated: Mapping[str, Any]) -> str:
 
 def _count_usage(stated: Mapping[str, Any]) -> Usage:
     usage = stated.get("usage")
-    counts = {name: _read_count(value) for name, value in usage.items()} if isinstance(usage, dict) else {}
+    counts = {name: read_count(value) for name, value in usage.items()} if isinstance(usage, dict) else {}
     apart, written = counts.get(_CACHED) or 0, counts.get(_WRITTEN) or 0
     tokens = (counts.get("input_tokens") or 0) + apart + written
     cached = min(apart + (counts.get(_OF_THEM) or 0), tokens)
     return Usage(1, tokens, counts.get("output_tokens") or 0, cached, _read_usd(stated.get("total_cost_usd")))
-
-
-def _read_count(value: object) -> int | None:
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
-    return value if is_count and isinstance(value, int) else None
 
 
 def _read_usd(value: object) -> float | None:

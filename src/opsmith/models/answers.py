@@ -63,3 +63,12 @@ def _pair_completions(reply: Reply) -> Iterator[tuple[str, str, Sequence[ToolCal
 
 def _is_answer(text: str, ending: str, calls: Sequence[ToolCall]) -> bool:
     return ending not in BROKEN_OFF and (bool(text.strip()) or ending in OWN_END or bool(calls))
+
+
+def strip_thoughts(text: str) -> str:
+    """The text after a reasoning model's thoughts; some servers strip the opening tag."""
+    opened = text.lstrip().startswith("<think>")
+    thoughts, closed, answer = text.rpartition("</think>")
+    if not closed:
+        return "" if opened else text
+    return answer if opened or answer.strip() else thoughts

@@ -22,9 +22,8 @@ from pydantic import BaseModel
 from opsmith.models import Reply, Request
 from opsmith.models.attempt import Failure
 from opsmith.models.calls import keep_blocks, read_tool_uses
-from opsmith.models.parts import replace_surrogates
+from opsmith.models.parts import read_count, read_object, read_word, replace_surrogates
 from opsmith.models.pictures import Picture, estimate_area
-from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.reasoning import LEAST_ANSWER, LEAST_BUDGET, spell_adaptive, spell_budget
 from opsmith.models.refusals import TEXTUAL, Lesson, refuses
 from opsmith.models.retry import Retry
@@ -32,18 +31,14 @@ from opsmith.models.sdk import (
     UNCOUNTED,
     Connection,
     Endpoint,
+    ServedModel,
     estimate_request,
     fit_reply,
     load_sdk,
-    make_client,
     read_completion,
-    read_count,
-    read_object,
-    read_word,
 )
 from opsmith.models.textual_tools import write_textual
 from opsmith.models.turns import build_block_offers, build_block_turns
-from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
 
 INSTEAD = {"temperature": None, "cache_control": None, "output_config": None, "tool_choice": None}
@@ -88,21 +83,15 @@ class _Message(BaseModel):
     usage: Any = None
 
 
-class AnthropicModel:
+class AnthropicModel(ServedModel):
     """A chat model behind the Anthropic messages protocol."""
 
-    is_language_model = True
     caches_from: int | None = 1024  # tokens; more for some models, which then keep nothing and charge nothing for it
 
     def __init__(self, endpoint: Endpoint, retry: Retry | None = None) -> None:
         sdk = load_sdk("anthropic")
-        self.name = endpoint.name
-        self.context_window = find_context_window(endpoint.provider, endpoint.model)
-        self._endpoint = endpoint
-        self.channel = Connection(endpoint, sdk, retry or Retry(), INSTEAD, LESSONS)
-        self.client = sdk.AsyncAnthropic(
-            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=make_client(sdk)
-        )
+        channel = Connection(endpoint, sdk, retry or Retry(), INSTEAD, LESSONS)
+        super().__init__(endpoint, sdk, "AsyncAnthropic", channel)
 
     async def complete(self, request: Request) -> Reply:
         reply = await self.channel.ask_model(
@@ -112,13 +101,6 @@ class AnthropicModel:
             estimate_request(request, 1, estimate_area),
         )
         return fit_reply(replace(request, n=1), reply)
-
-    @property
-    def token_price(self) -> float | None:
-        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
-
-    async def close(self) -> None:
-        await self.client.close()
 
     def _build_parameters(self, request: Request, learnt: Set[str]) -> dict[str, Any]:
         if TEXTUAL.name in learnt:
@@ -182,8 +164,7 @@ class AnthropicModel:
             return Usage(1, (uncached or 0) + cached + written, output or 0, cached, cost_usd=None)
         thoughts = read_count(read_object(stated.get("output_tokens_details")).get("thinking_tokens")) or 0
         usage = Usage(1, uncached + cached + written, output, cached, reasoning_tokens=min(thoughts, output))
-        cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage, written)
-        return replace(usage, cost_usd=cost)
+        return self.price_usage(usage, model, written)
 
 
 def _build_picture(picture: Picture) -> dict[str, Any]:

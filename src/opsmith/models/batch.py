@@ -155,26 +155,24 @@ class BatchModel:
     async def _follow_batch(self, batch: str) -> None:
         """Wait for a batch, and give everybody what came for him."""
         names = [name for name, lies_in in self._batch_of.items() if lies_in == batch]
-        lost: dict[str, Reply | Failure] = dict.fromkeys(names, _make_missing(batch))
+        lost: dict[str, Reply | Failure] = dict.fromkeys(
+            names, Failure(f"batch {batch} ended without a reply to this request", status=500)
+        )
         with self._report_errors(lost):
             while not await self._api.has_ended(batch):
                 await asyncio.sleep(self._pace.poll_s)
             async for name, received in self._api.read_results(batch):
                 if name not in lost:  # it failed here before, and was handed in again
                     continue
-                result = self._fit_result(name, received)
+                result = received
+                if isinstance(received, Reply) and name in self._requests:  # somebody waits for it already
+                    result = fit_reply(self._requests[name], received)
                 if isinstance(result, Failure) or not holds_answer(result):
                     lost[name] = result
                 else:
                     del lost[name]
                     self._deliver_result(name, result)
             await self._settle_lost(batch, lost)
-
-    def _fit_result(self, name: str, result: Reply | Failure) -> Reply | Failure:
-        """What came, as the answer to its request where somebody waits for it already."""
-        if isinstance(result, Failure) or name not in self._requests:
-            return result
-        return fit_reply(self._requests[name], result)
 
     async def _settle_lost(self, batch: str, lost: Mapping[str, Reply | Failure]) -> None:
         """Requests of which no answer came; who waits is told when the ledger knows."""
@@ -221,7 +219,3 @@ class BatchModel:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _make_missing(batch: str) -> Failure:
-    return Failure(f"batch {batch} ended without a reply to this request", status=500)

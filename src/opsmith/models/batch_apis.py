@@ -23,28 +23,55 @@ WITHOUT = (
 _OVER = {"completed", "failed", "expired", "cancelled"}  # OpenAI: nothing more will come
 
 
-class OpenAIBatchApi:
+class _SdkBatchApi:
+    """What both have in common. `batches`: the SDK's resource of that name."""
+
+    def __init__(self, model: OpenAIModel | AnthropicModel, batches: Any) -> None:
+        self.name, self.context_window = model.name, model.context_window
+        self._model, self._channel, self._batches = model, model.channel, batches.with_raw_response
+        self._built_by: dict[Request, Set[str]] = {}  # what had been learnt when a request was handed in
+
+    def learn_refusal(self, failure: Failure, request: Request) -> bool:
+        learnt = self._built_by.get(request, frozenset())
+        return self._channel.learn_refusal(failure, self._model.build_body(request, learnt), learnt)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _build_bodies(self, requests: Mapping[str, Request]) -> dict[str, dict[str, Any]]:
+        self._built_by |= dict.fromkeys(requests.values(), self._channel.learnt)
+        bodies = {name: self._model.build_body(request) for name, request in requests.items()}
+        return {name: self._channel.fit_parameters(body) for name, body in bodies.items()}
+
+    async def _create_batch(self, **about: Any) -> str:
+        return await self._channel.call_server(
+            lambda seconds: self._batches.create(**about, timeout=seconds), self._channel.read_id, BATCHES, WITHOUT
+        )
+
+    async def _fetch_state(self, batch: str) -> dict[str, Any]:
+        return await self._channel.call_server(
+            lambda seconds: self._batches.retrieve(batch, timeout=seconds), _read_object
+        )
+
+
+class OpenAIBatchApi(_SdkBatchApi):
     """`/files` and `/batches` of the OpenAI protocol."""
 
     def __init__(self, model: OpenAIModel) -> None:
-        self.name, self.context_window = model.name, model.context_window
-        self._model, self._channel, self._client = model, model.channel, model.client
-        self._built_by: dict[Request, Set[str]] = {}  # what had been learnt when a request was handed in
+        super().__init__(model, model.client.batches)
+        self._files = model.client.files.with_raw_response
 
     async def submit_requests(self, requests: Mapping[str, Request]) -> str:
-        self._built_by |= dict.fromkeys(requests.values(), self._channel.learnt)
-        lines = [_dump_json(self._build_line(name, request)) for name, request in requests.items()]
+        call = {"method": "POST", "url": "/v1/chat/completions"}
+        bodies = self._build_bodies(requests).items()
+        lines = [json.dumps({"custom_id": name, **call, "body": body}, ensure_ascii=False) for name, body in bodies]
         file = ("requests.jsonl", "\n".join(lines).encode())
-        files, batches = self._client.files.with_raw_response, self._client.batches.with_raw_response
         uploaded = await self._channel.call_server(
-            lambda seconds: files.create(file=file, purpose="batch", timeout=seconds),
+            lambda seconds: self._files.create(file=file, purpose="batch", timeout=seconds),
             self._channel.read_id,
             unserved=WITHOUT,
         )
-        about = {"input_file_id": uploaded, "endpoint": "/v1/chat/completions", "completion_window": "24h"}
-        return await self._channel.call_server(
-            lambda seconds: batches.create(**about, timeout=seconds), self._channel.read_id, BATCHES, WITHOUT
-        )
+        return await self._create_batch(input_file_id=uploaded, endpoint=call["url"], completion_window="24h")
 
     async def has_ended(self, batch: str) -> bool:
         return (await self._fetch_state(batch)).get("status") in _OVER
@@ -61,53 +88,25 @@ class OpenAIBatchApi:
             return _make_damaged()
         return self._channel.read_entry(response.get("body"), response["status_code"], self._model.read_body)
 
-    def learn_refusal(self, failure: Failure, request: Request) -> bool:
-        learnt = self._built_by.get(request, frozenset())
-        return self._channel.learn_refusal(failure, self._model.build_parameters(request, learnt), learnt)
-
-    async def close(self) -> None:
-        await self._model.close()
-
-    def _build_line(self, name: str, request: Request) -> dict[str, Any]:
-        body = self._channel.fit_parameters(self._model.build_parameters(request))
-        return {"custom_id": name, "method": "POST", "url": "/v1/chat/completions", "body": body}
-
-    async def _fetch_state(self, batch: str) -> dict[str, Any]:
-        batches = self._client.batches.with_raw_response
-        return await self._channel.call_server(lambda seconds: batches.retrieve(batch, timeout=seconds), _read_object)
-
     async def _fetch_file(self, file: str) -> bytes:
-        files = self._client.files.with_raw_response
-        return await self._channel.call_server(lambda seconds: files.content(file, timeout=seconds), bytes)
+        return await self._channel.call_server(lambda seconds: self._files.content(file, timeout=seconds), bytes)
 
 
-class AnthropicBatchApi:
+class AnthropicBatchApi(_SdkBatchApi):
     """`/v1/messages/batches` of the Anthropic protocol."""
 
     def __init__(self, model: AnthropicModel) -> None:
-        self.name, self.context_window = model.name, model.context_window
-        self._model, self._channel, self._client = model, model.channel, model.client
-        self._built_by: dict[Request, Set[str]] = {}  # what had been learnt when a request was handed in
+        super().__init__(model, model.client.messages.batches)
 
     async def submit_requests(self, requests: Mapping[str, Request]) -> str:
-        self._built_by |= dict.fromkeys(requests.values(), self._channel.learnt)
-        entries = [
-            {"custom_id": name, "params": self._channel.fit_parameters(self._model.build_body(request))}
-            for name, request in requests.items()
-        ]
-        batches = self._client.messages.batches.with_raw_response
-        return await self._channel.call_server(
-            lambda seconds: batches.create(requests=entries, timeout=seconds), self._channel.read_id, BATCHES, WITHOUT
-        )
+        bodies = self._build_bodies(requests).items()
+        return await self._create_batch(requests=[{"custom_id": name, "params": body} for name, body in bodies])
 
     async def has_ended(self, batch: str) -> bool:
-        batches = self._client.messages.batches.with_raw_response
-        state = await self._channel.call_server(lambda seconds: batches.retrieve(batch, timeout=seconds), _read_object)
-        return bool(state.get("processing_status") == "ended")
+        return bool((await self._fetch_state(batch)).get("processing_status") == "ended")
 
     async def read_results(self, batch: str) -> AsyncIterator[Result]:
-        batches = self._client.messages.batches.with_raw_response
-        content = await self._channel.call_server(lambda seconds: batches.results(batch, timeout=seconds), bytes)
+        content = await self._channel.call_server(lambda seconds: self._batches.results(batch, timeout=seconds), bytes)
         for entry in _read_entries(content):
             yield entry["custom_id"], self._read_entry(entry.get("result"))
 
@@ -117,13 +116,6 @@ class AnthropicBatchApi:
         if result.get("type") == "succeeded":
             return self._channel.read_entry(result.get("message"), 200, self._model.read_body)
         return self._channel.read_entry(result, _read_status(result), self._model.read_body)
-
-    def learn_refusal(self, failure: Failure, request: Request) -> bool:
-        learnt = self._built_by.get(request, frozenset())
-        return self._channel.learn_refusal(failure, self._model.build_body(request, learnt), learnt)
-
-    async def close(self) -> None:
-        await self._model.close()
 
 
 def _make_damaged() -> Failure:
@@ -135,10 +127,6 @@ def _read_status(result: Mapping[str, Any]) -> int:
     error = result.get("error")
     inner = error.get("error", error) if isinstance(error, dict) else {}
     return 400 if isinstance(inner, dict) and inner.get("type") == "invalid_request_error" else 500
-
-
-def _dump_json(data: object) -> str:
-    return json.dumps(data, ensure_ascii=False)
 
 
 def _read_object(content: bytes) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from opsmith.models import ToolCall
@@ -144,18 +145,13 @@ def keep_blocks(content: object, calls: Sequence[ToolCall]) -> str:
     if not calls or not any(_list_blocks(content, *NOT_TEXT)):
         return ""
     pending = iter(calls)
-    blocks = []
+    blocks: list[dict[str, Any]] = []
     for block in _list_blocks(content, *NOT_TEXT, "text", "tool_use"):
         if block["type"] == "tool_use":
-            blocks += [build_tool_use(call) for call in _take_one(pending)]
+            blocks += map(build_tool_use, islice(pending, 1))  # none beyond MAX_CALLS
         elif block["type"] != "text" or (isinstance(block.get("text"), str) and block["text"].strip()):
             blocks.append(dict(block))
     return _dump_kept(blocks)
-
-
-def _take_one(pending: Iterator[ToolCall]) -> Iterable[ToolCall]:
-    call = next(pending, None)  # None: beyond MAX_CALLS
-    return () if call is None else (call,)
 
 
 def build_tool_use(call: ToolCall) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -32,9 +32,9 @@ _SECRET_LOOK = re.compile(
 )
 
 
-def read_key(variable: str, environ: Mapping[str, str] | None = None) -> str | None:
+def read_key(variable: str) -> str | None:
     """The key in `variable`, or None when there is none. Raises UsageError if it cannot be sent in a header."""
-    value = (os.environ if environ is None else environ).get(variable) or read_env_file().get(variable)
+    value = os.environ.get(variable) or read_env_file().get(variable)
     key = (value or "").strip()
     if not key:
         return None
@@ -46,10 +46,10 @@ def read_key(variable: str, environ: Mapping[str, str] | None = None) -> str | N
     return key
 
 
-def read_env_file(path: Path | None = None) -> dict[str, str]:
+def read_env_file() -> dict[str, str]:
     """The `NAME=value` lines of a `.env` file; empty when the file is missing or unreadable."""
     try:
-        with (path or Path(ENV_FILE)).open("rb") as file:
+        with Path(ENV_FILE).open("rb") as file:
             text = file.read(MAX_ENV_BYTES).decode("utf-8-sig", "replace")
     except OSError:
         return {}
@@ -82,7 +82,9 @@ def blot_secrets(text: str, keys: Iterable[str] = ()) -> str:
 
 def make_blotter(keys: Iterable[str] = ()) -> Callable[[str], str]:
     """`blot_secrets` for several texts: the secrets are looked up once."""
-    shapes = _list_shapes(keys)
+    named = [*os.environ.items(), *read_env_file().items()]
+    secrets = {*keys, *(value.strip() for name, value in named if _SECRET_NAME.search(name))}
+    shapes = sorted({shape for secret in secrets for shape in _spell_secret(secret)}, key=len, reverse=True)
 
     def blot_text(text: str) -> str:
         for shape in shapes:
@@ -92,14 +94,8 @@ def make_blotter(keys: Iterable[str] = ()) -> Callable[[str], str]:
     return blot_text
 
 
-def _list_shapes(keys: Iterable[str]) -> list[str]:
-    """The texts that give a secret away, longest first: itself, as it stands in an address, and each half."""
-    named = [*os.environ.items(), *read_env_file().items()]
-    secrets = {*keys, *(value.strip() for name, value in named if _SECRET_NAME.search(name))}
-    return sorted({shape for secret in secrets for shape in _spell_secret(secret)}, key=len, reverse=True)
-
-
 def _spell_secret(secret: str) -> Iterator[str]:
+    """The texts that give a secret away: itself, as it stands in an address, and each half."""
     half = len(secret) // 2
     for shape in (secret, quote(secret, safe="")):
         if len(shape) >= SHORTEST_SECRET:

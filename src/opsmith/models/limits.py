@@ -167,10 +167,13 @@ class Gate:
             self._tokens.take_units(sent.tokens - tokens)
         self._close_for(read_exhausted(sent.headers))
         self._latencies.append(self._clock() - began)
-        if len(self._latencies) == WINDOW and self._is_slower():
-            self._lower_allowed(began)
-        else:
-            self.allowed = min(float(self.limit), self.allowed + 1.0 / self.allowed)
+        if len(self._latencies) == WINDOW:
+            latency = median(self._latencies)
+            self._best = min(self._best, latency)
+            if latency > SLOWER * self._best:
+                self._lower_allowed(began)
+                return
+        self.allowed = min(float(self.limit), self.allowed + 1.0 / self.allowed)
 
     def _note_failure(self, began: float, tokens: int, failure: Failure) -> None:
         if self._tokens:
@@ -190,17 +193,9 @@ class Gate:
         alike = not self._failures or self._failures[-1].failure_key == failure.failure_key
         self._failures = [*self._failures, failure] if alike else [failure]
         if self._probes or len(self._failures) >= max(BREAK, self.limit):
-            self._start_probe()
-
-    def _start_probe(self) -> None:
-        self._close_for(PROBE_S[min(self._probes, len(PROBE_S) - 1)])
-        self._probes += 1
-        self._probed_at = self._clock()
-
-    def _is_slower(self) -> bool:
-        now = median(self._latencies)
-        self._best = min(self._best, now)
-        return now > SLOWER * self._best
+            self._close_for(PROBE_S[min(self._probes, len(PROBE_S) - 1)])
+            self._probes += 1
+            self._probed_at = self._clock()
 
     def _lower_allowed(self, began: float) -> None:
         """Once for all requests that were under way together: a later one was sent at the lower number already."""

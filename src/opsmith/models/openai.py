@@ -11,7 +11,6 @@ every known server takes. What a model refuses (temperature and seed on reasonin
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -19,8 +18,8 @@ from pydantic import BaseModel, Field
 from opsmith.models import Reply, Request, ToolCall
 from opsmith.models.attempt import Failure
 from opsmith.models.calls import THOUGHTS, keep_fields, read_function_calls
+from opsmith.models.parts import read_count, read_object, read_word
 from opsmith.models.pictures import Picture, estimate_tiles
-from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.reasoning import REASONING_KEYS, spell_reasoning
 from opsmith.models.refusals import TEXTUAL, Lesson
 from opsmith.models.retry import Retry
@@ -28,18 +27,14 @@ from opsmith.models.sdk import (
     UNCOUNTED,
     Connection,
     Endpoint,
+    ServedModel,
     estimate_request,
     fit_reply,
     load_sdk,
-    make_client,
     read_completion,
-    read_count,
-    read_object,
-    read_word,
 )
 from opsmith.models.textual_tools import write_textual
 from opsmith.models.turns import build_chat_offers, build_chat_turns
-from opsmith.models.windows import find_context_window
 from opsmith.records import Usage
 
 
@@ -71,42 +66,28 @@ class _Completion(BaseModel):
     usage: Any = None
 
 
-class OpenAIModel:
+class OpenAIModel(ServedModel):
     """A chat model behind the OpenAI chat-completions protocol."""
-
-    is_language_model = True
 
     def __init__(self, endpoint: Endpoint, retry: Retry | None = None) -> None:
         sdk = load_sdk("openai")
-        self.name = endpoint.name
-        self.context_window = find_context_window(endpoint.provider, endpoint.model)
         self.caches_from = CACHES_FROM if endpoint.provider in CACHING else None
-        self._endpoint = endpoint
-        self.channel = Connection(endpoint, sdk, retry or Retry(), INSTEAD, (TEXTUAL, THOUGHTS_BACK))
-        self.client = sdk.AsyncOpenAI(
-            api_key=endpoint.key, base_url=endpoint.url, max_retries=0, http_client=make_client(sdk)
-        )
+        channel = Connection(endpoint, sdk, retry or Retry(), INSTEAD, (TEXTUAL, THOUGHTS_BACK))
+        super().__init__(endpoint, sdk, "AsyncOpenAI", channel)
 
     async def complete(self, request: Request) -> Reply:
         reply = await self.channel.ask_model(
             self._create_completion,
-            lambda: self.build_parameters(request),
+            lambda: self.build_body(request),
             self.read_body,
             estimate_request(request, request.n, estimate_tiles),
         )
-        parameters = self.channel.fit_parameters(self.build_parameters(request))
+        parameters = self.channel.fit_parameters(self.build_body(request))
         if len(reply.texts) < request.n and "n" in parameters:
             self.channel.warn_once("fewer completions come than a request asks for; further requests ask for the rest")
         return fit_reply(request, reply)
 
-    @property
-    def token_price(self) -> float | None:
-        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
-
-    async def close(self) -> None:
-        await self.client.close()
-
-    def build_parameters(self, request: Request, learnt: Set[str] | None = None) -> dict[str, Any]:
+    def build_body(self, request: Request, learnt: Set[str] | None = None) -> dict[str, Any]:
         """The body of a request, by what is `learnt`; None: by all that has been learnt so far."""
         learnt = self.channel.learnt if learnt is None else learnt
         if TEXTUAL.name in learnt:
@@ -150,8 +131,7 @@ class OpenAIModel:
         cached = details.get("cached_tokens") if isinstance(details, dict) else stated.get("prompt_cache_hit_tokens")
         thoughts = read_count(read_object(stated.get("completion_tokens_details")).get("reasoning_tokens")) or 0
         usage = Usage(1, tokens, output, min(read_count(cached) or 0, tokens), reasoning_tokens=min(thoughts, output))
-        cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage)
-        return replace(usage, cost_usd=cost)
+        return self.price_usage(usage, model)
 
 
 def _build_picture(picture: Picture) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""What a message consists of where it is sent: a text, or pictures and a text, alike in both protocols.
+"""What a message consists of where it is sent: a text, or pictures and a text, alike in both protocols; and what of a
+server's JSON is a word, a count or an object.
 
 A model that takes no pictures says so in words of its own. They are known by their patterns, never by a status alone;
 words about one broken picture are none of them.
@@ -10,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opsmith.models import Message
+from opsmith.models import MOST_TOKENS, Message
 from opsmith.models.pictures import Picture
 
 TEXT = "text"  # the kind of a part
@@ -68,3 +69,20 @@ def _list_pieces(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 def replace_surrogates(text: str) -> str:
     """`text` without lone surrogates, which neither a socket nor a database takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def read_object(value: object) -> dict[str, Any]:
+    """An object of a server's JSON; empty for what is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def read_word(value: object) -> str:
+    """A server's word, such as a model's name; "" for what is none."""
+    return replace_surrogates(value) if isinstance(value, str) else ""
+
+
+def read_count(value: object) -> int | None:
+    """A number of tokens as a server states it; None for what is not one."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= MOST_TOKENS else None

@@ -82,13 +82,18 @@ class Refusals:
         """Whether the failure refuses what was sent and may be left out: then send again. `learnt`: the lessons that
         what was sent was built by; none of them is taught twice."""
         if holds_pictures(sent) and failure.status and failure.status >= 400 and refuses_pictures(failure.text):
-            self._note_blind()
+            if not self.blind:
+                self.blind = True
+                words = "takes no pictures; they are left out from now on, the text stays"
+                log.warning("%s: the model %s", self._name, words)
             return True
         lesson = next(
             (lesson for lesson in self._lessons if lesson.name not in learnt and lesson.teaches(failure, sent)), None
         )
         if lesson is not None:
-            self._note_lesson(lesson)
+            if lesson.name not in self.learnt:
+                self.learnt.add(lesson.name)
+                log.warning("%s: the model %s", self._name, lesson.words)
             return True
         if not refuses(failure):
             return False
@@ -98,16 +103,6 @@ class Refusals:
             action = f"sent as {self._instead[key]!r}" if self._instead[key] else "left out"
             log.warning("%s: the model refuses %r; it is %s from now on", self._name, key, action)
         return key is not None
-
-    def _note_blind(self) -> None:
-        if not self.blind:
-            self.blind = True
-            log.warning("%s: the model takes no pictures; they are left out from now on, the text stays", self._name)
-
-    def _note_lesson(self, lesson: Lesson) -> None:
-        if lesson.name not in self.learnt:
-            self.learnt.add(lesson.name)
-            log.warning("%s: the model %s", self._name, lesson.words)
 
     async def become_scout(self) -> bool:
         """Whether this request goes ahead to find out what else is refused; all others wait until it is back."""

@@ -13,18 +13,21 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from opsmith.errors import UsageError
-from opsmith.models import MOST_TOKENS, Reply, Request, ToolCall
+from opsmith.models import Reply, Request, ToolCall
 from opsmith.models.answers import NO_TEXT, OWN_END
 from opsmith.models.attempt import Failure, Sent, read_retry_after
 from opsmith.models.bodies import read_bounded
 from opsmith.models.keys import blot_secrets, make_blotter, redact_secrets
 from opsmith.models.limits import Gate, RateLimits
-from opsmith.models.parts import holds_pictures, replace_surrogates
+from opsmith.models.parts import holds_pictures, read_word, replace_surrogates
 from opsmith.models.pictures import Picture
+from opsmith.models.price import estimate_token_price, price_reply
 from opsmith.models.refusals import Lesson, Refusals
 from opsmith.models.retry import Retry, log
 from opsmith.models.textual_tools import read_textual
 from opsmith.models.tokens import estimate_tokens
+from opsmith.models.windows import find_context_window
+from opsmith.records import Usage
 
 T = TypeVar("T")
 UNSERVED = (404, 405, 501)  # how servers say that they have nothing at an address
@@ -60,11 +63,6 @@ def load_sdk(package: str) -> Any:
     raise UsageError(
         f"model server: given no package {missing!r}; expected the {package} SDK; try: pip install 'opsmith[providers]'"
     )
-
-
-def make_client(sdk: Any) -> Any:
-    """An SDK's HTTP client. It follows no redirect, which would take the prompt to wherever it leads."""
-    return sdk.DefaultAioHttpClient(follow_redirects=False, event_hooks={"response": [read_bounded]})
 
 
 class Connection:
@@ -223,7 +221,10 @@ class Connection:
             texts=tuple(map(clean, reply.texts)),
             model=clean(reply.model),
             finish=tuple(map(clean, reply.finish)),
-            calls=tuple(tuple(_blot_call(call, clean) for call in calls) for calls in reply.calls),
+            calls=tuple(
+                tuple(ToolCall(clean(call.id), clean(call.name), clean(call.arguments)) for call in calls)
+                for calls in reply.calls
+            ),
             raw=tuple(map(clean, reply.raw)),
         )
 
@@ -235,8 +236,35 @@ class Connection:
         return line if len(line) <= MAX_WORDS else line[:MAX_WORDS] + " ..."
 
 
-def _blot_call(call: ToolCall, clean: Callable[[str], str]) -> ToolCall:
-    return ToolCall(clean(call.id), clean(call.name), clean(call.arguments))
+class ServedModel:
+    """A chat model behind an SDK. `client`: the name of the SDK's class."""
+
+    is_language_model = True
+
+    def __init__(self, endpoint: Endpoint, sdk: Any, client: str, channel: Connection) -> None:
+        self.name = endpoint.name
+        self.context_window = find_context_window(endpoint.provider, endpoint.model)
+        self.channel = channel
+        self._endpoint = endpoint
+        self.client = getattr(sdk, client)(
+            api_key=endpoint.key,
+            base_url=endpoint.url,
+            max_retries=0,
+            # no redirect is followed, which would take the prompt to wherever it leads
+            http_client=sdk.DefaultAioHttpClient(follow_redirects=False, event_hooks={"response": [read_bounded]}),
+        )
+
+    @property
+    def token_price(self) -> float | None:
+        return estimate_token_price(self._endpoint.provider, self._endpoint.model)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    def price_usage(self, usage: Usage, model: str, cache_written: int = 0) -> Usage:
+        """The usage with its cost; `model`: as the server named it."""
+        cost = price_reply(self._endpoint.provider, (model, self._endpoint.model), usage, cache_written)
+        return replace(usage, cost_usd=cost)
 
 
 def _unwrap_error(body: object) -> Mapping[str, Any]:
@@ -320,20 +348,3 @@ def read_content(content: object) -> str | None:
 def _is_no_text(entry: object) -> bool:
     """Whether a part says that it is something else than text: reasoning, a call of a tool, a picture."""
     return isinstance(entry, dict) and entry.get("type", "text") != "text"
-
-
-def read_object(value: object) -> dict[str, Any]:
-    """An object of a server's JSON; empty for what is none."""
-    return value if isinstance(value, dict) else {}
-
-
-def read_word(value: object) -> str:
-    """A server's word, such as a model's name; "" for what is none."""
-    return replace_surrogates(value) if isinstance(value, str) else ""
-
-
-def read_count(value: object) -> int | None:
-    """A number of tokens as a server states it; None for what is not one."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if 0 <= value <= MOST_TOKENS else None

@@ -23,16 +23,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-import yaml
-
-from opsmith.agents.reply import strip_thoughts
-from opsmith.agents.yaml_reply import load_bounded
-from opsmith.models import Message, Reply, Request, ToolCall, ToolOffer
+from opsmith.models import Message, Reply, Request, ToolCall
+from opsmith.models.answers import strip_thoughts
+from opsmith.models.bounded_yaml import load_bounded
 from opsmith.models.calls import MAX_CALLS, MAX_NAME, dump_arguments, read_arguments
 from opsmith.models.turns import answer_all
 
 INFO = "tool"
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _JSON_WORD = re.compile(r"true|false|null|-?(?:0|[1-9]\d{0,17})(?:\.\d{1,17})?(?:[eE][-+]?\d{1,2})?")
 _FENCE = re.compile(r"(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`]*?)[ \t]*")
 _HEAD = """
@@ -55,17 +52,14 @@ _RESULTS = "Results of the tools:\n"
 def write_textual(request: Request) -> Request:
     """The request without tools: offered in the system text, calls and results as the texts of their turns."""
     messages = list(_label_results(answer_all(request.messages)))
-    offers = _describe_offers(request.tools) if request.tools and request.may_call else ""
+    rows = [f"\n- {offer.name}: {offer.description.strip()}\n  {offer.schema}\n" for offer in request.tools]
+    offers = "".join([_HEAD, *rows]) if rows and request.may_call else ""
     if offers and messages[0].role != "system":
         messages.insert(0, Message("system", ""))
     turns = [message for role, group in groupby(messages, _name_turn) for message in _join_turn(role, list(group))]
     if offers:
         turns[0] = replace(turns[0], content=(turns[0].content + offers).lstrip("\n"))
     return replace(request, messages=tuple(turns), tools=())
-
-
-def _describe_offers(offers: Sequence[ToolOffer]) -> str:
-    return _HEAD + "".join(f"\n- {offer.name}: {offer.description.strip()}\n  {offer.schema}\n" for offer in offers)
 
 
 def _label_results(messages: Iterable[Message]) -> Iterator[Message]:
@@ -98,12 +92,9 @@ def _write_calls(message: Message) -> Message:
     if not message.calls:
         return message
     missing = message.calls[len(read_calls(message.content)) :]
-    blocks = "".join(f"\n```{INFO}\n{_write_call(call)}```\n" for call in missing)
+    texts = [f"name: {dump_arguments(call.name)}\narguments: {call.arguments}\n" for call in missing]
+    blocks = "".join(f"\n```{INFO}\n{text}```\n" for text in texts)
     return Message("assistant", f"{message.content.rstrip()}\n{blocks}".lstrip("\n") if blocks else message.content)
-
-
-def _write_call(call: ToolCall) -> str:
-    return f"name: {dump_arguments(call.name)}\narguments: {call.arguments}\n"
 
 
 def read_textual(reply: Reply) -> Reply:
@@ -145,27 +136,14 @@ def _list_blocks(text: str, takes_open: bool) -> Iterator[str]:
 
 def _read_call(number: int, block: str) -> ToolCall:
     call = f"call-{number}"
-    stated = _load_block(block)
+    stated = load_bounded(block, _read_scalar)
     name = stated.get("name") if isinstance(stated, dict) else None
     if not isinstance(name, str):
         return ToolCall(call, "", read_arguments(block))
     return ToolCall(call, name[:MAX_NAME], read_arguments(stated.get("arguments")))
 
 
-def _load_block(text: str) -> Any:
-    """A block's YAML, within the limits of a reply; None: it is none.
-
-    Numbers, true, false and null are what they are in JSON; all else is a text.
-    """
-    if load_bounded(text) is None:
-        return None
-    return _read_node(yaml.compose(text, Loader=_LOADER))
-
-
-def _read_node(node: Any) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return {str(_read_node(key)): _read_node(value) for key, value in node.value}
-    if isinstance(node, yaml.SequenceNode):
-        return [_read_node(entry) for entry in node.value]
+def _read_scalar(node: Any) -> Any:
+    """Numbers, true, false and null are what they are in JSON; all else is a text."""
     is_plain = not node.style and _JSON_WORD.fullmatch(node.value)
     return json.loads(node.value) if is_plain else node.value

@@ -128,7 +128,10 @@ class _Tensor:
         if self.limit.allowed_array is None:
             self.wrong = (self.result != self.limit.expected).numpy()
             if self.limit.undecided is not None:
-                self._pass_undecided(self.limit.undecided.numpy())
+                undecided = self.limit.undecided.numpy()
+                self.wrong = wrong if (wrong := self.wrong & ~undecided).any() else None
+                self.difference = np.where(undecided, 0.0, self.difference)
+                self.worst = float(self.difference.max())
             return
         within = self.difference <= self.limit.allowed_array
         if within.all():
@@ -138,11 +141,6 @@ class _Tensor:
             self.wrong = wrong
         else:
             self.worst = float(np.nanmax(self.difference, initial=0.0))  # inf - inf where infinity is expected
-
-    def _pass_undecided(self, undecided: Array) -> None:
-        self.wrong = wrong if (wrong := self.wrong & ~undecided).any() else None
-        self.difference = np.where(undecided, 0.0, self.difference)
-        self.worst = float(self.difference.max())
 
     def find_wrong_draw(self) -> int:
         """The first draw with a wrong entry."""

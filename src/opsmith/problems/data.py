@@ -16,7 +16,7 @@ from typing import Generic
 
 from opsmith.problems.decisions import is_discrete
 from opsmith.problems.drawing import draws_numbers
-from opsmith.problems.draws import Draw, DrawT, name_precision
+from opsmith.problems.draws import DrawT, name_precision
 from opsmith.problems.faults import TaskFault, is_lack_of_memory, make_fault
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import choose_shape_sets
@@ -165,10 +165,3 @@ class ProblemData(ABC, Generic[DrawT]):
         """One trial of all draws; one of each where `global` draws numbers, which may be sizes."""
         for group in [[draw] for draw in draws] if draws_numbers(self.problem) else [draws]:
             yield PlannedTrial(f"{name} {name_precision(is_wide)}", shape_set, group, is_wide)
-
-
-class PlainData(ProblemData[Draw]):
-    """The data of a problem as it is, with nothing of a target's."""
-
-    def make_draw(self, shape_set: str, overrides: Mapping[str, int], seed: int, is_case: bool = False) -> Draw:
-        return Draw(self, shape_set, overrides, seed, is_case)

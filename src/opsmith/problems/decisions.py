@@ -75,16 +75,11 @@ def _find_narrow_margin(problem: Problem, bindings: Bindings) -> Unclear | None:
         if not isinstance(distances, (bool, int, float, Tensor)):
             kind = type(distances).__name__
             raise make_fault("TASK", f"margins[{number}]", kind, "a tensor of distances", text=text)
-        if not _is_wide_enough(distances):
+        tensor = torch.as_tensor(distances)
+        if tensor.numel() and not bool((tensor >= MARGIN).all()):  # NaN is not either
             remedy = "widen the data or loosen this margin"
             return Unclear("margins", f"NaN or a distance below {MARGIN}", remedy, text.strip())
     return None
-
-
-def _is_wide_enough(distances: Any) -> bool:
-    """Whether every distance reaches MARGIN; no distance at all is fine, NaN is not."""
-    tensor = torch.as_tensor(distances)
-    return tensor.numel() == 0 or bool((tensor >= MARGIN).all())
 
 
 # -- what rounding decides
@@ -148,10 +143,9 @@ class _Watch(TorchFunctionMode):
         self._replacing = iter(replacing)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if not any(
-            isinstance(value, Tensor) and value.is_floating_point() for value in (*args, *(kwargs or {}).values())
-        ):
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if not any(isinstance(value, Tensor) and value.is_floating_point() for value in (*args, *kwargs.values())):
             return result
         if isinstance(result, Tensor):
             return self._note_choice(result)

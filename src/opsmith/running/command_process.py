@@ -70,15 +70,11 @@ def _set_limit(limit: int, amount: int) -> None:
 def _run_in_turn(order: ProcessOrder) -> list[int]:
     codes: list[int] = []
     for command in order.commands:
-        codes.append(_run_command(command, order.environment))
+        pid = os.posix_spawn(command[0], list(command), dict(order.environment), setsigdef=_IGNORED_BY_PYTHON)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         if codes[-1]:
             break
     return codes
-
-
-def _run_command(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    pid = os.posix_spawn(command[0], list(command), dict(environment), setsigdef=_IGNORED_BY_PYTHON)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def _replace_process(order: ProcessOrder) -> None:

@@ -43,6 +43,7 @@ _REPORT_BYTES = 1 << 12
 _DYING_S = 5.0  # for the end of what was killed
 _SHOWN_LINES = 20  # of each stream, the last ones
 _log = logging.getLogger("opsmith.commands")
+_STACK = 64 << 20  # bytes
 _WATCH_S = 0.02  # between two looks at the memory of a process that is watched
 
 
@@ -60,7 +61,6 @@ class CommandLimits:
     printed_bytes: int = 1 << 18  # on the standard output
     message_bytes: int = 1 << 18  # on the standard error
     open_files: int = 64
-    stack: int = 64 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,10 @@ class _Ending:
 
 def run_commands(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:
     """Run them, once nobody has this machine's processor alone. Raises nothing for files, whatever they hold."""
-    if reason := sandbox.missing() or _find_obstacle(order):
+    reason = sandbox.missing()
+    if not reason and order.ports and landlock.find_version() < landlock.LIMITS_PORTS:
+        reason = f"connections cannot be limited to ports {list(order.ports)}: that came with Linux 6.7"
+    if reason:
         return CommandFailure(f"no commands are run on files of others without isolation: {reason}")
     with use_device():
         result = _run_confined(order, limits)
@@ -163,14 +166,9 @@ def _run_confined(order: CommandOrder, limits: CommandLimits) -> CommandResult |
         finally:
             remove_folder(folder)
     except OSError as error:
-        return CommandFailure(_describe_error(error))
-
-
-def _find_obstacle(order: CommandOrder) -> str:
-    """Why this order cannot be confined; "": it can be."""
-    if order.ports and landlock.find_version() < landlock.LIMITS_PORTS:
-        return f"connections cannot be limited to ports {list(order.ports)}: that came with Linux 6.7"
-    return ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return CommandFailure(f"the disk of temporary files is full: {os.strerror(error.errno)}")
+        return CommandFailure(f"the commands could not be started: {error.strerror or error}")
 
 
 def _write_files(order: CommandOrder, folder: Path) -> None:
@@ -208,7 +206,7 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
         "RLIMIT_AS": limits.memory,
         "RLIMIT_FSIZE": limits.file_bytes,
         "RLIMIT_NOFILE": limits.open_files,
-        "RLIMIT_STACK": limits.stack,
+        "RLIMIT_STACK": _STACK,
         "RLIMIT_CORE": 0,
     }
     return ProcessOrder(
@@ -247,7 +245,8 @@ def _hear_process(process: subprocess.Popen[bytes], streams: _Streams, limits: C
         with _select_streams(process) as selector:
             selector.register(leader, selectors.EVENT_READ)
             while not streams.limit:
-                ready = selector.select(_choose_wait(limits, deadline))
+                wait = max(deadline - time.monotonic(), 0)
+                ready = selector.select(wait if limits.resident is None else min(wait, _WATCH_S))
                 if any(key.fd == leader for key, _ in ready):
                     return
                 _read_streams(selector, ready, streams)
@@ -266,11 +265,6 @@ def _select_streams(process: subprocess.Popen[bytes]) -> Iterator[selectors.Base
             assert pipe is not None
             selector.register(pipe.fileno(), selectors.EVENT_READ, name)
         yield selector
-
-
-def _choose_wait(limits: CommandLimits, deadline: float) -> float:
-    seconds = max(deadline - time.monotonic(), 0)
-    return seconds if limits.resident is None else min(seconds, _WATCH_S)
 
 
 def _read_streams(
@@ -388,9 +382,3 @@ def _read_file(path: Path, limits: CommandLimits) -> bytes | str:
         return path.read_bytes()
     except OSError as error:
         return "" if isinstance(error, FileNotFoundError) else f"no file that can be read ({error.strerror})"
-
-
-def _describe_error(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk of temporary files is full: {os.strerror(error.errno)}"
-    return f"the commands could not be started: {error.strerror or error}"

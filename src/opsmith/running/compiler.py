@@ -15,32 +15,8 @@ from functools import cache
 from opsmith.running.commands import CommandFailure, CommandLimits, CommandOrder, CommandResult, run_commands
 from opsmith.running.toolchain import COMPILER, CXX_COMPILER, NO_COMPILER, NO_CXX_COMPILER, Toolchain, find_toolchain
 
-
-@dataclass(frozen=True)
-class CompileLimits:
-    """What one compile may use."""
-
-    cpu_seconds: int = 10  # of processor time, each process
-    seconds: float = 60.0  # until we give up, which is not charged to the source
-    memory: int = 1 << 30  # bytes of addresses, each process
-    file_bytes: int = 32 << 20  # each file that it writes, the artefact too
-    source_bytes: int = 1 << 20  # all files that it is given
-    message_bytes: int = 1 << 18
-    open_files: int = 64
-
-    @property
-    def of_commands(self) -> CommandLimits:
-        return CommandLimits(
-            self.cpu_seconds,
-            self.seconds,
-            self.memory,
-            file_bytes=self.file_bytes,
-            message_bytes=self.message_bytes,
-            open_files=self.open_files,
-        )
-
-
-DEFAULT_LIMITS = CompileLimits()
+SOURCE_BYTES = 1 << 20  # all files that one compile is given
+DEFAULT_LIMITS = CommandLimits()
 
 
 @dataclass(frozen=True)
@@ -81,11 +57,11 @@ class CompileFailure:
 CompileResult = Artefact | CompileRefusal | CompileFailure
 
 
-def run_compiler(order: CompileOrder, limits: CompileLimits = DEFAULT_LIMITS) -> CompileResult:
+def run_compiler(order: CompileOrder, limits: CommandLimits = DEFAULT_LIMITS) -> CompileResult:
     """Compile. Raises nothing for a source, whatever it holds."""
     size = sum(map(len, order.files.values()))
-    if size > limits.source_bytes:
-        return CompileRefusal("", f"{limits.source_bytes} bytes of source")
+    if size > SOURCE_BYTES:
+        return CompileRefusal("", f"{SOURCE_BYTES} bytes of source")
     toolchain = find_toolchain(order.compiler)
     if toolchain is None:
         return CompileFailure(NO_CXX_COMPILER if order.compiler == CXX_COMPILER else NO_COMPILER)
@@ -103,7 +79,7 @@ class _ToolchainFault(Exception):
 
 
 @cache
-def _require_sound(toolchain: Toolchain, limits: CompileLimits) -> None:
+def _require_sound(toolchain: Toolchain, limits: CommandLimits) -> None:
     """Compile a right program, once it has refused another. Raises _ToolchainFault, which is not cached."""
     source = b"#include <math.h>\nfloat probe(float x) { return sqrtf(x); }\n"
     command = ("-shared", "-fPIC", "probe.c", "-o", "probe.so", "-lm")
@@ -115,18 +91,18 @@ def _require_sound(toolchain: Toolchain, limits: CompileLimits) -> None:
         raise _ToolchainFault(f"the compiler refuses a right program too: {' '.join(reason)[:200]}")
 
 
-def _compile_files(toolchain: Toolchain, order: CompileOrder, limits: CompileLimits) -> CompileResult:
+def _compile_files(toolchain: Toolchain, order: CompileOrder, limits: CommandLimits) -> CompileResult:
     commands = [[str(toolchain.driver), *arguments] for arguments in order.commands]
     result = run_commands(
         CommandOrder(order.files, commands, [order.output, *order.further], toolchain.environment, toolchain.readable),
-        limits.of_commands,
+        limits,
     )
     if isinstance(result, CommandFailure):
         return CompileFailure(result.reason)
     return _read_result(order, limits, result)
 
 
-def _read_result(order: CompileOrder, limits: CompileLimits, result: CommandResult) -> CompileResult:
+def _read_result(order: CompileOrder, limits: CommandLimits, result: CommandResult) -> CompileResult:
     if result.is_late:
         return CompileFailure(f"the compiler had not ended after {limits.seconds:g} s; is the machine too busy?")
     if not result.is_ended_well:
@@ -137,7 +113,7 @@ def _read_result(order: CompileOrder, limits: CompileLimits, result: CommandResu
     return Artefact(result.files[order.output], result.messages, further)
 
 
-def _judge_failure(limits: CompileLimits, result: CommandResult) -> CompileResult:
+def _judge_failure(limits: CommandLimits, result: CommandResult) -> CompileResult:
     """Whose fault is it that a command failed?"""
     if not result.limit:
         if any(words in result.messages for words in ("out of memory", "memory exhausted", "annot allocate memory")):

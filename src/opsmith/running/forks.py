@@ -65,12 +65,12 @@ def _load_services(services: Mapping[str, Any]) -> _Functions:
     _import_function(services["start"])()
     readable_by_workers()
     gc.freeze()
-    return _Functions(cache(partial(_load_language, _import_function(services["language"]))), kinds)
+    return _Functions(cache(partial(_load_language, services["language"])), kinds)
 
 
-def _load_language(load: Callable[[str], None], name: str) -> None:
+def _load_language(entry: str, name: str) -> None:
     if name:
-        load(name)
+        _import_function(entry)(name)
         gc.freeze()
 
 

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 
-from opsmith.running.syscalls import LANDLOCK_ADD_RULE, LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF
+from opsmith.running.syscalls import LANDLOCK_ADD_RULE, LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF, load_libc
 
 _VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
 _PATH_BENEATH, _PORT = 1, 2  # kinds of rules
@@ -62,7 +62,9 @@ def restrict_commands(
 
 def _restrict_thread(rules: Iterable[tuple[Place, int]], ports: Iterable[int] = ()) -> None:
     rights = _FILES[min(find_version(), 5)]
-    ruleset = _create_ruleset(rights)
+    fields = [rights, *([_NET] if find_version() >= 4 else []), *([_SCOPES] if find_version() >= 6 else [])]
+    attributes = struct.pack(f"={len(fields)}Q", *fields)
+    ruleset = _call_kernel(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     try:
         for path, wanted_rights in (*rules, (os.devnull, _NULL_DEVICE)):
             _allow_path(ruleset, path, wanted_rights & rights)
@@ -71,12 +73,6 @@ def _restrict_thread(rules: Iterable[tuple[Place, int]], ports: Iterable[int] = 
         _call_kernel(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
-
-
-def _create_ruleset(rights: int) -> int:
-    fields = [rights, *([_NET] if find_version() >= 4 else []), *([_SCOPES] if find_version() >= 6 else [])]
-    attributes = struct.pack(f"={len(fields)}Q", *fields)
-    return _call_kernel(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
 
 
 def _allow_path(ruleset: int, path: Place, rights: int) -> None:
@@ -93,16 +89,8 @@ def _allow_path(ruleset: int, path: Place, rights: int) -> None:
 
 def _call_kernel(number: int, *arguments: int | bytes | None) -> int:
     values = (ctypes.c_long(value) if isinstance(value, int) else value for value in arguments)
-    libc = _load_libc()
-    result = int(libc.syscall(ctypes.c_long(number), *values))
+    result = int(load_libc().syscall(ctypes.c_long(number), *values))
     if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, f"landlock: {os.strerror(error)}")
     return result
-
-
-@cache
-def _load_libc() -> ctypes.CDLL:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.syscall.restype = ctypes.c_long
-    return libc

@@ -38,7 +38,7 @@ class Services:
     """What a nursery and its forks do, as texts `module:function`."""
 
     start: str  # called once, before the first fork
-    language: str  # called with a target's name before the first fork that is asked for with it
+    language: str  # called with a target's name before the first fork that is asked for with it; "": none is
     kinds: Mapping[str, str]  # kind of process -> what serves its descriptors
 
 

@@ -14,10 +14,9 @@ import signal
 import struct
 import sys
 from collections.abc import Iterable
-from functools import cache
 
 from opsmith.running import syscalls
-from opsmith.running.syscalls import ARGUMENTS, MACHINE
+from opsmith.running.syscalls import ARGUMENTS, MACHINE, load_libc
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ|K, ...
 _ALLOW, _DENY, _MISSING, _KILL = 0x7FFF0000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS, 0x80000000
@@ -78,7 +77,7 @@ def die_with_parent() -> None:
 
 def is_known() -> bool:
     """Whether the kernel filters system calls, and ours is a processor whose calls we know."""
-    return MACHINE is not None and sys.platform == "linux" and int(_load_libc().prctl(_PR_GET_SECCOMP, 0, 0, 0, 0)) >= 0
+    return MACHINE is not None and sys.platform == "linux" and int(load_libc().prctl(_PR_GET_SECCOMP, 0, 0, 0, 0)) >= 0
 
 
 def _write_filter(pid: int, strict: bool, truncation: bool, threads: bool = False) -> list[Code]:
@@ -217,13 +216,8 @@ def _answer_call(action: int) -> Code:
     return _RETURN, 0, 0, action
 
 
-@cache
-def _load_libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def _call_prctl(option: int, second: int, third: int) -> None:
     arguments = (ctypes.c_ulong(value) for value in (second, third, 0, 0))
-    if _load_libc().prctl(option, *arguments):
+    if load_libc().prctl(option, *arguments):
         number = ctypes.get_errno()
         raise OSError(number, f"prctl {option}: {os.strerror(number)}")

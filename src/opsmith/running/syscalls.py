@@ -6,8 +6,10 @@ None there, and nothing is isolated.
 
 from __future__ import annotations
 
+import ctypes
 import platform
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 
@@ -24,6 +26,14 @@ MACHINE = _MACHINES.get(platform.machine())
 
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446  # the same everywhere
 UNKNOWN = 450  # numbers from here on are newer than these tables
+
+
+@cache
+def load_libc() -> ctypes.CDLL:
+    """The C library, by which calls are made that Python does not know; it keeps their errors."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc
 
 
 def _read_table(cells: str) -> Mapping[str, int]:

@@ -59,7 +59,7 @@ def _convert_file(file: DefinitionFile, place: Path, worker: ImportWorker, most_
     source = Provenance("flashinfer", file.label, read.sha256, licence, read.text)
 
     def try_at(text: str, sets: Sequence[Sizes]) -> list[str]:
-        answer = worker.ask("try_problem", {"text": text, "sets": [dict(sizes) for sizes in sets]}, SECONDS)
+        answer = worker.ask({"text": text, "sets": [dict(sizes) for sizes in sets]}, SECONDS)
         mistakes = [str(trial["mistake"]) for trial in answer["trials"]]
         if len(mistakes) != len(sets):
             raise TrialError("the process that ran its code gave no answer")

@@ -6,6 +6,7 @@ import re
 import resource
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -45,6 +46,7 @@ from opsmith.imports.kernelbench.sizes import (
     shrink_sizes,
 )
 from opsmith.imports.kernelbench.source import ModuleSource, read_module
+from opsmith.imports.worker import serve_requests
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.drawing import draw_case, draw_data, widen_data
 from opsmith.problems.faults import TaskFault
@@ -352,3 +354,6 @@ def _runs_at(problem: Problem, sizes: Sizes) -> bool:
     except TaskFault:
         return False
     return True
+
+
+serve_modules = partial(serve_requests, analyse_module)

@@ -22,11 +22,16 @@ from opsmith.imports.writing import ProblemFolder
 from opsmith.outside import read_text
 from opsmith.problems.files.reading import ProblemFile, read_problem
 from opsmith.problems.problem import Provenance
+from opsmith.running.nursery import Services
 
 SECONDS = 60.0  # for one file
 MOST_FILES = 20_000
 MOST_WORKERS = 4
-PRELOAD = "opsmith.imports.kernelbench.preload:load_sampler"
+ANALYSES = Services(
+    "opsmith.imports.kernelbench.sampling:load_sampler",
+    "",
+    {"worker": "opsmith.imports.kernelbench.analysis:serve_modules"},
+)
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ def _import_file(path: Path, label: str, place: Path, workers: ImportWorkers, li
         request: dict[str, Any] = {"text": text, "name": name_problem(label), "group": _name_group(label)}
         request |= {"max_bytes": limits.max_bytes, "max_operations": limits.max_operations}
         with workers.open_worker() as worker:
-            answer = worker.ask("analyse_module", request, limits.seconds)
+            answer = worker.ask(request, limits.seconds)
         if answer.get("refusal"):
             raise TrialError(str(answer["refusal"])[:400])
         file = _read_answer(answer, text, label, find_licence(path, text, place))

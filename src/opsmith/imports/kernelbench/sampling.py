@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +19,21 @@ from torch.utils._pytree import tree_flatten_with_path
 from torch.utils.flop_counter import FlopCounterMode
 
 from opsmith.imports.kernelbench.source import MAKE_ARGUMENTS, MAKE_INPUTS, MODEL, ModuleSource
+from opsmith.running.preload import load_torch
 
 Sizes = Mapping[str, int]
 Axis = tuple[str, int]  # a tensor's label and the number of an axis
 META, CPU = "meta", "cpu"
+
+
+def load_sampler() -> None:
+    """What a nursery does before it forks: what torch imports when its meta device is first used, no file pays for."""
+    load_torch()
+    warnings.simplefilter("ignore")
+    with torch.device(META), torch.no_grad():
+        image, row = torch.randn(2, 4, 8, 8), torch.randn(2, 8)
+        block = nn.Sequential(nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.MaxPool2d(2), nn.GroupNorm(2, 4), nn.GELU())
+        block(image), nn.Linear(8, 8)(row).softmax(-1), nn.LayerNorm(8)(row), row @ row.t()
 
 
 class ModuleRefusalError(Exception):

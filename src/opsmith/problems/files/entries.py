@@ -80,22 +80,25 @@ class Entry:
             self.report_error(self._found.get(key), key, f"no {key}", expected, f"add `{key}:`")
         return node
 
+    def take_kind(self, key: str, kind: type, expected: str, remedy: str = "", needed: str = "") -> Located | None:
+        """The value where it is of a kind. `needed`: what is expected of a value that must not be absent."""
+        node = self.need_value(key, needed) if needed else self.get(key)
+        if node is None or isinstance(node.value, kind):
+            return node
+        self.report_error(node, key, describe_node(node), expected, remedy)
+        return None
+
     def list_items(self, key: str) -> list[Located]:
         """The entries of a list; [] where it is absent or no list."""
-        node = self.get(key)
-        if node is not None and not isinstance(node.value, list):
-            self.report_error(node, key, describe_node(node), "a list", "write each entry after a dash")
-        return node.value if node is not None and isinstance(node.value, list) else []
+        node = self.take_kind(key, list, "a list", "write each entry after a dash")
+        return [] if node is None else node.value
 
     def read_text(self, key: str) -> tuple[str, Located] | None:
         """A code text in normal form and its place; None where it is absent or blank."""
-        node = self.get(key)
-        if node is not None and not isinstance(node.value, str):
-            self.report_error(node, key, describe_node(node), "a text", f"write `{key}: |` and the code below it")
-        if node is None or not isinstance(node.value, str):
+        node = self.take_kind(key, str, "a text", f"write `{key}: |` and the code below it")
+        if node is None or not (text := normalise_code(node.value)):
             return None
-        text = normalise_code(node.value)
-        return (text, node) if text else None
+        return text, node
 
     def read_values(self, key: str) -> tuple[str, ...]:
         """A list of code texts, each of which has a value."""
@@ -151,15 +154,16 @@ class Entry:
     def read_own_name(self, key: str, what: str) -> str | None:
         """A name that nothing else in the file has; from here on it names `what`."""
         name, node = self.read_name(key), self.get(key)
-        if name is None or node is None:
-            return None
+        return name if name is not None and node is not None and self.claim_name(key, name, node, what) else None
+
+    def claim_name(self, key: str, name: str, node: Located, what: str) -> bool:
+        """Whether nothing else in the file has that name; from here on it names `what`."""
         if name in self.names.owners:
-            self.report_error(
-                node, key, f"{name!r}, already {self.names.owners[name]}", "a name of its own", f"{name}_2"
-            )
-            return None
+            mistake = f"{name!r}, already {self.names.owners[name]}"
+            self.report_error(node, key, mistake, "a name of its own", f"{name}_2")
+            return False
         self.names.owners[name] = f"{what} of line {node.line}"
-        return name
+        return True
 
 
 def describe_node(node: Located | None) -> str:

@@ -83,6 +83,10 @@ class Findings:
         if len(self.errors) == MAX_FINDINGS:
             self.raise_errors()
 
+    def refuse_file(self, mark: Any, given: str, expected: str, remedy: str = "") -> None:
+        """A finding against the file as YAML, at a mark of the parser."""
+        self.add_finding(mark.line + 1, mark.column + 1, "file", given, expected, remedy)
+
     def add_warning(self, node: Located, message: str) -> None:
         self.warnings.append(f"line {node.line}, column {node.column}: {message}")
 
@@ -142,21 +146,17 @@ def _refuse_unsafe(text: str, findings: Findings) -> None:
     depth = 0
     event: Any
     for number, event in enumerate(yaml.parse(text, _LOADER)):
-        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        mark = event.start_mark
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            findings.add_finding(
-                line, column, "file", f"lists and mappings {depth} deep", f"at most {MAX_DEPTH} levels"
-            )
+            findings.refuse_file(mark, f"lists and mappings {depth} deep", f"at most {MAX_DEPTH} levels")
         elif number > MAX_VALUES:
-            findings.add_finding(line, column, "file", f"more than {MAX_VALUES} values", "fewer")
+            findings.refuse_file(mark, f"more than {MAX_VALUES} values", "fewer")
         elif isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             kind = "alias *" if isinstance(event, yaml.AliasEvent) else "anchor &"
-            findings.add_finding(
-                line, column, "file", f"the {kind}{event.anchor}", "no anchors or aliases", "write it out"
-            )
+            findings.refuse_file(mark, f"the {kind}{event.anchor}", "no anchors or aliases", "write it out")
         elif getattr(event, "tag", None) is not None:
-            findings.add_finding(line, column, "file", f"the tag {str(event.tag)[:60]!r}", "no tags", "leave it out")
+            findings.refuse_file(mark, f"the tag {str(event.tag)[:60]!r}", "no tags", "leave it out")
         if findings.errors:
             return
 
@@ -173,12 +173,11 @@ def _convert_node(node: Any, findings: Findings) -> Located:
 def _convert_mapping(node: Any, findings: Findings) -> Mapping[str, Located]:
     entries: dict[str, Located] = {}
     for key, entry in node.value:
-        line, column = key.start_mark.line + 1, key.start_mark.column + 1
         if not isinstance(key, yaml.ScalarNode):
-            findings.add_finding(line, column, "file", "a list or mapping as a key", "a word, such as inputs")
+            findings.refuse_file(key.start_mark, "a list or mapping as a key", "a word, such as inputs")
         elif key.value in entries:
-            before = entries[key.value].line
-            findings.add_finding(line, column, "file", f"the key {key.value!r} a second time", f"once (line {before})")
+            expected = f"once (line {entries[key.value].line})"
+            findings.refuse_file(key.start_mark, f"the key {key.value!r} a second time", expected)
         else:
             entries[key.value] = _convert_node(entry, findings)
     return entries
@@ -197,10 +196,9 @@ def _convert_scalar(node: Any, findings: Findings) -> Any:
             return value
     except (ValueError, OverflowError, KeyError, yaml.YAMLError):  # UnicodeEncodeError is a ValueError
         pass
-    line, column = node.start_mark.line + 1, node.start_mark.column + 1
     kind = node.tag.rpartition(":")[2]
     excerpt = f"{node.value[:40]!r}, which YAML reads as {kind}"
-    findings.add_finding(line, column, "file", excerpt, f"a {kind} that exists", "quote it if it is a text")
+    findings.refuse_file(node.start_mark, excerpt, f"a {kind} that exists", "quote it if it is a text")
     return None
 
 

@@ -19,10 +19,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 def read_provenance(entry: Entry, arguments: Collection[str], inputs: Collection[str]) -> Provenance | None:
     """The section, whose `arguments` are inputs and scalars of the file and whose `weights` are inputs."""
     words = {key: _read_word(entry, key) for key in ("format", "file", "sha256")}
-    licence, text = entry.get("licence"), entry.get("text")
-    for key, node in (("licence", licence), ("text", text)):
-        if node is not None and not isinstance(node.value, str):
-            entry.report_error(node, key, describe_node(node), "a text")
+    licence, text = (entry.take_kind(key, str, "a text") for key in ("licence", "text"))
     _check_words(entry, words)
     return Provenance(
         **{key: word or "" for key, word in words.items()},
@@ -35,10 +32,7 @@ def read_provenance(entry: Entry, arguments: Collection[str], inputs: Collection
 
 
 def _read_word(entry: Entry, key: str) -> str | None:
-    node = entry.need_value(key, "a text")
-    if node is not None and not isinstance(node.value, str):
-        entry.report_error(node, key, describe_node(node), "a text", "quote it")
-        return None
+    node = entry.take_kind(key, str, "a text", "quote it", needed="a text")
     return None if node is None else str(node.value)
 
 
@@ -80,10 +74,8 @@ def _read_sizes(entry: Entry) -> dict[str, int]:
 
 
 def _read_mapping(entry: Entry, key: str) -> list[tuple[str, Located]]:
-    node = entry.get(key)
-    if node is not None and not isinstance(node.value, dict):
-        entry.report_error(node, key, describe_node(node), "a mapping")
-    return list(node.value.items()) if node is not None and isinstance(node.value, dict) else []
+    node = entry.take_kind(key, dict, "a mapping")
+    return [] if node is None else list(node.value.items())
 
 
 def write_provenance(source: Provenance | None) -> list[str]:

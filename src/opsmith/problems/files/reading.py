@@ -158,13 +158,10 @@ def _read_group(top: Entry, name: str) -> str:
 
 def _read_dims(top: Entry) -> dict[str, int]:
     """The base size of every dim, in the order of the file."""
-    node = top.need_value("dims", "the base size of every dim, such as {M: 64, N: 1000}")
-    if node is None:
-        return {}
-    if not isinstance(node.value, dict):
-        top.report_error(node, "dims", describe_node(node), "a mapping of sizes, such as {M: 64, N: 1000}")
-        return {}
-    return {name: size.value for name, size in node.value.items() if _is_sound_dim(top, name, size)}
+    expected, example = "the base size of every dim", "such as {M: 64, N: 1000}"
+    node = top.take_kind("dims", dict, f"a mapping of sizes, {example}", needed=f"{expected}, {example}")
+    sizes = {} if node is None else node.value
+    return {name: size.value for name, size in sizes.items() if _is_sound_dim(top, name, size)}
 
 
 def _is_sound_dim(top: Entry, name: str, size: Located) -> bool:
@@ -176,13 +173,9 @@ def _is_sound_dim(top: Entry, name: str, size: Located) -> bool:
 
 def _claim_name(top: Entry, name: str, what: str, node: Located, place: str) -> bool:
     """Whether a key of a mapping can be a name that nothing else in the file has; from here on it names `what`."""
-    if not is_name(name, top.names.reserved):
-        top.report_error(node, place, repr(name)[:80], describe_names(top.names.reserved))
-    elif name in top.names.owners:
-        top.report_error(node, place, f"{name!r}, already {top.names.owners[name]}", "a name of its own", f"{name}_2")
-    else:
-        top.names.owners[name] = f"{what} of line {node.line}"
-        return True
+    if is_name(name, top.names.reserved):
+        return top.claim_name(place, name, node, what)
+    top.report_error(node, place, repr(name)[:80], describe_names(top.names.reserved))
     return False
 
 
@@ -227,10 +220,9 @@ def _read_input(entry: Entry) -> InputTensor | None:
 
 def _read_data(entry: Entry) -> str | None:
     """`normal`, or a Python expression."""
-    node = entry.need_value("data", "normal, uniform(a, b), randint(a, b) or a Python expression on torch")
-    if node is None or not isinstance(node.value, str):
-        if node is not None:
-            entry.report_error(node, "data", describe_node(node), "a text, such as normal or uniform(0, 1)")
+    needed = "normal, uniform(a, b), randint(a, b) or a Python expression on torch"
+    node = entry.take_kind("data", str, "a text, such as normal or uniform(0, 1)", needed=needed)
+    if node is None:
         return None
     text = entry.read_value(node, "data") or ""
     return text.strip() if "\n" not in text.strip() else text
@@ -252,10 +244,9 @@ def _read_type(entry: Entry) -> ArrayType | None:
 
 def _read_shape(entry: Entry) -> tuple[Dim, ...] | None:
     """The dims of a tensor, outermost first, noted; [] is a single number."""
-    node = entry.need_value("shape", "a list of dims, outermost first, such as [M, N]")
-    if node is not None and not isinstance(node.value, list):
-        entry.report_error(node, "shape", describe_node(node), "a list of dims, such as [M, N]")
-    if node is None or not isinstance(node.value, list):
+    needed = "a list of dims, outermost first, such as [M, N]"
+    node = entry.take_kind("shape", list, "a list of dims, such as [M, N]", needed=needed)
+    if node is None:
         return None
     dims = [_read_dim(entry, axis) for axis in node.value]
     return tuple(dim for dim in dims if dim is not None) if None not in dims else None
@@ -274,12 +265,9 @@ def _read_dim(entry: Entry, node: Located) -> Dim | None:
 
 
 def _read_scalars(top: Entry) -> dict[str, int | float]:
-    node = top.get("scalars")
-    if node is not None and not isinstance(node.value, dict):
-        top.report_error(node, "scalars", describe_node(node), "a mapping of numbers, such as {eps: 1.0e-5}")
-    rows = node.value.items() if node is not None and isinstance(node.value, dict) else ()
-    numbers = {name: number for name, value in rows if (number := _read_scalar(top, name, value)) is not None}
-    return numbers
+    node = top.take_kind("scalars", dict, "a mapping of numbers, such as {eps: 1.0e-5}")
+    rows = () if node is None else node.value.items()
+    return {name: number for name, value in rows if (number := _read_scalar(top, name, value)) is not None}
 
 
 def _read_scalar(top: Entry, name: str, node: Located) -> int | float | None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from opsmith.records import Diagnostic
+from opsmith.running.commands import CommandLimits
 from opsmith.running.compiler import (
     DEFAULT_LIMITS,
     Artefact,
     CompileFailure,
-    CompileLimits,
     CompileOrder,
     CompileRefusal,
     run_compiler,
@@ -56,7 +56,7 @@ def explain_lack_of_compiler() -> str:
 
 
 def build_library(
-    request: BuildRequest, cache: BuildCache | None = None, limits: CompileLimits = DEFAULT_LIMITS
+    request: BuildRequest, cache: BuildCache | None = None, limits: CommandLimits = DEFAULT_LIMITS
 ) -> BuildResult:
     """The shared object with the function of a candidate, as it is. Only artefacts are kept in the cache."""
     result = build_variants(request, (BARE,), cache, limits)
@@ -67,7 +67,7 @@ def build_variants(
     request: BuildRequest,
     variants: Sequence[Variant],
     cache: BuildCache | None = None,
-    limits: CompileLimits = DEFAULT_LIMITS,
+    limits: CommandLimits = DEFAULT_LIMITS,
 ) -> Libraries | BuildRefusal | CompileFailure:
     """A shared object of each variant; those that the cache lacks are made by one process."""
     toolchain = find_toolchain()
@@ -100,7 +100,7 @@ def _make_key(request: BuildRequest, variant: Variant, compiler: str) -> BuildKe
 
 
 def _compile_variants(
-    request: BuildRequest, variants: Sequence[Variant], limits: CompileLimits
+    request: BuildRequest, variants: Sequence[Variant], limits: CommandLimits
 ) -> Libraries | BuildRefusal | CompileFailure:
     try:
         result = run_compiler(_write_order(request, variants), limits)

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from opsmith.records import Diagnostic, printable
+from opsmith.running.commands import CommandLimits
 from opsmith.running.compiler import (
     DEFAULT_LIMITS,
     Artefact,
     CompileFailure,
-    CompileLimits,
     CompileOrder,
     CompileRefusal,
     run_compiler,
@@ -90,7 +90,7 @@ def build_emulated(
     source: str,
     plan: BoundPlan,
     cache_: BuildCache | None = None,
-    limits: CompileLimits = DEFAULT_LIMITS,
+    limits: CommandLimits = DEFAULT_LIMITS,
 ) -> EmulatedBuild:
     """The library of a program that its own compiler has accepted."""
     foreign = find_foreign(dialect, source)
@@ -109,7 +109,7 @@ def build_emulated(
     return result
 
 
-def _compile_program(dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CompileLimits) -> EmulatedBuild:
+def _compile_program(dialect: EmulatedDialect, source: str, plan: BoundPlan, limits: CommandLimits) -> EmulatedBuild:
     runtime = _compile_runtime()
     if isinstance(runtime, CompileFailure):
         return runtime
