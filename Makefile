@@ -26,8 +26,9 @@ optimise-all: .venv/.installed
 	$(BIN)/opsmith bench optimise kernels --markdown runs/optimise-all.md --data runs/optimise-all.json
 
 # What needs more than Python: every program of the suites compiled, run and judged, simulators, installed libraries.
+# `make languages L=wgsl`: of one language alone, in its own minutes.
 languages: .venv/.installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) tests/languages
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_FLAGS) $(L:%=--language %) tests/languages
 
 # Runs under faults: processes are killed, disks filled, servers taken away. Minutes, most of them waiting.
 chaos: .venv/.installed

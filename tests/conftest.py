@@ -24,6 +24,7 @@ hypothesis.settings.load_profile("busy")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files under tests/golden")
     parser.addoption("--kills", type=int, default=3, help="how often the kill tests kill a run")
+    parser.addoption("--language", default="", help="of tests/languages, those of this one alone")
     parser.addoption("--no-skips", action="store_true", help="a skipped test is a failure (continuous integration)")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from targets.native.programs import needs_compiler
 
-WRONG = Path(__file__).parents[1] / "fixtures" / "kernels" / "wrong"
+WRONG = Path(__file__).parents[2] / "fixtures" / "kernels" / "wrong"
 
 
 def run_bench(*arguments: str) -> subprocess.CompletedProcess[str]:
