@@ -93,7 +93,7 @@ def test_what_was_optimised_is_taken_over_with_its_gain(store):
     assert len(gained) == 2
     assert all(best[name].source != kept[name].source and best[name].gain > 1.5 for name in gained)
     assert all(best[name] == kept[name] for name in kept.keys() - gained)
-    given = given_experiences(Settings(from_run=store[1]), store[0], ())
+    given = given_experiences(store[1], store[0], ())
     assert {experience.task.id: experience for experience in given} == best
 
 

@@ -13,7 +13,7 @@ from opsmith.errors import ProviderError, StoreError, TaskError, UsageError, Ver
 from opsmith.judging.judge import Solution, import_experiences
 from opsmith.learn.events import Event, RoundEnded, RoundStarted, RunEnded, RunStarted, SampleJudged, TaskSolved, Warned
 from opsmith.learn.loop import improve, improve_async
-from opsmith.learn.policies import plan_samples
+from opsmith.learn.policies import RoundPlan, plan_samples
 from opsmith.models import Request
 from opsmith.records import Boundary, Outcome, Task, Verdict
 from opsmith.results.result import RunResult, diversity_of, pass_at_k_of, result_of
@@ -186,7 +186,7 @@ def test_a_control_without_a_limit_is_refused(store: Store) -> None:
 
 
 def test_a_budget_that_ends_in_a_round_is_spread_over_its_tasks() -> None:
-    keys = plan_samples("r", 0, ["a", "b", "c"], change(samples=4), limit=7)
+    keys = plan_samples(RoundPlan("r", 0, ("a", "b", "c"), ("",), 4, SETTINGS.method.temperatures, limit=7))
     assert [sum(key.task == task for key in keys) for task in "abc"] == [3, 2, 2]
     assert len(set(keys)) == 7
 

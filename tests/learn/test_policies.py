@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from opsmith.learn.policies import POLICIES, Ends, Proposer, RoundPlan, Slice, choose_arm
-from opsmith.settings import Settings
 from opsmith.store.proposers import SampleEnd
 from opsmith.store.rows import JOIN
 
 MODELS = ("a", "b", "c")
-SETTINGS = Settings(samples=16, temperatures=(0.5, 1.0))
-PLAN = RoundPlan("r", 0, ("t", "u"), MODELS, SETTINGS, None, tuple(map(Proposer, MODELS)))
+PLAN = RoundPlan("r", 0, ("t", "u"), MODELS, 16, (0.5, 1.0), arms=tuple(map(Proposer, MODELS)))
 
 
 def deal_round(policy: str, plan: RoundPlan, right: Sequence[tuple[str, str]] = ()) -> tuple[list[Slice], Ends]:
@@ -42,7 +41,7 @@ def test_a_round_is_dealt_out_again_from_its_rows_alone(policy: str) -> None:
 def test_each_makes_every_sample_by_every_model_and_a_budget_is_shared_evenly() -> None:
     [keys], _ = deal_round("each", PLAN)
     assert len(keys) == POLICIES["each"].count_samples(PLAN) == 3 * 2 * 2 * 16
-    [few], _ = deal_round("each", RoundPlan("r", 0, ("t", "u"), MODELS, SETTINGS, 12))
+    [few], _ = deal_round("each", replace(PLAN, arms=(), limit=12))
     assert sorted((key.model, key.task, key.temperature) for key in few) == sorted(
         (model, task, temperature) for model in MODELS for task in "tu" for temperature in (0.5, 1.0)
     )
@@ -55,7 +54,7 @@ def test_the_next_model_is_asked_for_what_is_still_unsolved() -> None:
         ({"b"}, {"u"}),
         ({"c"}, {"u"}),
     ]
-    cut, _ = deal_round("cheapest-first", RoundPlan("r", 0, ("t", "u"), MODELS, SETTINGS, 70), [("a", "t")])
+    cut, _ = deal_round("cheapest-first", replace(PLAN, arms=(), limit=70), [("a", "t")])
     assert [len(part) for part in cut] == [64, 6]
     assert len(deal_round("cheapest-first", PLAN, [("a", "t"), ("a", "u")])[0]) == 1
 

@@ -13,7 +13,7 @@ from models.common import FakeTime
 from models.servers import SERVER_ERROR, AnthropicServer, Fault, OpenAIServer
 from tiny_target import TINY, tiny_task
 
-from opsmith.learn.ask import Asking, HaltedError, UnjudgedError
+from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, group_samples
 from opsmith.learn.session import FAILURES, RunSession
 from opsmith.models import Message
 from opsmith.models.anthropic import AnthropicModel
@@ -43,7 +43,7 @@ def work_on(folder: Path, own: str, other: str, work: Work) -> RunSession:
         session = RunSession("r", SETTINGS, TINY, models, InProcess(), store, lambda _: None, Usage())
         session.running.set()
         keys = [SampleKey("r", 0, "sum_0", 1.0, number) for number in range(3 * FAILURES)]
-        asking = Asking(session, keys, {}, dict.fromkeys(keys, 0), 1)
+        asking = Asking(session, group_samples(keys, 1), {}, dict.fromkeys(keys, 0), 1)
         try:
             await work(session, lambda at, agent: asking.request_text(keys[at], agent, MESSAGES, prompt))
         finally:

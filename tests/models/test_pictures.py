@@ -13,7 +13,7 @@ import pytest
 from learn.tiny_run import TASKS, InProcess
 from tiny_target import TINY
 
-from opsmith.learn.ask import Asking
+from opsmith.learn.ask import Asking, group_samples
 from opsmith.learn.session import RunSession
 from opsmith.models import Message, Reply, Request
 from opsmith.models.parts import refuses_pictures
@@ -201,7 +201,9 @@ def test_a_store_holds_the_pictures_that_were_sent_and_counts_them(tmp_path: Pat
             session = RunSession("r", settings, TINY, RoleModels(model), InProcess(), store, lambda _: None, Usage())
             session.running.set()
             try:
-                return await Asking(session, [key], {}, {key: 0}, 1).request_text(key, PROPOSER, SHOWN.messages, prompt)
+                return await Asking(session, group_samples([key], 1), {}, {key: 0}, 1).request_text(
+                    key, PROPOSER, SHOWN.messages, prompt
+                )
             finally:
                 await model.close()
 

@@ -68,19 +68,18 @@ class Asking:
     def __init__(
         self,
         session: RunSession,
-        todo: Sequence[SampleKey],
+        groups: Mapping[SampleKey, Group],
         replies: dict[str, Reply],
         attempts: Mapping[SampleKey, int],
         at_once: int,
     ) -> None:
-        """`replies`: received by a session that was killed before it could judge them, by the request's id."""
+        """`groups`: the samples to be asked for, each with those of its request; `replies`: received by a session that
+        was killed before it could judge them, by the request's id."""
         self._session = session
         self._replies = replies
         self._attempts = attempts
         self._slots = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(max(1, at_once)))  # by proposer
-        self._groups = group_samples(
-            [key for key in todo if key.id not in replies], session.settings.provider.completions
-        )
+        self._groups = groups
         self._shared: dict[Group, asyncio.Task[None]] = {}
         self._ahead: dict[tuple[str, str], asyncio.Event] = {}  # by model and task: has the first one its answer?
 

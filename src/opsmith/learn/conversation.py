@@ -88,7 +88,8 @@ class Conversing:
         stored: Mapping[str, Sequence[ToolCallEntry]],
     ) -> None:
         """`stored`: calls that an earlier session ran, by sample, in order."""
-        self.tools = {tool.name: tool for tool in list_tools(session.settings.teamwork.tooling.tools, session.target)}
+        self._limits = session.settings.teamwork.tooling
+        self.tools = {tool.name: tool for tool in list_tools(self._limits.tools, session.target)}
         self._offers = offer_tools(tuple(self.tools.values()))
         self._session = session
         self._asking = asking
@@ -97,7 +98,7 @@ class Conversing:
 
     async def converse(self, key: SampleKey, messages: tuple[Message, ...], context: ToolContext) -> Conversation:
         """Ask a sample's proposer, and answer its calls. Raises UnjudgedError, HaltedError, StoreError."""
-        talk = _Talk(_Allowance(self._session.settings.teamwork.tooling), messages)
+        talk = _Talk(_Allowance(self._limits), messages)
         offers = () if key.is_join else self._offers
         while True:
             is_last = bool(talk.allowance.exhausted)

@@ -24,15 +24,15 @@ from opsmith.learn.filter import choose_answer
 from opsmith.learn.plan_facts import read_facts
 from opsmith.learn.planning import PlanMaker
 from opsmith.learn.plans import PlanFacts, PlanForest, PlannedTask, PlanStep, grow_forest
+from opsmith.learn.policies import POLICIES, RoundPlan
 from opsmith.learn.select import Past, Selection, get_strategy
 from opsmith.learn.session import RunSession
-from opsmith.learn.slices import count_unjudged, find_policy, plan_round, sample_slices
+from opsmith.learn.slices import count_unjudged, read_past, sample_slices
 from opsmith.learn.speeds import RightProgram, measure_programs
 from opsmith.learn.unjudged import require_verdicts
 from opsmith.measuring.record import MeasuringGrade
 from opsmith.records import Candidate, Experience, Task
 from opsmith.results.counting import success_rate
-from opsmith.settings import Settings
 from opsmith.store import Row
 from opsmith.store.queries import Answer, Tally
 from opsmith.store.rows import (
@@ -75,9 +75,19 @@ class FunctionalPhase:
         self.tasks = {task.id: task for task in sorted(tasks, key=lambda task: task.id)}
         self.budget = budget
         self.attendant = attendant
-        self.policy = find_policy(session)
-        self.strategy = get_strategy(session.settings.method.selection)
+        settings, method = session.settings, session.settings.method
+        self.policy = POLICIES[settings.teamwork.team.policy]
+        self.plan = RoundPlan(
+            session.run, 0, (), session.models.proposers, method.samples, method.temperatures, settings.target or ""
+        )  # of no round yet
+        self.repairs = method.repair
+        strategy = get_strategy(method.selection)
         self.planner = PlanMaker(session, self.tasks.keys())
+
+        def select_demonstrations(experiences: Sequence[Experience], past: Sequence[Past]) -> Selection | None:
+            return strategy(experiences, past, method.levels, settings.seed)
+
+        self.select_demonstrations = select_demonstrations
 
     async def run(self) -> str:
         """Why it is over; "" where `session.halt` says that the same command may go on."""
@@ -124,33 +134,31 @@ class FunctionalPhase:
         is_spent = budget is not None and budget <= forest.coming_joins
         if budget == 0 or (is_spent and not forest.joins):
             return "budget spent"
-        selection = self._select_demonstrations(state, state.past)
+        selection = self.select_demonstrations(state.experiences, state.past)
         if selection is None and not forest.joins:
             forest = grow_forest(self.tasks.values(), state.facts, settings.teamwork.planning, stuck=True)
         if forest.steps:
             return forest.steps[0]
         if state.is_replanned:
-            selection = self._select_demonstrations(state, _restart_cycle(state.past) if state.experiences else ())
+            past = _restart_cycle(state.past) if state.experiences else ()
+            selection = self.select_demonstrations(state.experiences, past)
         if forest.joins and (selection is None or is_spent or not forest.frontier):
             return Selection(state.past[-1].cycle if state.past else 0, JOIN)
         return selection or ("demonstrations used up" if state.experiences else NOTHING_SOLVED)
-
-    def _select_demonstrations(self, state: _State, past: Sequence[Past]) -> Selection | None:
-        settings = self.session.settings
-        return self.strategy(state.experiences, past, settings.method.levels, settings.seed)
 
     async def _run_round(self, state: _State, step: Selection) -> None:
         session, joins = self.session, {node.task.id: node for node in state.forest.joins}
         sampled = () if step.level == JOIN else state.forest.frontier
         budget = self._samples_left(state)
-        keys = plan_joins(session.run, state.number, state.forest.joins, session.settings)[:budget]
+        keys = plan_joins(session.run, state.number, state.forest.joins, self.plan.target)[:budget]
         remaining = None if budget is None else max(0, budget - len(keys) - state.forest.coming_joins)
-        shares = state.forest.share_samples(session.settings.method.samples)
-        plan = plan_round(session, state.number, [task.id for task in sampled], remaining, shares)
+        names, shares = tuple(task.id for task in sampled), state.forest.share_samples(self.plan.samples)
+        plan = replace(self.plan, number=state.number, tasks=names, limit=remaining, shares=shares)
+        plan = read_past(session, self.policy, plan)
         demonstrations = tuple(
             (experience.task.id, Candidate(experience.source).id) for experience in step.shown_to_any(sampled)
         )
-        attempted = (*(task.id for task in sampled), *joins)
+        attempted = (*names, *joins)
         planned = len(keys) + self.policy.count_samples(plan)
         info = RoundInfo(state.number, step.cycle, step.level, demonstrations, attempted, planned)
         prompts = {task.id: self._compose_prompt(task, step) for task in sampled}
@@ -158,9 +166,9 @@ class FunctionalPhase:
         texts = [row for prompt in prompts.values() for row in prompt_rows(prompt.messages)[1]]
         session.store.put([round_row(session.run, info), *texts]).result()
         session.on_event(RoundStarted(info, len(session.store.judged_ids(session.run, info.number))))
-        composer = SolvingPrompts(prompts, session.settings.method.repair)
+        composer = SolvingPrompts(prompts, self.repairs)
         tasks = {task.id: task for task in (*sampled, *(node.task for node in joins.values()))}
-        await self.attendant.await_work(sample_slices(session, plan, tasks, composer, keys))
+        await self.attendant.await_work(sample_slices(session, self.policy, plan, tasks, composer, keys))
         if not session.halt:
             rates = {name: _multiply_rates(node, state.experiences) for name, node in joins.items()}
             await self._close_round(info, self._filter_round(info, _RoundMaterial(tasks, prompts, rates)))
@@ -232,7 +240,7 @@ class FunctionalPhase:
             is_own = solution.experience.task.id in self.tasks
             event = TaskSolved(solution.experience, solution.contaminated)
             session.on_event(event if is_own else NodeSolved(solution.experience))
-        unjudged = count_unjudged(session, info)
+        unjudged = count_unjudged(session, self.policy, info)
         own = tuple(task for task in solved if task in self.tasks)
         session.on_event(RoundEnded(info, own, unjudged, session.spent))
 
@@ -290,10 +298,10 @@ def _multiply_rates(node: PlannedTask, experiences: Sequence[Experience]) -> flo
     return math.prod(rate_by_digest[child.task.digest] for child in node.children)
 
 
-def plan_joins(run: str, number: int, nodes: Sequence[PlannedTask], settings: Settings) -> list[SampleKey]:
+def plan_joins(run: str, number: int, nodes: Sequence[PlannedTask], target: str) -> list[SampleKey]:
     """One sample for each task whose children are solved; its number is that of the plan."""
     return [
-        SampleKey(run, number, node.task.id, 0.0, node.active.number, settings.target or "", model=JOIN)
+        SampleKey(run, number, node.task.id, 0.0, node.active.number, target, model=JOIN)
         for node in nodes
         if node.active is not None
     ]

@@ -30,7 +30,7 @@ from opsmith.learn.events import (
     Warned,
 )
 from opsmith.learn.functional import FunctionalPhase
-from opsmith.learn.identity import run_info
+from opsmith.learn.identity import plain_settings, run_info
 from opsmith.learn.interrupt import stop_on_interrupt
 from opsmith.learn.optimisation import OptimisationPhase, choose_objective, read_briefs
 from opsmith.learn.planning import require_planning
@@ -133,8 +133,8 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     emit = on_event or _ignore_event
     models, target = gather_models(model), target_of(tasks, settings)
     settings = choose_objective(settings, tasks)
-    start, budget = given_experiences(settings, store, experiences), budget_of(settings, store)
-    require_planning(settings.teamwork.planning, target, models, judge)
+    start, budget = given_experiences(settings.method.from_run, store, experiences), budget_of(settings, store)
+    require_planning(settings.teamwork.planning.plan, target, models, judge)
     references = require_references(settings.teamwork.showing.translate, tasks, store)
     info = run_info(tasks, start, budget, models, target, settings, references)
     resumed = store.read_info(info.id) is not None
@@ -148,7 +148,7 @@ async def improve_async(  # noqa: PLR0913  (what is run, with what, and who watc
     with store.lock(info.id), store.wait_patiently():
         store.check_file()
         store.recover_rows(info.id)
-        begin_run(store, info, tasks, start, settings)
+        begin_run(store, info, tasks, start, plain_settings(settings))
         solved = {experience.task.digest for experience in start}
         solved_before = tuple(task.id for task in tasks if task.digest in solved)
         emit(RunStarted(info.id, models.name, tuple(task.id for task in tasks), solved_before, resumed))

@@ -29,7 +29,6 @@ from opsmith.learn.session import RunSession
 from opsmith.models import Message
 from opsmith.models.roles import RoleModels
 from opsmith.records import Diagnostic, Outcome, Task
-from opsmith.settings import Planning
 from opsmith.splits import Split
 from opsmith.store.attempts import list_attempts
 from opsmith.store.plans import CONTRACT, StoredPlan, plan_rows
@@ -43,15 +42,15 @@ NO_OTHER_SPLIT = "the reference's statements and the functions offered suggest n
 NO_OTHER_CONTRACT = "there is no other contract for it"
 
 
-def require_planning(settings: Planning, target: Target, models: RoleModels, judge: Judge) -> None:
+def require_planning(plan: str, target: Target, models: RoleModels, judge: Judge) -> None:
     """Raises UsageError where plans are asked for that cannot be made."""
-    if settings.plan == "none":
+    if plan == "none":
         return
     if not isinstance(target, Planned):
-        raise UsageError(f"plan {settings.plan}: target {target.name!r} cannot split its tasks; try --plan none")
+        raise UsageError(f"plan {plan}: target {target.name!r} cannot split its tasks; try --plan none")
     if not isinstance(judge, Splitting):
-        raise UsageError(f"plan {settings.plan}: the judge runs no splits; try --executor local, or --plan none")
-    if settings.plan == "llm":
+        raise UsageError(f"plan {plan}: the judge runs no splits; try --executor local, or --plan none")
+    if plan == "llm":
         require_planner(target)
         planner = models.model_for(PLANNER)
         if not planner.is_language_model:
@@ -120,7 +119,7 @@ class PlanMaker:
             session.run, number, step.task.id, 0.0, step.number, session.settings.target or "", model=PLANNER
         )
         replies = session.store.unused_replies(session.run, number)
-        asking = Asking(session, [], replies, {key: 0}, session.settings.provider.concurrency)
+        asking = Asking(session, {}, replies, {key: 0}, session.settings.provider.concurrency)
         messages = request_plan(session.target, self._make_brief(step))
         problem = ""
         for turn in range(2):

@@ -12,10 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Protocol
 
-from opsmith.settings import Settings
 from opsmith.store.proposers import SampleEnd
 from opsmith.store.rows import SampleKey
 
@@ -45,7 +43,9 @@ class RoundPlan:
     number: int
     tasks: tuple[str, ...]
     models: tuple[str, ...]  # proposers; of `cheapest-first` in the order of their prices
-    settings: Settings
+    samples: int  # of a task at a temperature, by each model
+    temperatures: tuple[float, ...]
+    target: str = ""  # the language, where the run chose one
     limit: int | None = None  # how many samples the budget allows
     arms: tuple[Proposer, ...] = ()  # what the models did in earlier rounds; of `bandit`, and without their money
     shares: Mapping[str, int] = field(default_factory=dict)  # samples at a temperature of tasks that have not all
@@ -74,11 +74,7 @@ class EachPolicy:
         return len(self.plan_slice(plan, (), {}, lambda arms, size: None))
 
     def plan_slice(self, plan: RoundPlan, earlier: Sequence[Slice], ends: Ends, choose_model: ChooseModel) -> Slice:
-        if earlier:
-            return ()
-        return tuple(
-            plan_samples(plan.run, plan.number, plan.tasks, plan.settings, plan.limit, plan.models, plan.shares)
-        )
+        return () if earlier else tuple(plan_samples(plan))
 
 
 class CheapestPolicy:
@@ -92,9 +88,9 @@ class CheapestPolicy:
 
     def plan_slice(self, plan: RoundPlan, earlier: Sequence[Slice], ends: Ends, choose_model: ChooseModel) -> Slice:
         model, closed = plan.models[len(earlier) :][:1], find_closed(earlier, ends)
-        tasks = [task for task in plan.tasks if task not in closed]
+        tasks = tuple(task for task in plan.tasks if task not in closed)
         remaining = None if plan.limit is None else plan.limit - sum(map(len, earlier))
-        return tuple(plan_samples(plan.run, plan.number, tasks, plan.settings, remaining, model, plan.shares))
+        return tuple(plan_samples(replace(plan, tasks=tasks, models=model, limit=remaining)))
 
 
 class BanditPolicy:
@@ -126,35 +122,26 @@ POLICIES: Mapping[str, DealingPolicy] = {
 }
 
 
-def plan_samples(
-    run: str,
-    number: int,
-    tasks: Sequence[str],
-    settings: Settings,
-    limit: int | None = None,
-    models: Sequence[str] = ("",),
-    shares: Mapping[str, int] = MappingProxyType({}),
-) -> list[SampleKey]:
-    """Every sample of a round by each of the models, task by task; `limit`: how many the budget allows, spread evenly
-    over the tasks."""
-    order = {task: place for place, task in enumerate(tasks)}
-    keys = list(_deal_samples(run, number, tasks, settings, models, shares))
-    return sorted(keys[:limit], key=lambda key: (order[key.task], key.temperature, key.number))
+def plan_samples(plan: RoundPlan) -> list[SampleKey]:
+    """Every sample of a round by each of the models, task by task; those that the budget allows are spread evenly over
+    the tasks."""
+    order = {task: place for place, task in enumerate(plan.tasks)}
+    return sorted(
+        list(_deal_samples(plan))[: plan.limit], key=lambda key: (order[key.task], key.temperature, key.number)
+    )
 
 
 def list_cells(plan: RoundPlan, model: str) -> list[SampleKey]:
     """The samples of one model in the order in which they are dealt out: the first of every task before a second."""
-    return list(_deal_samples(plan.run, plan.number, plan.tasks, plan.settings, (model,), plan.shares))[: plan.limit]
+    return list(_deal_samples(replace(plan, models=(model,))))[: plan.limit]
 
 
-def _deal_samples(
-    run: str, number: int, tasks: Sequence[str], settings: Settings, models: Sequence[str], shares: Mapping[str, int]
-) -> Iterator[SampleKey]:
-    for index in range(settings.method.samples):
-        for temperature in settings.method.temperatures:
-            for task in (task for task in tasks if index < shares.get(task, settings.method.samples)):
-                for model in models:
-                    yield SampleKey(run, number, task, temperature, index, settings.target or "", model=model)
+def _deal_samples(plan: RoundPlan) -> Iterator[SampleKey]:
+    for index in range(plan.samples):
+        for temperature in plan.temperatures:
+            for task in (task for task in plan.tasks if index < plan.shares.get(task, plan.samples)):
+                for model in plan.models:
+                    yield SampleKey(plan.run, plan.number, task, temperature, index, plan.target, model=model)
 
 
 def list_ids(plan: RoundPlan) -> frozenset[str]:

@@ -18,7 +18,7 @@ from opsmith.agents.guardian import Guarded
 from opsmith.agents.reply import PLAIN, ReadReply, ReplyForm, read_reply
 from opsmith.errors import TargetError, UsageError, VerifierError
 from opsmith.judging.judge import Costing
-from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early
+from opsmith.learn.ask import Asking, HaltedError, UnjudgedError, firsts_early, group_samples
 from opsmith.learn.compose import Composer
 from opsmith.learn.conversation import Conversing, find_last_program
 from opsmith.learn.events import SampleJudged
@@ -65,13 +65,15 @@ async def sample_round(
     todo = [key for key in keys if key.id not in judged_ids]
     if isinstance(session.model, Batched) and session.settings.spending.max_cost is not None:
         session.warn_once("--batch hands in a round as a whole, so --max-cost is kept between rounds only")
+    completions = session.settings.provider.completions
     at_once = len(todo) if isinstance(session.model, Batched) else session.settings.provider.concurrency
-    asking = Asking(session, todo, replies, _count_attempts(session, [*earlier, *keys]), at_once)
+    groups = group_samples([key for key in todo if key.id not in replies], completions)
+    asking = Asking(session, groups, replies, _count_attempts(session, [*earlier, *keys]), at_once)
     sampling = _Sampling(session, tasks, composer, asking, session.store.unused_tool_calls(session.run, number))
     workers = []
     for of_model in _split_by_model(todo):  # each at its own pace: a slow one keeps no other from being asked
         # twice as many as may ask at once: while one's candidate is judged, another's request is under way
-        size = min(len(of_model), 2 * at_once * session.settings.provider.completions)
+        size = min(len(of_model), 2 * at_once * completions)
         places = iter(firsts_early(of_model, size))
         workers += [asyncio.create_task(sampling.make_samples(places)) for _ in range(size)]
     try:
@@ -98,8 +100,8 @@ class _Sampling:
         self.composer = composer
         self.asking = asking
         target = session.target
-        asks_bare = session.settings.method.prompt == "bare"
-        expected = bare.expected_reply(target) if asks_bare and isinstance(target, Bare) else None
+        self.style = session.settings.method.prompt
+        expected = bare.expected_reply(target) if self.style == "bare" and isinstance(target, Bare) else None
         self.form = ReplyForm(expected, outlined=session.settings.teamwork.thinking.think)
         self.verdicts: dict[tuple[str, str], asyncio.Task[Verdict]] = {}
         self.prompts: set[str] = set()  # names of those whose texts are stored
@@ -232,9 +234,8 @@ class _Sampling:
     def _make_context(self, task: Task) -> ToolContext:
         """What the tools of a sample of that task work on."""
         session = self.session
-        style = session.settings.method.prompt
         return ToolContext(
-            session.target, task, _TryingJudge(self), session.store, session.run, session.measurer, style
+            session.target, task, _TryingJudge(self), session.store, session.run, session.measurer, self.style
         )
 
 

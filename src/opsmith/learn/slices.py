@@ -10,7 +10,16 @@ from dataclasses import replace
 from opsmith.errors import ProviderError
 from opsmith.learn.compose import Composer
 from opsmith.learn.identity import ORDER
-from opsmith.learn.policies import POLICIES, DealingPolicy, Proposer, RoundPlan, Slice, choose_arm, list_ids
+from opsmith.learn.policies import (
+    BanditPolicy,
+    CheapestPolicy,
+    DealingPolicy,
+    Proposer,
+    RoundPlan,
+    Slice,
+    choose_arm,
+    list_ids,
+)
 from opsmith.learn.sample import sample_round
 from opsmith.learn.session import RunSession
 from opsmith.records import Task, Usage
@@ -22,23 +31,14 @@ from opsmith.store.rows import RoundInfo, SampleKey
 _NOTHING = {SampleEnd.FAILED, SampleEnd.EXHAUSTED}
 
 
-def find_policy(session: RunSession) -> DealingPolicy:
-    """Who makes which sample."""
-    return POLICIES[session.settings.teamwork.team.policy]
-
-
-def plan_round(
-    session: RunSession, number: int, tasks: Sequence[str], limit: int | None, shares: Mapping[str, int]
-) -> RoundPlan:
-    """What a round is dealt out of; `limit`: how many samples the budget allows; `shares`: `RoundPlan.shares`."""
-    settings, models = session.settings, session.models.proposers
-    policy, arms = settings.teamwork.team.policy, tuple[Proposer, ...]()
-    if policy == "cheapest-first":
+def read_past(session: RunSession, policy: DealingPolicy, plan: RoundPlan) -> RoundPlan:
+    """The plan with what its policy goes by: the order of prices, or what the models did in earlier rounds."""
+    if isinstance(policy, CheapestPolicy):
         info = session.store.read_info(session.run)
-        models = tuple(info.versions[ORDER]) if info is not None else models
-    if policy == "bandit":
-        arms = read_arms(session.store, session.run, models, number)
-    return RoundPlan(session.run, number, tuple(tasks), models, settings, limit, arms, shares)
+        return plan if info is None else replace(plan, models=tuple(info.versions[ORDER]))
+    if isinstance(policy, BanditPolicy):
+        return replace(plan, arms=read_arms(session.store, session.run, plan.models, plan.number))
+    return plan
 
 
 def read_arms(store: Store, run: str, models: Sequence[str], before: int) -> tuple[Proposer, ...]:
@@ -51,17 +51,17 @@ def read_arms(store: Store, run: str, models: Sequence[str], before: int) -> tup
     )
 
 
-def count_unjudged(session: RunSession, info: RoundInfo) -> int:
+def count_unjudged(session: RunSession, policy: DealingPolicy, info: RoundInfo) -> int:
     """The samples of a round that is over and have no verdict. Of one in slices, whose plan is what it may come to at
     most, those that were tried."""
     judged_ids = session.store.judged_ids(session.run, info.number)
-    sliced = find_policy(session).is_sliced
-    count = len(read_ends(session.store, session.run, info.number)) if sliced else info.planned
+    count = len(read_ends(session.store, session.run, info.number)) if policy.is_sliced else info.planned
     return count - len(judged_ids)
 
 
 async def sample_slices(
     session: RunSession,
+    policy: DealingPolicy,
     plan: RoundPlan,
     tasks: dict[str, Task],
     composer: Composer,
@@ -69,7 +69,7 @@ async def sample_slices(
 ) -> None:
     """Sample a round to its end. `joined`: samples of no proposer, made with its first slice. Returns early when the
     session halts."""
-    policy, dealt, idle = find_policy(session), list[Slice](), set[str]()
+    dealt, idle = list[Slice](), set[str]()
     own_ids = list_ids(plan) if policy.is_sliced else frozenset()
     while not session.halt:
         ends = _read_own(session, plan, own_ids)

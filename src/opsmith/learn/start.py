@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from opsmith.agents.prompt import write_system_prompt
 from opsmith.errors import OpsmithError, StoreError, UsageError
-from opsmith.learn.identity import describe_surroundings, plain_settings, read_commit
+from opsmith.learn.identity import describe_surroundings, read_commit
 from opsmith.learn.session import RunSession
 from opsmith.records import Experience, Task
 from opsmith.results.bests import list_best
@@ -20,9 +21,8 @@ from opsmith.targets import Target, get_target
 from opsmith.targets.protocols import GUARDIAN
 
 
-def given_experiences(settings: Settings, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
+def given_experiences(from_run: str | None, store: Store, experiences: Sequence[Experience]) -> list[Experience]:
     """Where D starts; of several solutions of a task, the first."""
-    from_run = settings.method.from_run
     earlier = list_best(store, store.find_run(from_run)) if from_run else []
     every = [*(best.experience for best in earlier), *experiences]
     return list({experience.task.digest: experience for experience in reversed(every)}.values())[::-1]
@@ -48,12 +48,12 @@ def target_of(tasks: Sequence[Task], settings: Settings) -> Target:
 
 
 def begin_run(
-    store: Store, info: RunInfo, tasks: Sequence[Task], start: Sequence[Experience], settings: Settings
+    store: Store, info: RunInfo, tasks: Sequence[Task], start: Sequence[Experience], settings: Mapping[str, Any]
 ) -> None:
     rows = run_rows(info, tasks, digest_problems(tasks))
     for experience in start:
         rows += experience_rows(info.id, experience, None, False)
-    store.put([*rows, session_row(info.id, plain_settings(settings), describe_surroundings(), read_commit())]).result()
+    store.put([*rows, session_row(info.id, settings, describe_surroundings(), read_commit())]).result()
 
 
 @contextlib.contextmanager
