@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from opsmith.agents.suggestion import MAX_FIELD, read_suggestion, read_suggestion_reply
+from opsmith.agents.suggestion import MAX_FIELD, read_suggestion_reply
 from opsmith.records import Suggestion
 
 WHOLE = Suggestion("unroll the loop by 4", "lines 3: 5", "one sum waits for the next", "1.5")
@@ -33,12 +33,12 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_suggestion_is_read_from_what_models_write(form):
-    assert read_suggestion(FORMS[form]) == WHOLE
+    assert read_suggestion_reply(FORMS[form]).suggestion == WHOLE
 
 
 def test_plain_prose_is_a_suggestion_without_a_place():
     reply = "Here is what I found:\n\nBlock the loop over k by 64, so that rows of B stay in the cache.\n\nIt may help."
-    suggestion = read_suggestion(reply)
+    suggestion = read_suggestion_reply(reply).suggestion
     assert suggestion == Suggestion("Block the loop over k by 64, so that rows of B stay in the cache.")
 
 
@@ -60,7 +60,7 @@ def test_a_reply_without_a_suggestion_says_why(text, words):
 
 
 def test_long_fields_are_cut():
-    suggestion = read_suggestion("what: " + "unroll " * 10_000)
+    suggestion = read_suggestion_reply("what: " + "unroll " * 10_000).suggestion
     assert suggestion is not None
     assert len(suggestion.what) <= MAX_FIELD
 

@@ -10,8 +10,7 @@ import torch
 from opsmith.problems.audit.answers import check_answers
 from opsmith.problems.audit.data import note_left_out, prepare_material
 from opsmith.problems.audit.findings import State
-from opsmith.problems.audit.inputs import check_inputs
-from opsmith.problems.audit.reference import check_reference, check_tolerance, note_narrowing
+from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
 from opsmith.problems.compare import compare_outputs
 from opsmith.problems.data import ProblemData
 from opsmith.problems.digest import describe_problem, hash_problem

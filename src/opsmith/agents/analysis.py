@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opsmith.agents.prompt import dump_task, indent_lines, load_yaml
-from opsmith.agents.suggestion import read_fields, read_suggestion, read_suggestion_reply, suggestion_rows
+from opsmith.agents.prompt import dump_task, indent_lines, list_mappings
+from opsmith.agents.suggestion import read_fields, suggestion_rows
 from opsmith.agents.yaml_text import nest_list, nest_mapping, write_block, write_mapping, write_number, write_scalar
 from opsmith.errors import UsageError
 from opsmith.models import Message
@@ -22,16 +22,6 @@ from opsmith.models.pictures import Picture
 from opsmith.records import ProfileReport, Suggestion, Task
 from opsmith.targets import Target
 from opsmith.targets.protocols import Improvable
-
-__all__ = [
-    "AnalysisPrompt",
-    "AnalystBrief",
-    "EarlierAttempt",
-    "read_analysis_prompt",
-    "read_suggestion",
-    "read_suggestion_reply",
-    "request_analysis",
-]
 
 TEXT: Final = "text/plain"
 ANSWER = "one suggestion"  # what the prompt asks for: by this it is told from a generator's
@@ -122,7 +112,7 @@ def _show_profile(report: ProfileReport) -> Picture | dict[str, str]:
 def _write_user(brief: AnalystBrief, profiles: Sequence[Picture | dict[str, str]]) -> str:
     texts = [row for row in profiles if not isinstance(row, Picture)]
     return (
-        f"task:\n{indent_lines(brief.task.prompt_text, '  ')}"
+        f"task:\n{indent_lines(brief.task.prompt_text)}"
         + write_mapping({"rules": write_block(brief.rules) if brief.rules.strip() else ""})
         + write_mapping({"objective": write_scalar(brief.objective)})
         + nest_list("attempts", map(_write_attempt, brief.attempts[-MAX_ATTEMPTS:]))
@@ -140,11 +130,7 @@ def _write_attempt(attempt: EarlierAttempt) -> str:
 
 def read_analysis_prompt(messages: Sequence[Message]) -> AnalysisPrompt | None:
     """What the messages ask an analyst for; None: they are no analyst's."""
-    for message in messages:
-        mapping = load_yaml(message.content) if message.role == "user" else None
-        if isinstance(mapping, Mapping) and mapping.get("answer") == ANSWER:
-            return _read_mapping(mapping)
-    return None
+    return next(map(_read_mapping, list_mappings(messages, ANSWER)), None)
 
 
 def _read_mapping(mapping: Mapping[Any, Any]) -> AnalysisPrompt:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opsmith.agents.prompt import ReferenceProgram, dump_task, indent_lines, load_yaml
+from opsmith.agents.prompt import ReferenceProgram, dump_task, indent_lines, list_mappings
 from opsmith.agents.suggestion import read_fields, suggestion_rows
 from opsmith.agents.yaml_text import (
     Rows,
@@ -104,7 +104,7 @@ def _write_user(brief: GeneratorBrief) -> str:
     return (
         write_mapping(head)
         + nest_list("sources", sources)
-        + f"task:\n{indent_lines(brief.task.prompt_text, '  ')}"
+        + f"task:\n{indent_lines(brief.task.prompt_text)}"
         + _write_reference(brief.reference)
         + nest_list("memory", map(_write_pair, brief.memory))
         + write_mapping(tail)
@@ -132,11 +132,7 @@ def _write_pair(pair: MemoryPair) -> Rows:
 
 def read_generation_prompt(messages: Sequence[Message]) -> GenerationPrompt | None:
     """What the messages ask a generator for; None: they are no generator's."""
-    for message in messages:
-        mapping = load_yaml(message.content) if message.role == "user" else None
-        if isinstance(mapping, Mapping) and mapping.get("answer") == ANSWER:
-            return _read_mapping(mapping)
-    return None
+    return next(map(_read_mapping, list_mappings(messages, ANSWER)), None)
 
 
 def _read_mapping(mapping: Mapping[Any, Any]) -> GenerationPrompt:

@@ -5,8 +5,6 @@ That one makes a regular expression of the indentation, which takes seconds wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 
 def strip_indentation(text: str) -> str:
     """The text without common indentation; lines of nothing but blanks become empty and do not count.
@@ -15,11 +13,7 @@ def strip_indentation(text: str) -> str:
     'a\\n  b\\n\\n'
     """
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
-    width = _count_common([line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line])
+    indentations = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
+    first, last = min(indentations, default=""), max(indentations, default="")  # their common prefix is that of all
+    width = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return "\n".join(line[width:] for line in lines)
-
-
-def _count_common(indentations: Sequence[str]) -> int:
-    """The length of the common prefix, which is that of the first and the last in the order of the alphabet."""
-    first, last = min(indentations, default=""), max(indentations, default="")
-    return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opsmith.agents.prompt import dump_task, indent_lines, load_yaml
+from opsmith.agents.prompt import dump_task, indent_lines, list_mappings
 from opsmith.agents.yaml_text import nest_list, nest_mapping, write_block, write_scalar
 from opsmith.models import Message
 from opsmith.records import Task
@@ -32,8 +32,8 @@ class JoinPrompt:
 def request_join(task: Task, split: Split, programs: Mapping[str, str]) -> tuple[Message, ...]:
     """The messages that ask for one program from those of the nodes."""
     user = (
-        f"task:\n{indent_lines(task.prompt_text, '  ')}"
-        + nest_block("split", write_split(split))
+        f"task:\n{indent_lines(task.prompt_text)}"
+        + nest_split(split)
         + nest_mapping("programs", {name: write_block(source) for name, source in programs.items()})
     )
     return Message("system", _SYSTEM), Message("user", user)
@@ -45,9 +45,9 @@ def write_split(split: Split) -> str:
     return nest_list("nodes", map(_write_node, split.nodes)) + f"outputs:\n{outputs}"
 
 
-def nest_block(key: str, entries: str) -> str:
-    """Entries that are written already, under a key."""
-    return f"{key}:\n{indent_lines(entries, '  ')}"
+def nest_split(split: Split) -> str:
+    """A split under the key of that name."""
+    return f"split:\n{indent_lines(write_split(split))}"
 
 
 def _write_node(node: PlanNode) -> str:
@@ -67,9 +67,8 @@ def _write_list(texts: Sequence[str]) -> str:
 
 def read_join(messages: Sequence[Message]) -> JoinPrompt | None:
     """What the messages ask to be joined; None: nothing."""
-    for message in messages:
-        mapping = load_yaml(message.content) if message.role == "user" else None
-        if isinstance(mapping, Mapping) and {"task", "split", "programs"} <= mapping.keys():
+    for mapping in list_mappings(messages):
+        if {"task", "split", "programs"} <= mapping.keys():
             split = mapping["split"]
             nodes = [{**node, "fns": node.get("fns", ())} for node in split["nodes"]]
             return JoinPrompt(

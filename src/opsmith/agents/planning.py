@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from opsmith.agents.fences import list_fenced_blocks
-from opsmith.agents.joining import nest_block, write_split
+from opsmith.agents.joining import nest_split
 from opsmith.agents.prompt import indent_lines
 from opsmith.agents.reply import MAX_REPLY
-from opsmith.agents.yaml_text import drop_surrogates, nest_list, write_block, write_mapping, write_scalar, write_text
+from opsmith.agents.yaml_text import nest_list, write_block, write_mapping, write_scalar, write_text
 from opsmith.errors import UsageError
 from opsmith.models import Message
 from opsmith.models.answers import strip_thoughts
 from opsmith.models.bounded_yaml import load_bounded
+from opsmith.models.parts import replace_surrogates
 from opsmith.records import Diagnostic, Task
 from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets import Target
@@ -144,10 +145,7 @@ def request_better_plan(
 
 
 def _write_user(brief: PlanBrief) -> str:
-    earlier = [
-        f"why: {write_text(split.reason)}\n{nest_block('split', write_split(split.split))}"
-        for split in brief.earlier[-MAX_SHOWN:]
-    ]
+    earlier = [f"why: {write_text(split.reason)}\n{nest_split(split.split)}" for split in brief.earlier[-MAX_SHOWN:]]
     refused = [
         {
             "node": write_scalar(program.node),
@@ -157,7 +155,7 @@ def _write_user(brief: PlanBrief) -> str:
         for program in brief.refused[:MAX_SHOWN]
     ]
     return (
-        f"task:\n{indent_lines(brief.task.prompt_text, '  ')}"
+        f"task:\n{indent_lines(brief.task.prompt_text)}"
         + write_mapping({"reason": write_text(brief.reason)})
         + nest_list("earlier", earlier)
         + nest_list("refused", refused)
@@ -177,7 +175,7 @@ def read_plan(text: str) -> Split | str:
     """
     if len(text) > MAX_REPLY:
         return f"a reply of {len(text)} characters; expected at most {MAX_REPLY}"
-    answer = strip_thoughts(drop_surrogates(text))
+    answer = strip_thoughts(replace_surrogates(text))
     blocks = list_fenced_blocks(answer)
     problem = "no YAML mapping of `nodes` and `outputs`"
     for block in [*reversed(blocks[-MAX_BLOCKS:]), answer]:

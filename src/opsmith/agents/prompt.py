@@ -132,7 +132,7 @@ def write_reference(reference: ReferenceProgram | None) -> str:
         return ""
     language = reference.target if reference.target.isidentifier() else json.dumps(reference.target)
     rows = f"language: {language}\nmeaning: {_REFERENCE}\nprogram: {format_yaml_block(reference.source)}"
-    return f"reference:\n{indent_lines(rows, '  ')}"
+    return f"reference:\n{indent_lines(rows)}"
 
 
 def _choose_left_out(text: str, order: Sequence[int], texts: Sequence[str], room: int) -> list[int]:
@@ -171,18 +171,18 @@ class _StructuralForm:
 
     def write_example(self, demonstration: Experience) -> str:
         """The task's mapping with `impl` as its last key, as an entry of a YAML list."""
-        impl = indent_lines(f"impl: {format_yaml_block(demonstration.source)}", "  ")
-        return "- " + (indent_lines(demonstration.task.prompt_text, "  ") + impl)[2:]
+        impl = indent_lines(f"impl: {format_yaml_block(demonstration.source)}")
+        return "- " + (indent_lines(demonstration.task.prompt_text) + impl)[2:]
 
     def write_user(self, examples: Sequence[str], task: Task) -> str:
         head = "examples:\n" + "".join(examples) if examples else ""
-        return f"{head}task:\n{indent_lines(task.prompt_text, '  ')}"
+        return f"{head}task:\n{indent_lines(task.prompt_text)}"
 
 
-def indent_lines(text: str, prefix: str) -> str:
+def indent_lines(text: str) -> str:
     """`text` with every line that is not empty moved right; the text inside literal blocks stays what it is."""
     lines = text.removesuffix("\n").split("\n")
-    return "".join(f"{prefix}{line}\n" if line else "\n" for line in lines)
+    return "".join(f"  {line}\n" if line else "\n" for line in lines)
 
 
 def format_yaml_block(program: str) -> str:
@@ -193,17 +193,14 @@ def format_yaml_block(program: str) -> str:
       E1 = f(E0)
     """
     text = strip_indentation(program).strip("\n")
-    if not text.strip() or not _fits_block(text):
+    # YAML cannot hold control characters as they are, nor other line breaks than newline
+    has_odd = any(not char.isprintable() and char not in "\n\t" for char in text) or "\ufeff" in text
+    if not text.strip() or has_odd:
         quoted: str = yaml.safe_dump(text + "\n", default_style='"', width=2**31)
         return quoted
     first = next(line for line in text.split("\n") if line.strip())
     indicator = "|2" if first[0] in " \t" or text[0] == " " else "|"
-    return f"{indicator}\n" + indent_lines(text, "  ").removesuffix("\n")
-
-
-def _fits_block(text: str) -> bool:
-    """Whether YAML can hold the characters as they are: no control characters and no other line breaks than newline."""
-    return all(char.isprintable() or char in "\n\t" for char in text) and "\ufeff" not in text
+    return f"{indicator}\n" + indent_lines(text).removesuffix("\n")
 
 
 def read_prompt(messages: Sequence[Message], target: Target | None = None) -> PromptParts:
@@ -242,6 +239,14 @@ def _walk_examples(data: Any) -> Iterator[Mapping[Any, Any]]:
     if isinstance(data, list):
         for value in data:
             yield from _walk_examples(value)
+
+
+def list_mappings(messages: Sequence[Message], answer: str = "") -> Iterator[Mapping[Any, Any]]:
+    """The YAML mappings that the user's messages are; `answer`: those that ask for it alone."""
+    for message in messages:
+        mapping = load_yaml(message.content) if message.role == "user" else None
+        if isinstance(mapping, Mapping) and (not answer or mapping.get("answer") == answer):
+            yield mapping
 
 
 def load_yaml(text: str) -> Any:

@@ -15,9 +15,10 @@ from typing import Any
 
 from opsmith.agents.fences import list_fenced_blocks
 from opsmith.agents.reply import MAX_REPLY
-from opsmith.agents.yaml_text import Rows, drop_surrogates, write_text
+from opsmith.agents.yaml_text import Rows, write_text
 from opsmith.models.answers import strip_thoughts
 from opsmith.models.bounded_yaml import load_bounded
+from opsmith.models.parts import replace_surrogates
 from opsmith.records import Suggestion
 
 FIELDS = ("what", "where", "why", "effect")
@@ -51,20 +52,15 @@ class SuggestionReply:
     problem: str = ""  # in words; empty exactly when there is a suggestion
 
 
-def read_suggestion(text: str) -> Suggestion | None:
-    """The suggestion in an analyst's reply; None: there is none."""
-    return read_suggestion_reply(text).suggestion
-
-
 def read_suggestion_reply(text: str) -> SuggestionReply:
-    """The same, with the reason where there is none.
+    """The suggestion in an analyst's reply, or the reason where there is none.
 
     >>> read_suggestion_reply('what: "unroll by 4"').suggestion
     Suggestion(what='unroll by 4', where='', why='', effect='')
     """
     if len(text) > MAX_REPLY:
         return SuggestionReply(None, f"a reply of {len(text)} characters; expected at most {MAX_REPLY}")
-    answer = strip_thoughts(drop_surrogates(text)).strip()
+    answer = strip_thoughts(replace_surrogates(text)).strip()
     if not answer:
         return SuggestionReply(None, "a train of thought without an answer" if text.strip() else "an empty reply")
     for fields in _list_readings(answer):
@@ -128,22 +124,16 @@ def _read_labels(text: str) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     name = ""
     for line in islice(text.splitlines(), MAX_LINES):
-        label = _read_label(line)
-        if label is not None and label[0] in texts:
+        match = _LABEL.fullmatch(line[: 2 * MAX_FIELD])
+        begun = _NAMES.get(_plain_name(match[1])) if match else None
+        if begun in texts:
             break
-        if label is not None:
-            name = label[0]
-            texts[name] = [label[1]]
+        if match and begun:
+            name = begun
+            texts[name] = [match[3].strip(_MARKS)]
         elif name:
             texts[name].append(line.strip())
     return {name: "\n".join(lines) for name, lines in texts.items()}
-
-
-def _read_label(line: str) -> tuple[str, str] | None:
-    """The field that a line begins, and what follows on it."""
-    match = _LABEL.fullmatch(line[: 2 * MAX_FIELD])
-    name = _NAMES.get(_plain_name(match[1])) if match else None
-    return (name, match[3].strip(_MARKS)) if match and name else None
 
 
 def _read_paragraph(text: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import yaml
 
 from opsmith.agents.prompt import format_yaml_block, indent_lines
+from opsmith.models.parts import replace_surrogates
 
 Rows = Mapping[str, str]  # written values (`write_scalar`, `write_block`) by key
 
@@ -27,13 +28,13 @@ def write_scalar(text: str) -> str:
     """
     if _PLAIN.fullmatch(text) and text not in _WORDS:
         return text
-    quoted: str = yaml.safe_dump(drop_surrogates(text), default_style='"', width=2**31, allow_unicode=True)
+    quoted: str = yaml.safe_dump(replace_surrogates(text), default_style='"', width=2**31, allow_unicode=True)
     return quoted.removesuffix("\n")
 
 
 def write_block(text: str) -> str:
     """A text of several lines as a literal block, for a key at column 0."""
-    return format_yaml_block(drop_surrogates(text))
+    return format_yaml_block(replace_surrogates(text))
 
 
 def write_text(text: str) -> str:
@@ -62,15 +63,10 @@ def write_mapping(rows: Rows) -> str:
 def nest_mapping(key: str, rows: Rows) -> str:
     """An entry whose value is a mapping; nothing where that is empty."""
     body = write_mapping(rows)
-    return f"{key}:\n{indent_lines(body, '  ')}" if body else ""
+    return f"{key}:\n{indent_lines(body)}" if body else ""
 
 
 def nest_list(key: str, entries: Iterable[Rows | str]) -> str:
     """An entry whose value is a list of mappings; nothing where that is empty."""
     bodies = [entry if isinstance(entry, str) else write_mapping(entry) for entry in entries]
-    return f"{key}:\n" + "".join("- " + indent_lines(body, "  ")[2:] for body in bodies) if bodies else ""
-
-
-def drop_surrogates(text: str) -> str:
-    """The text with a question mark for each half of a character, which no encoding can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return f"{key}:\n" + "".join("- " + indent_lines(body)[2:] for body in bodies) if bodies else ""

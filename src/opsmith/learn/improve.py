@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from opsmith.agents.analysis import AnalystBrief, EarlierAttempt, read_suggestion_reply, request_analysis
+from opsmith.agents.analysis import AnalystBrief, EarlierAttempt, request_analysis
 from opsmith.agents.generation import request_program
+from opsmith.agents.suggestion import read_suggestion_reply
 from opsmith.learn.ask import Asking
 from opsmith.learn.briefs import BriefSource
 from opsmith.learn.compose import Parent

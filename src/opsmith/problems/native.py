@@ -19,10 +19,9 @@ from opsmith.problems.drawing import jitter_data, make_seed
 from opsmith.problems.draws import Draw, Limits
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
 from opsmith.problems.hidden_sizes import HiddenPool, Sizes, write_sizes
-from opsmith.problems.native_limits import Rounding, make_exact_limit, make_native_limit
+from opsmith.problems.native_limits import Rounding, count_reach, make_exact_limit, make_native_limit
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, OutputTensors
-from opsmith.problems.reach import count_reach
 from opsmith.problems.reference import compute_expected, run_unchecked
 from opsmith.problems.tolerance import Limit, find_largest
 

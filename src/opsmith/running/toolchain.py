@@ -76,7 +76,10 @@ def _link_programs() -> Iterator[Path]:
 
 def _find_folders(driver: Path, language: str) -> Iterator[Path]:
     """Its headers, libraries and start files, as real paths that exist."""
-    for folder in (*_list_headers(driver, language), *_list_libraries(driver)):
+    text = _ask_driver(driver, "-print-search-dirs")
+    block = re.search(r"^libraries: =(.*)$", text, re.MULTILINE)
+    libraries = map(Path, block[1].split(os.pathsep) if block else ())
+    for folder in (*_list_headers(driver, language), *libraries):
         if folder.is_dir():
             yield folder.resolve()
     for name in _START_FILES:
@@ -91,12 +94,6 @@ def _list_headers(driver: Path, language: str) -> list[Path]:
         r"#include <\.\.\.> search starts here:\n(.*?)^End of search list", text, re.DOTALL | re.MULTILINE
     )
     return [Path(line.strip()) for line in block[1].splitlines()] if block else []
-
-
-def _list_libraries(driver: Path) -> list[Path]:
-    text = _ask_driver(driver, "-print-search-dirs")
-    block = re.search(r"^libraries: =(.*)$", text, re.MULTILINE)
-    return [Path(folder) for folder in block[1].split(os.pathsep)] if block else []
 
 
 def _is_specific(path: Path) -> bool:

@@ -6,10 +6,11 @@ import random
 import pytest
 from tiny_target import Tiny, tiny_task
 
-from opsmith.agents.analysis import AnalystBrief, EarlierAttempt, read_suggestion, request_analysis
+from opsmith.agents.analysis import AnalystBrief, EarlierAttempt, request_analysis
 from opsmith.agents.generation import GeneratorBrief, request_program
 from opsmith.agents.repair import request_repair
 from opsmith.agents.reply import read_reply
+from opsmith.agents.suggestion import read_suggestion_reply
 from opsmith.errors import UsageError
 from opsmith.models import Message, Request
 from opsmith.models.table import get_model
@@ -96,7 +97,7 @@ def write_program(suggestion: Suggestion | None, temperature: float = 0.0, seed:
 
 def suggest(*attempts: EarlierAttempt, profiles: tuple[ProfileReport, ...] = ()) -> Suggestion | None:
     brief = AnalystBrief(BRIEF.task, "time", SOURCE, profiles, attempts)
-    return read_suggestion(ask(ANALYST, request_analysis(SWAPPABLE, brief)))
+    return read_suggestion_reply(ask(ANALYST, request_analysis(SWAPPABLE, brief))).suggestion
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,6 @@ class _Conversion:
         types = [self._make_type(spec) for spec in specs if spec.shape is not None]
         return sum(math.prod(type_.shape_at(sizes)) * BYTES_BY_DTYPE[type_.dtype] for type_ in types)
 
-    def _read_scalars(self) -> dict[str, int | float]:
-        names = [name for name, spec in self._definition.inputs.items() if spec.shape is None]
-        return {self._names.tensors[name]: self._read_scalar(name) for name in names}
-
     def _read_scalar(self, name: str) -> int | float:
         """The first workload's value; whole numbers stay whole."""
         inputs = [workload.inputs.get(name) for workload in self._workloads]
@@ -184,7 +180,11 @@ class _Conversion:
             ),
             sizes=dict(base),
             reference=reference,
-            scalars=self._read_scalars(),
+            scalars={
+                self._names.tensors[name]: self._read_scalar(name)
+                for name, spec in self._definition.inputs.items()
+                if spec.shape is None
+            },
             accumulation="fp32" if narrow else "",
             constraints=tuple(constraints),
         )

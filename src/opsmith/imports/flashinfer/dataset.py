@@ -98,13 +98,9 @@ def read_workloads(path: Path, definition: Definition) -> tuple[tuple[Workload, 
             warnings.append(str(error))
         else:
             workloads.append(workload)
-    return tuple(workloads), tuple(_cut_warnings(warnings))
-
-
-def _cut_warnings(warnings: list[str]) -> Iterator[str]:
-    yield from warnings[:3]
     if len(warnings) > 3:
-        yield f"and {len(warnings) - 3} more workloads that are left out"
+        warnings[3:] = [f"and {len(warnings) - 3} more workloads that are left out"]
+    return tuple(workloads), tuple(warnings)
 
 
 def _list_lines(path: Path, warnings: list[str]) -> Iterator[tuple[int, str]]:

@@ -250,8 +250,12 @@ class _ModuleAnalysis:
             draft = ProblemDraft(self._name, self._source, plan, facts, sets, style, self._group)
             difference = self._compare_reference(draft)
             if not difference:
-                sets = _drop_failing_sets(draft.file.problem, sets)
-                cases = self._add_cases(draft.file.problem)
+                problem = draft.file.problem
+                running = {
+                    name: sizes for name, sizes in sets.shapes.items() if _runs_at(problem, problem.shapes[name])
+                }
+                sets = replace(sets, shapes=running)  # without those of which the reference makes nothing
+                cases = self._add_cases(problem)
                 return ProblemDraft(self._name, self._source, plan, facts, sets, style, self._group, cases)
         raise ModuleRefusalError(difference)
 
@@ -329,12 +333,6 @@ def _is_close(output: Any, wide: Tensor) -> bool:
     scale = float(wide.nan_to_num(posinf=0.0, neginf=0.0).abs().max()) if wide.numel() else 0.0
     allowed = max(CLOSE, 64 * torch.finfo(output.dtype).eps) * (scale + 1e-30)
     return torch.allclose(output.double(), wide, rtol=CLOSE, atol=allowed, equal_nan=True)
-
-
-def _drop_failing_sets(problem: Problem, sets: ChosenSets) -> ChosenSets:
-    """Without the shape sets at which the reference fails, as the variance of a single number does."""
-    shapes = {name: sizes for name, sizes in sets.shapes.items() if _runs_at(problem, problem.shapes[name])}
-    return replace(sets, shapes=shapes)
 
 
 def _changes_inputs(problem: Problem) -> bool:

@@ -77,13 +77,11 @@ class ProblemDraft:
 
     def _choose_dims(self) -> list[str]:
         """Those that occur in a tensor of the problem."""
-        used = {name for form in self._list_forms() for name in re.findall(r"[^\W\d]\w*", form.text)}
-        return [name for name in self._plan.dims if name in used]
-
-    def _list_forms(self) -> list[AxisForm]:
         labels = {f"weight {state.name}" for state in self._weights}
         axes = self._plan.axes.items()
-        return [form for (label, _), form in axes if not label.startswith("weight") or label in labels]
+        forms = [form for (label, _), form in axes if not label.startswith("weight") or label in labels]
+        used = {name for form in forms for name in re.findall(r"[^\W\d]\w*", form.text)}
+        return [name for name in self._plan.dims if name in used]
 
     def _make_problem(self) -> None:
         inputs = self._make_inputs()
@@ -147,16 +145,12 @@ class ProblemDraft:
     def _make_inputs(self) -> list[tuple[InputTensor, Keys]]:
         """In the order of the call."""
         rows = []
-        labels = self._label_leaves()
+        keys = [*(tensor.keys for tensor in self._facts.inputs), *(leaf.keys for leaf in self._facts.constants)]
+        labels = {key: number for number, key in enumerate(sorted(keys, key=_order_keys))}  # as samples count them
         for tensor in self._facts.inputs:
             type_ = self._make_type(f"input {labels[tensor.keys]}", tensor.dtype)
             rows.append((self._make_input(tensor, type_), tensor.keys))
         return rows
-
-    def _label_leaves(self) -> dict[Keys, int]:
-        """The number of each argument, as samples count them."""
-        keys = [*(tensor.keys for tensor in self._facts.inputs), *(leaf.keys for leaf in self._facts.constants)]
-        return {key: number for number, key in enumerate(sorted(keys, key=_order_keys))}
 
     def _make_input(self, tensor: TensorFacts, type_: ArrayType) -> InputTensor:
         name, generator = self._name_argument(tensor.keys), tensor.generator
@@ -230,9 +224,14 @@ class ProblemDraft:
         return not is_normal and self._write_data(tensor).startswith("make_inputs")
 
     def _write_reference(self, arguments: Mapping[str, Keys], weights: Mapping[str, StateFacts]) -> str:
-        names = [*(name for name in arguments if name not in self._scalar_names(arguments))]
-        names += [*weights, *self._scalar_names(arguments)]
-        call = self._write_arguments(arguments)
+        constants = {leaf.keys: repr(leaf.value) for leaf in self._facts.constants}
+        scalars = [name for name, keys in arguments.items() if keys in constants]
+        names = [*(name for name in arguments if name not in scalars), *weights, *scalars]
+        texts = {
+            **constants,
+            **{keys: name for name, keys in arguments.items()},
+        }
+        call = ", ".join(_write_nested(texts, (number,)) for number in range(_count_children(texts, ())))
         rows = [f"def {self._name}({', '.join(names)}):"]
         state = "{" + ", ".join(f"{state.name!r}: {name}" for name, state in weights.items()) + "}"
         if not weights:
@@ -245,16 +244,6 @@ class ProblemDraft:
             rows.append(f"    outputs = model({call})")
         values = ", ".join(f"outputs{write_keys(output.keys)}" for output in self._facts.outputs)
         return "\n".join([*rows, f"    return {values}"]) + "\n"
-
-    def _scalar_names(self, arguments: Mapping[str, Keys]) -> list[str]:
-        constants = {leaf.keys for leaf in self._facts.constants}
-        return [name for name, keys in arguments.items() if keys in constants]
-
-    def _write_arguments(self, arguments: Mapping[str, Keys]) -> str:
-        """The call's arguments: tensors and numbers by name, anything else as it is."""
-        texts = {keys: name for name, keys in arguments.items()}
-        texts |= {leaf.keys: repr(leaf.value) for leaf in self._facts.constants if leaf.keys not in texts}
-        return ", ".join(_write_nested(texts, (number,)) for number in range(_count_children(texts, ())))
 
     def _describe_origin(self, arguments: Mapping[str, Keys], weights: Mapping[str, StateFacts]) -> Provenance:
         """Without what only the file's reader knows: its name, hash, licence and text."""

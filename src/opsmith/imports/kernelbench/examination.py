@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from opsmith.imports.kernelbench.sampling import (
     CPU,
@@ -22,7 +23,7 @@ from opsmith.imports.kernelbench.sampling import (
     open_module,
 )
 from opsmith.imports.kernelbench.source import ModuleSource
-from opsmith.problems.precision import TORCH_DTYPES, default_dtype
+from opsmith.problems.precision import TORCH_DTYPES, default_dtype, widen_floats
 
 DTYPES = {dtype: word for word, dtype in TORCH_DTYPES.items()}
 TOLERANCE = 1e-4  # KernelBench's, absolute and relative
@@ -73,7 +74,11 @@ def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
     second = open_module(source, sizes, CPU, seed=2)
     fresh = tuple(_copy_state(instance) for instance in (first, second))
     leaves = [leaf for leaf in first.leaves if isinstance(leaf.value, Tensor)]
-    inputs = [_describe_input(leaf, recorder, _find_shared(leaves, recorder)) for leaf in leaves]
+    computed = [leaf.value for leaf in leaves if recorder.find_generator(leaf.value) is None]
+    shared = frozenset[int]().union(*map(recorder.find_origins, computed))  # what is drawn for several inputs
+    makers = [None if id(leaf.value) in shared else recorder.find_generator(leaf.value) for leaf in leaves]
+    pairs = zip(leaves, makers, strict=True)
+    inputs = [TensorFacts(leaf.keys, _name_dtype(leaf.value), maker) for leaf, maker in pairs]
     constants = [leaf for leaf in first.leaves if not isinstance(leaf.value, Tensor)]
     if not inputs:
         raise ModuleRefusalError("it takes no tensor")
@@ -85,17 +90,6 @@ def examine_module(source: ModuleSource, sizes: Sizes) -> Examination:
     warnings = [*_warn_of_changes(first), *_warn_of_lazy_answers(first, second), *_warn_of_repetition(first)]
     warnings += _warn_of_equal_inputs(first, second)
     return Examination(inputs, constants, state, outputs, warnings)
-
-
-def _find_shared(leaves: Sequence[Leaf], recorder: FactoryRecorder) -> frozenset[int]:
-    """The drawn tensors that another input is computed from: they are drawn together."""
-    computed = [leaf.value for leaf in leaves if recorder.find_generator(leaf.value) is None]
-    return frozenset().union(*map(recorder.find_origins, computed))
-
-
-def _describe_input(leaf: Leaf, recorder: FactoryRecorder, shared: frozenset[int]) -> TensorFacts:
-    generator = None if id(leaf.value) in shared else recorder.find_generator(leaf.value)
-    return TensorFacts(leaf.keys, _name_dtype(leaf.value), generator)
 
 
 def _name_dtype(tensor: Tensor) -> str:
@@ -113,11 +107,7 @@ def run_copies(instance: Instance, seed: int = 0) -> list[Leaf]:
 
 
 def _copy_structure(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.clone()
-    if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        return type(value)(map(_copy_structure, value))
-    return {key: _copy_structure(entry) for key, entry in value.items()} if type(value) is dict else value
+    return tree_map_only(Tensor, Tensor.clone, value)
 
 
 def _describe_outputs(first: Instance, second: Instance) -> list[TensorFacts]:
@@ -178,7 +168,7 @@ def _find_effects(instance: Instance) -> dict[str, bool]:
     before = instance.arguments
     with default_dtype(torch.float64):
         instance.model.double()
-        instance.arguments = _widen_structure(before)
+        instance.arguments = tree_map_only(Tensor, widen_floats, before)
         plain = _list_tensors(run_copies(instance))
         floats = [name for name, tensor in saved.items() if tensor.is_floating_point()]
         end = time.monotonic() + EFFECT_SECONDS
@@ -189,14 +179,6 @@ def _find_effects(instance: Instance) -> dict[str, bool]:
         for name, tensor in instance.state.items():
             tensor.copy_(saved[name])
     return effects
-
-
-def _widen_structure(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.double() if value.is_floating_point() else value
-    if type(value) in (list, tuple):
-        return type(value)(map(_widen_structure, value))
-    return {key: _widen_structure(entry) for key, entry in value.items()} if type(value) is dict else value
 
 
 def _has_effect(instance: Instance, name: str, plain: Sequence[Tensor]) -> bool:
@@ -233,7 +215,7 @@ def _warn_of_changes(instance: Instance) -> Iterator[str]:
 def _warn_of_lazy_answers(first: Instance, second: Instance) -> Iterator[str]:
     """Answers without work that KernelBench's tolerance lets pass."""
     outputs, redrawn = (_list_tensors(run_copies(instance)) for instance in (first, second))
-    inputs = [leaf.value for leaf in first.leaves if isinstance(leaf.value, Tensor)]
+    inputs = _list_tensors(first.leaves)
     answers: list[tuple[str, Sequence[Tensor]]] = [
         ("zeros pass", [torch.zeros_like(output) for output in outputs]),
         ("ones pass", [torch.ones_like(output) for output in outputs]),

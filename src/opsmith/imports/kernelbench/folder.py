@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -158,21 +158,17 @@ def _write_outcome(outcome: _Outcome, folder: ProblemFolder) -> ImportRow:
         written = folder.write_problem(outcome.file)
     except TaskError as error:
         return ImportRow(outcome.label, refusal=str(error), seconds=outcome.seconds)
+    texts = tuple(str(warning)[:200] for warning in outcome.answer.get("warnings") or ())
+    fixed = [str(name)[:60] for name in outcome.answer.get("fixed") or ()]
     return ImportRow(
         outcome.label,
         outcome.file.name,
         str(written),
-        warnings=tuple(_list_warnings(outcome.answer)),
+        warnings=(*texts, f"does not vary: {', '.join(fixed)}") if fixed else texts,
         bytes_from=_read_count(outcome.answer, "own_bytes"),
         bytes_to=_read_count(outcome.answer, "large_bytes"),
         seconds=outcome.seconds,
     )
-
-
-def _list_warnings(answer: Mapping[str, Any]) -> Sequence[str]:
-    texts = [str(warning)[:200] for warning in answer.get("warnings") or ()]
-    fixed = [str(name)[:60] for name in answer.get("fixed") or ()]
-    return [*texts, f"does not vary: {', '.join(fixed)}"] if fixed else texts
 
 
 def _read_count(answer: Mapping[str, Any], key: str) -> int | None:

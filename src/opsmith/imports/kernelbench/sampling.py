@@ -183,12 +183,9 @@ class FactoryRecorder(TorchFunctionMode):
         if word is not None and isinstance(result, Tensor):
             self.drawn[id(result)] = (result, word, tuple(args))  # the tensor too: its number stays its own
         elif isinstance(result, Tensor) and id(result) not in self.drawn:
-            self._origins[id(result)] = (result, self._join_origins([args, kwargs]))
+            tensors = [leaf.value for leaf in list_leaves([args, kwargs]) if isinstance(leaf.value, Tensor)]
+            self._origins[id(result)] = (result, frozenset().union(*map(self.find_origins, tensors)))
         return result
-
-    def _join_origins(self, structure: Any) -> frozenset[int]:
-        tensors = [leaf.value for leaf in list_leaves(structure) if isinstance(leaf.value, Tensor)]
-        return frozenset().union(*(self.find_origins(tensor) for tensor in tensors))
 
     def find_origins(self, tensor: Tensor) -> frozenset[int]:
         """The numbers (`id`) of the drawn tensors that it is computed from."""

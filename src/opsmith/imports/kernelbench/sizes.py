@@ -256,7 +256,8 @@ def _list_entangled(form: AxisForm, names: Sequence[str]) -> list[str]:
 
 def choose_sets(sampler: ModuleSampler, plan: AxisPlan, base: Sizes, limits: WorkLimits) -> dict[str, Sizes]:
     """The sets for verdicts beside the base, by name: the module works there, and every axis is as the plan says."""
-    sets = {"tiny": _make_tiny(plan, base), "odd": _move_sizes(plan, base, 0.6), "wide": _move_sizes(plan, base, 1.3)}
+    tiny = {**base, **{name: max(plan.grains.get(name, 1), 1) for name in plan.dims}}
+    sets = {"tiny": tiny, "odd": _move_sizes(plan, base, 0.6), "wide": _move_sizes(plan, base, 1.3)}
     return _keep_sound(sampler, plan, sets, limits, [base])
 
 
@@ -273,11 +274,6 @@ def choose_bench(
         if len(chosen) < 3 and name not in chosen:
             chosen |= _keep_sound(sampler, plan, {name: _move_sizes(plan, large, factor)}, limits, [*chosen.values()])
     return chosen
-
-
-def _make_tiny(plan: AxisPlan, base: Sizes) -> Sizes:
-    tiny = {name: max(plan.grains.get(name, 1), 1) for name in plan.dims}
-    return {**base, **tiny}
 
 
 def _move_sizes(plan: AxisPlan, base: Sizes, factor: float) -> Sizes:

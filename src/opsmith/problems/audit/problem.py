@@ -8,8 +8,7 @@ from dataclasses import replace
 from opsmith.problems.audit.answers import check_answers
 from opsmith.problems.audit.data import prepare_material
 from opsmith.problems.audit.findings import Finding, State
-from opsmith.problems.audit.inputs import check_inputs
-from opsmith.problems.audit.reference import check_reference, check_tolerance, note_narrowing
+from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
 from opsmith.problems.native import NativeData
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets

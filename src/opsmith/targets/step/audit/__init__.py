@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from opsmith.problems.audit.answers import check_answers
 from opsmith.problems.audit.data import note_left_out, prepare_material
-from opsmith.problems.audit.inputs import check_inputs
 from opsmith.problems.audit.material import Material
-from opsmith.problems.audit.reference import check_reference, check_tolerance, note_narrowing
+from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
 from opsmith.targets import TaskFault
