@@ -12,6 +12,7 @@ SITE := 'import site; print(site.getsitepackages()[0])'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[providers,ui,data,postgres,ray,mcp,c,cuda,wgsl,docs,dev]'
 	touch $@
 
+# The main job, without a key or a network: the core, and of the laboratory (opsmith_lab) the embedded model.
 run: .venv/.installed
 	$(BIN)/opsmith run experiments/main.toml
 
