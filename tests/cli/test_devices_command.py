@@ -14,7 +14,7 @@ import pytest
 from opsmith.devices.describe import describe_device
 from opsmith.devices.lease import lease_device
 from opsmith.devices.peaks import Bandwidth, Peaks, load_peaks, save_peaks
-from opsmith.devices.probing import _ask_process, _probe_adapters
+from opsmith.devices.probing import _ask_process, ask_language
 from opsmith.targets.wgsl.webgpu import NO_PACKAGE
 
 
@@ -77,7 +77,7 @@ def test_a_package_that_is_not_installed_is_named_with_its_remedy(
 ) -> None:
     (tmp_path / "wgpu.py").write_text("""raise ModuleNotFoundError("No module named 'wgpu'", name="wgpu")""")
     monkeypatch.syspath_prepend(str(tmp_path))
-    (device,) = _probe_adapters(30.0)
+    (device,) = ask_language("wgsl", "judged", 30.0)
     assert device.lacks == (NO_PACKAGE,)
 
 

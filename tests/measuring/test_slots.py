@@ -8,15 +8,22 @@ from numpy.typing import NDArray
 from problems.examples import SOFTMAX, read_example
 
 from opsmith.measuring.grain import Grain, is_fresh, measure_grain
-from opsmith.measuring.schedule import PairProtocol, Side, plan_turns
-from opsmith.measuring.slots import POISON, InputMixer, SlotLayout
-from opsmith.targets.native.layout import ALIGNMENT, DrawLayout
+from opsmith.measuring.slots import NumpyMixer, list_inputs
+from opsmith.problems.problem import Problem
+from opsmith.targets.native.layout import DrawLayout
+from opsmith.timing.engine import PairProtocol, Side, plan_turns
+from opsmith.timing.inputs import ALIGNMENT, POISON, SlotLayout, draw_noises
 
 PROBLEM = read_example(SOFTMAX)
 LAYOUT = SlotLayout(DrawLayout((4096,), (4096,), (8, 128)))
 DRAWS = [[bytes((number,)) * 4096] for number in (1, 2, 3, 4)]
 SLOTS = 8
 SIZES = {"M": 8, "N": 128}
+
+
+def make_mixer(problem: Problem, draws: list[list[bytes]]) -> NumpyMixer:
+    inputs = list_inputs(problem, LAYOUT.arrays, SIZES)
+    return NumpyMixer(LAYOUT, inputs, draws, draw_noises(inputs, 1))
 
 
 def test_arrays_are_aligned_and_lie_apart_at_differing_places_of_their_pages() -> None:
@@ -31,7 +38,7 @@ def test_arrays_are_aligned_and_lie_apart_at_differing_places_of_their_pages() -
 
 def test_the_recipe_of_a_checked_slot_is_what_lies_in_it() -> None:
     memory = memoryview(bytearray(2 * SLOTS * LAYOUT.stride))
-    mixer = InputMixer(PROBLEM, LAYOUT, SIZES, DRAWS)
+    mixer = make_mixer(PROBLEM, DRAWS)
     inputs = []
     for turn in plan_turns(PairProtocol(1, 6), SLOTS, seed=3):
         recipes = mixer.fill_slots(memory, turn)
@@ -47,7 +54,7 @@ def test_the_recipe_of_a_checked_slot_is_what_lies_in_it() -> None:
 def test_poison_lies_where_the_turn_says_and_nowhere_else() -> None:
     memory = memoryview(bytearray(2 * SLOTS * LAYOUT.stride))
     turn = plan_turns(PairProtocol(1, 1, warm_ups=0), SLOTS, seed=5)[0]
-    InputMixer(PROBLEM, LAYOUT, SIZES, DRAWS).fill_slots(memory, turn)
+    make_mixer(PROBLEM, DRAWS).fill_slots(memory, turn)
     for slot in range(2 * SLOTS):
         (output,) = LAYOUT.list_outputs(slot)
         expected = POISON if slot in turn.poisoned else 0
@@ -90,7 +97,7 @@ def draw_rows(data: str) -> list[NDArray[np.float32]]:
     """The arrays of some calls, as rows."""
     problem = read_example(SOFTMAX, ("data: normal", f"data: {data}"))
     draws = [[np.arange(1024, dtype=np.float32) + 1024 * number + 1] for number in range(4)]
-    mixer = InputMixer(problem, LAYOUT, SIZES, [[array.tobytes() for array in draw] for draw in draws])
+    mixer = make_mixer(problem, [[array.tobytes() for array in draw] for draw in draws])
     generator = random.Random(5)
     recipes = [mixer.draw_recipe(generator) for _ in range(50)]
     return [np.frombuffer(mixer.mix_inputs(recipe)[0], np.float32).reshape(8, 128) for recipe in recipes]
@@ -119,6 +126,6 @@ def test_rows_hold_the_entries_of_one_draw_in_another_order() -> None:
 
 def test_where_nothing_is_drawn_anew_every_call_has_a_draw_of_its_own() -> None:
     problem = read_example(SOFTMAX, ("data: normal", 'data: "torch.rand(M, N).cumsum(-1)"'))
-    mixer = InputMixer(problem, LAYOUT, SIZES, DRAWS)
+    mixer = make_mixer(problem, DRAWS)
     assert mixer.most_calls == len(DRAWS)
     assert [mixer.mix_inputs(mixer.draw_recipe(random.Random(), call)) for call in range(4)] == DRAWS

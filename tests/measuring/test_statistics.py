@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from opsmith.measuring.claims import Claim, judge_ratio
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
-from opsmith.measuring.loop import PairTimes
 from opsmith.measuring.measure import estimate_ratio
 from opsmith.measuring.pairs import (
     compare_times,
     estimate_median,
     measure_variation,
 )
+from opsmith.timing.engine import PairTimes
 
 
 def draw_ratios(truth: float, processes: int, pairs: int, between: float, seed: int) -> list[list[float]]:

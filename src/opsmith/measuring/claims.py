@@ -9,10 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 
 from opsmith.measuring.intervals import Interval
+from opsmith.timing import engine
 
-LEAST_GAIN = 1.03  # what is less than that is the machine's noise
-CONTRADICTION = 1.3  # times what one clock says of a turn the other one may say: turns are short
-SLACK_NS = 1e5  # and so much more
+LEAST_GAIN = engine.LEAST_GAIN
 
 
 class Claim(StrEnum):
@@ -48,24 +47,3 @@ def judge_bounds(precise: Interval, trusted: Interval) -> Claim:
 def explain_refusal(precise: Interval, trusted: Interval) -> str:
     """Why there is no figure where `judge_ratio` refuses one."""
     return f"the process's own clock says {precise}, the clock outside it {trusted}"
-
-
-def compare_turns(own: tuple[float, float], ours: tuple[float, float]) -> str:
-    """Why a process says nothing: (program's, partner's) nanoseconds of a turn by its own clock make a gain that the
-    clock outside denies; "": it may be so.
-
-    Both sides share the process, so that this finds a clock that is forged, and work that is done unseen, if they make
-    much of a difference. The full grade, with processes apart, finds the rest. There a clock that is forged by turns
-    alone would widen its interval until the trusted one overlaps it.
-
-    >>> compare_turns((3e5, 1e6), (1e6, 1e6))
-    "the process's own clock says 3.33, the clock outside it 1.00"
-    >>> compare_turns((3e5, 1e6), (3.5e5, 1.05e6))
-    ''
-    """
-    gain = own[1] / own[0]
-    is_hidden = ours[0] > CONTRADICTION * own[0] + SLACK_NS
-    is_padded = own[1] > CONTRADICTION * ours[1] + SLACK_NS
-    if gain <= LEAST_GAIN or not (is_hidden or is_padded):
-        return ""
-    return f"the process's own clock says {gain:.2f}, the clock outside it {ours[1] / max(1.0, ours[0]):.2f}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 from opsmith.devices.describe import Device
@@ -16,14 +16,7 @@ from opsmith.devices.peaks import Peaks
 from opsmith.errors import UsageError
 from opsmith.measuring.claims import Claim, explain_refusal, judge_ratio
 from opsmith.measuring.intervals import Interval
-from opsmith.measuring.loop import (
-    PairTimes,
-    TimedCase,
-    TimingRoom,
-    measure_apart,
-    measure_pairs,
-    plan_pairs,
-)
+from opsmith.measuring.loop import ConfinedCase, TimingRoom
 from opsmith.measuring.pairs import compare_times, estimate_median
 from opsmith.measuring.record import (
     MeasuringGrade,
@@ -33,16 +26,26 @@ from opsmith.measuring.record import (
     SpeedReport,
 )
 from opsmith.measuring.roofline import bound_time, measure_share
-from opsmith.measuring.schedule import FULL, SCREEN, PairProtocol, Side
 from opsmith.measuring.timing import TimedArtefacts, TimingError
-from opsmith.measuring.timing_data import DataWorker
+from opsmith.measuring.timing_data import DataWorker, SizedData
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import TIME, Candidate, Task, Verdict, content_hash
 from opsmith.running.turnstile import use_device
 from opsmith.targets import Build, Target, get_target
-from opsmith.targets.native.driver import DRIVER, PROGRAM
+from opsmith.targets.native.calls import DRIVER, PROGRAM
 from opsmith.targets.protocols import Carried, Stating, Timed
+from opsmith.timing.engine import (
+    FULL,
+    SCREEN,
+    PairProtocol,
+    PairTimes,
+    Side,
+    TimingFault,
+    measure_apart,
+    measure_pairs,
+    plan_pairs,
+)
 
 PROTOCOL = "pairs/2"  # raise it whenever figures of two versions cannot be compared
 PROTOCOLS: Mapping[MeasuringGrade, PairProtocol] = {MeasuringGrade.SCREEN: SCREEN, MeasuringGrade.FULL: FULL}
@@ -160,43 +163,47 @@ def _measure_shape(
     flags = builds[Side.PROGRAM].toolchain
     try:
         with use_device():
-            case = _prepare_case(worker, request, builds, request.shape_sets[name])
-        measurement = _measure_case(room, request, case, name, flags)
+            data = worker.prepare_data(request.problem, request.shape_sets[name])
+            case = _prepare_case(room, worker, request, builds, data)
+        measurement = _measure_case(request, case, data.call_ns, name, flags)
         with use_device():
             share = _find_share(worker, request, measurement, builds[Side.PROGRAM].threads)
             return SpeedReport(measurement, share)
-    except TimingError as error:
+    except TimingFault as error:
         return SpeedReport(withhold_figures(request, name, str(error), flags), None)
 
 
 def _prepare_case(
-    worker: DataWorker, request: SpeedRequest, builds: Mapping[Side, Build], sizes: Mapping[str, int]
-) -> TimedCase:
-    data = worker.prepare_data(request.problem, sizes)
+    room: TimingRoom, worker: DataWorker, request: SpeedRequest, builds: Mapping[Side, Build], data: SizedData
+) -> ConfinedCase:
     programs = {side: build.artefacts[PROGRAM] for side, build in builds.items()}
     build, processors = builds[Side.PROGRAM], request.device.usable_cores or 1
     if build.threads > processors:
         raise TimingError(f"it has {build.threads} threads, of which {processors} can run at once here")
-    artefacts = TimedArtefacts(request.task.target, build.artefacts[DRIVER], programs, data.layout, build.threads)
-    return TimedCase(
-        artefacts,
+    return ConfinedCase(
+        room,
+        TimedArtefacts(request.task.target, build.artefacts[DRIVER], programs, data.mixer.layout, build.threads),
         data.mixer,
         lambda recipe, outputs: worker.check_outputs(data, recipe, outputs),
         worker.list_recipes(data, PROTOCOLS[request.grade].prepared),
-        data.call_ns,
     )
 
 
-def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name: str, flags: str) -> SpeedMeasurement:
+def _measure_case(
+    request: SpeedRequest, case: ConfinedCase, partner_ns: MutableMapping[bytes, float], name: str, flags: str
+) -> SpeedMeasurement:
+    """`partner_ns`: how long a call of partners takes, by what they are built to; this one's is kept there."""
     seed = int(content_hash("measure", request.program.source, name, str(request.seed))[:12], 16)
-    purpose = f"measure {request.task.id} at {name}"
-    try:
-        with room.lease_processor(purpose):
-            plan = plan_pairs(room, case, PROTOCOLS[request.grade])
-    except ValueError as error:
-        raise TimingError(f"the arrays are too large to be timed: {error}") from None
-    processes = list(lease_each(room, purpose, measure_pairs(room, case, plan, seed)))
-    apart = list(lease_each(room, purpose, measure_apart(room, case, plan, seed))) if asks_trusted(request) else []
+    purpose, protocol = f"measure {request.task.id} at {name}", PROTOCOLS[request.grade]
+    artefact = case.artefacts.programs[Side.PARTNER]
+    with case.room.lease_processor(purpose):
+        plan = plan_pairs(case, protocol, {Side.PARTNER: partner_ns[artefact]} if artefact in partner_ns else {})
+    partner_ns[artefact] = plan.call_ns[Side.PARTNER]
+    ways = (measure_pairs, measure_apart) if asks_trusted(request) else (measure_pairs,)
+    processes, *others = (
+        list(lease_each(case.room, purpose, case.check_processes(measure(case, plan, seed), plan.protocol, seed)))
+        for measure in ways
+    )
     time = estimate_median([times.program for times in processes])
     measurement = replace(
         withhold_figures(request, name, "not said yet", flags),
@@ -208,7 +215,7 @@ def _measure_case(room: TimingRoom, request: SpeedRequest, case: TimedCase, name
     )
     if request.partner is None:
         return measurement
-    trusted = estimate_ratio(apart, TRUSTED_ERROR)
+    trusted = estimate_ratio(others[0], TRUSTED_ERROR) if others else None
     return say_ratio(measurement, request.partner.name, estimate_ratio(processes), trusted)
 
 

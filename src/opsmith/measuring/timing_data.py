@@ -15,11 +15,12 @@ from typing import Any
 from opsmith.judging.executed import TaskWorker
 from opsmith.measuring.grain import is_fresh
 from opsmith.measuring.roofline import ProblemWork
-from opsmith.measuring.slots import InputMixer, Recipe, SlotLayout
+from opsmith.measuring.slots import NumpyMixer, list_inputs
 from opsmith.measuring.timing import TimingError
 from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic
 from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_inputs, write_inputs
+from opsmith.timing.inputs import InputMixer, Recipe, SlotLayout, draw_noises
 
 DRAWS = 4  # that inputs are mixed of
 _MOST_DRAWS, _MOST_BYTES = 256, 64 << 20  # where they cannot be mixed
@@ -39,7 +40,6 @@ class SizedData:
     """What is kept of one shape set."""
 
     sizes: Mapping[str, int]
-    layout: SlotLayout
     mixer: InputMixer
     work: ProblemWork | None = None
     recipes: dict[Recipe, str] = field(default_factory=dict)  # those whose answers are kept, and under which key
@@ -66,7 +66,7 @@ class DataWorker:
         """Recipes whose answers are kept, at most so many; made where there are too few. Raises TimingError."""
         if data.mixer.most_calls is not None:
             return []
-        fitting = max(2, _PREPARED_BYTES // max(1, sum(data.layout.arrays.inputs)))
+        fitting = max(2, _PREPARED_BYTES // max(1, sum(data.mixer.layout.arrays.inputs)))
         for _ in range(_ATTEMPTS):
             if len(data.recipes) >= min(count, fitting):
                 break
@@ -115,7 +115,9 @@ class DataWorker:
         if not is_fresh(problem):
             count = max(DRAWS, min(_MOST_DRAWS, _MOST_BYTES // max(1, sum(layout.arrays.inputs))))
         draws = [draw, *(self._ask_draw(sizes, first + number)[1] for number in range(1, count))]
-        return SizedData(dict(sizes), layout, InputMixer(problem, layout, sizes, draws))
+        inputs = list_inputs(problem, layout.arrays, sizes)
+        noises = draw_noises(inputs, secrets.randbits(64))  # which nobody knows before
+        return SizedData(dict(sizes), NumpyMixer(layout, inputs, draws, noises))
 
     def _prepare_recipe(self, data: SizedData, recipe: Recipe) -> None:
         key = secrets.token_hex(8)
@@ -140,4 +142,4 @@ class DataWorker:
 
 
 def _encode_inputs(data: SizedData, recipe: Recipe) -> bytes:
-    return write_inputs(TrialLayout((data.layout.arrays,)), data.mixer.mix_inputs(recipe))
+    return write_inputs(TrialLayout((data.mixer.layout.arrays,)), data.mixer.mix_inputs(recipe))

@@ -28,7 +28,7 @@ from opsmith.running.sandbox import readable_by_workers
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
 from opsmith.running.turnstile import CPU
 from opsmith.targets import Build, get_target
-from opsmith.targets.native.driver import DRIVER, PROGRAM
+from opsmith.targets.native.calls import DRIVER, PROGRAM
 from opsmith.targets.protocols import Stating, Timed
 
 PLAIN, EAGER, COMPILE = "plain", "eager", "compile"

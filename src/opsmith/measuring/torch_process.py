@@ -14,6 +14,7 @@ import json
 import mmap
 import os
 import random
+import secrets
 import signal
 import sys
 import time
@@ -28,9 +29,7 @@ import torch
 from torch import Tensor
 
 from opsmith.measuring.data_worker import encode_draw
-from opsmith.measuring.schedule import Side, Turn, choose_slot_count
-from opsmith.measuring.slots import InputMixer, SlotLayout
-from opsmith.measuring.timed_process import PLACE, ProgramCaller
+from opsmith.measuring.slots import NumpyMixer, list_inputs
 from opsmith.problems.authored import compile_function
 from opsmith.problems.drawing import draw_data
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
@@ -38,10 +37,12 @@ from opsmith.problems.faults import TaskFault
 from opsmith.problems.precision import default_dtype, default_of, dtype_of
 from opsmith.problems.problem import Problem
 from opsmith.records import content_hash
-from opsmith.running.arena import CAPACITY
-from opsmith.targets.native.driver import DRIVER, PROCESSOR_CLOCK, PROGRAM, WALL_CLOCK
+from opsmith.targets.native.calls import DRIVER, PROCESSOR_CLOCK, PROGRAM, WALL_CLOCK, ProgramCaller
 from opsmith.targets.native.layout import read_inputs
+from opsmith.targets.native.signature import FUNCTION
 from opsmith.targets.native.trials import make_trials
+from opsmith.timing.engine import NUMBER, SLOT_MEMORY, Side, Turn, choose_slot_count
+from opsmith.timing.inputs import InputMixer, SlotLayout, draw_noises
 
 PLAIN, EAGER, COMPILE = "plain", "eager", "compile"
 ORDER = "order.json"
@@ -79,17 +80,17 @@ class _Program:
 
     def __init__(self, layout: SlotLayout, memory: memoryview, threads: int) -> None:
         request = {
-            "artefacts": [DRIVER, PROGRAM],
+            "function": FUNCTION,
             "sides": [PROGRAM],
             "places": layout.places,
             "numbers": layout.arrays.numbers,
             "threads": threads,
         }
-        fds = [os.open(name, os.O_RDONLY) for name in (DRIVER, PROGRAM)]
-        self._caller, self._stride = ProgramCaller(request, fds, memory), layout.stride
+        paths = {name: os.path.abspath(name) for name in (DRIVER, PROGRAM)}
+        self._caller, self._stride = ProgramCaller(request, paths, memory), layout.stride
 
     def time_calls(self, slots: Sequence[int]) -> int:
-        return self._caller.time_calls(b"".join(map(PLACE.pack, (0, *(slot * self._stride for slot in slots)))))
+        return self._caller.time_calls(b"".join(map(NUMBER.pack, (0, *(slot * self._stride for slot in slots)))))
 
 
 class _Function:
@@ -117,9 +118,10 @@ def time_shape(order: TorchOrder, name: str, number: int) -> dict[str, Any]:
     torch.set_num_threads(order.threads)
     trials = make_trials(order.text)
     problem, sizes = trials.data.problem, dict(order.shape_sets[name])
-    layout, mixer = _draw_inputs(problem, order.text, sizes)
-    choose_slot_count(1.0, layout.stride, CAPACITY)  # which raises where the arrays of a call do not fit
-    memory = memoryview(mmap.mmap(-1, CAPACITY))
+    mixer = _draw_inputs(problem, order.text, sizes)
+    layout = mixer.layout
+    choose_slot_count(1.0, layout.stride, SLOT_MEMORY)  # which raises where the arrays of a call do not fit
+    memory = memoryview(mmap.mmap(-1, SLOT_MEMORY))
     mixer.fill_slots(memory, _make_turn(range(1), order.seed, 0))
     bind = cache(partial(_bind_slot, problem, sizes, layout, memory))
     with default_dtype(default_of(False)), torch.no_grad():
@@ -129,10 +131,12 @@ def time_shape(order: TorchOrder, name: str, number: int) -> dict[str, Any]:
         return {"times": _time_rounds(order, (name, number), callees, mixer, layout, memory), "reasons": reasons}
 
 
-def _draw_inputs(problem: Problem, text: str, sizes: Mapping[str, int]) -> tuple[SlotLayout, InputMixer]:
+def _draw_inputs(problem: Problem, text: str, sizes: Mapping[str, int]) -> InputMixer:
     trials = [read_inputs(memoryview(encode_draw(text, sizes, seed))) for seed in range(DRAWS)]
     layout = SlotLayout(trials[0][0].draws[0])
-    return layout, InputMixer(problem, layout, sizes, [[bytes(array) for array in draw] for _, (draw,) in trials])
+    inputs = list_inputs(problem, layout.arrays, sizes)
+    draws = [[bytes(array) for array in draw] for _, (draw,) in trials]
+    return NumpyMixer(layout, inputs, draws, draw_noises(inputs, secrets.randbits(64)))
 
 
 def _bind_slot(
@@ -243,14 +247,14 @@ def _make_turn(slots: Sequence[int], input_seed: int, number: int) -> Turn:
 
 def _count_slots(callees: Mapping[str, TimedCallee], mixer: InputMixer, layout: SlotLayout, memory: memoryview) -> int:
     """As many as a turn needs, as in the loop that times candidates."""
-    capacity = choose_slot_count(1.0, layout.stride, CAPACITY)
+    capacity = choose_slot_count(1.0, layout.stride, SLOT_MEMORY)
     count, elapsed = 0, [0]
     while min(elapsed) < _LEAST_NS and count < capacity:
         count = min(4 * count or 1, capacity)
         mixer.fill_slots(memory, _make_turn(range(count), count, 0))
         elapsed = [min(callee.time_calls(range(count)) for _ in range(3)) for callee in callees.values()]
     call_ns = max(1, min(elapsed), max(elapsed) / _SLOWER) / count
-    return choose_slot_count(call_ns, layout.stride, CAPACITY)
+    return choose_slot_count(call_ns, layout.stride, SLOT_MEMORY)
 
 
 # -- all of an order

@@ -22,9 +22,8 @@ from typing import Any
 
 from opsmith.devices.describe import MachineFacts, describe_device
 from opsmith.devices.peaks import load_peaks
-from opsmith.devices.probing import name_gpu
 from opsmith.errors import OpsmithError
-from opsmith.measuring.loop import PairTimes, TimingRoom
+from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import TRUSTED_ERROR, SpeedRequest, estimate_ratio, say_ratio, withhold_figures
 from opsmith.measuring.pairs import estimate_median
 from opsmith.measuring.record import MeasuringGrade, SpeedMeasurement, SpeedReport
@@ -33,10 +32,12 @@ from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.outside import MAX_BYTES, read_text
 from opsmith.records import printable
-from opsmith.remote import runner
 from opsmith.remote.packing import Pack, PackedSet
+from opsmith.targets.programs import CallConvention
+from opsmith.timing.carried import FORMAT, RESULTS
+from opsmith.timing.engine import PairTimes
+from opsmith.timing.inputs import InputMixer, Recipe, SlotLayout, draw_noises, expand_draw, hash_arrays
 
-PROTOCOLS = {"c": "remote-pairs/1", "cuda": "cuda-pairs/1"}  # by how programs are called
 UNREACHED = "unreached"  # the device of what was not measured
 MOST_TIMES, MOST_CHECKS = 10_000, 400
 _LONGEST_REASON = 2000  # characters
@@ -48,6 +49,7 @@ _SAYINGS = {
     "shape sets {}": "the programs are the same, the sizes are not",
     "{} processes": "programs and sizes are the same, the grade is not",
 }
+_MOST_ERROR = 1e6
 _LEAST_NS = 1e-4  # of a call: a turn of the most calls takes one at least
 
 
@@ -100,14 +102,14 @@ def _read_file(path: Path, size: int) -> bytes:
 def read_results(path: Path, pack: Pack) -> RemoteResults:
     """Those of a file `results.json`, or of the folder that it lies in. Raises ResultsError, and TaskError for a file
     that is larger than what the pack asks for can be."""
-    file = path / runner.RESULTS if path.is_dir() else path
+    file = path / RESULTS if path.is_dir() else path
     try:
         data = json.loads(read_text(file, _bound_results(pack)))
         version, machine, rows = data["format"], data["machine"], list(data["results"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{file}: no results ({error!r}); expected what runner.py wrote, whole") from None
-    if version != runner.FORMAT:
-        raise ResultsError(f"{file}: given format {version!r}; expected {runner.FORMAT}")
+    if version != FORMAT:
+        raise ResultsError(f"{file}: given format {version!r}; expected {FORMAT}; try: pack and measure it anew")
     if not isinstance(machine, dict) or not all(isinstance(row, dict) for row in rows):
         raise ResultsError(f"{file}: no results; expected what runner.py wrote")
     return RemoteResults(machine, {str(row.get("key")): row for row in rows}, file.parent / "outputs")
@@ -116,7 +118,7 @@ def read_results(path: Path, pack: Pack) -> RemoteResults:
 def _bound_results(pack: Pack) -> int:
     """The bytes of a file of all that was asked for, at most."""
     asked = pack.manifest["protocol"]
-    processes = 2 * max(asked["processes"], asked["gpu_processes"])  # by both clocks; on a GPU with waits
+    processes = 2 * max([program["processes"] for program in pack.manifest["programs"]], default=0)  # by both clocks
     figures, checks = processes * 2 * (asked["pairs"] + asked["warm_ups"]), processes * asked["checks"]
     arrays = sum(len(packed.entry["inputs"]) + len(packed.entry["outputs"]) for packed in pack.sets.values())
     of_set = _ROW_BYTES + figures * _FIGURE_BYTES + checks * _CHECK_BYTES
@@ -162,7 +164,7 @@ def _count_rows(row: Mapping[str, Any]) -> int:
 
 
 def _count_processes(packed: PackedSet) -> int:
-    return int(packed.protocol["gpu_processes" if packed.convention == "cuda" else "processes"])
+    return packed.protocol.processes
 
 
 def _merge_set(
@@ -188,22 +190,18 @@ def _merge_set(
 def _withhold(packed: PackedSet, device: RemoteDevice, reason: str) -> SpeedMeasurement:
     words = printable(reason)[:_LONGEST_REASON]
     measurement = withhold_figures(packed.request, packed.name, words, packed.toolchain)
-    protocol = PROTOCOLS[packed.convention]
+    protocol = packed.convention.protocol
     return replace(measurement, device=device.digest, device_name=device.name, protocol=protocol)
 
 
-def describe_remote(convention: str, machine: Mapping[str, Any]) -> RemoteDevice:
+def describe_remote(convention: CallConvention, machine: Mapping[str, Any]) -> RemoteDevice:
     """Raises ResultsError for a description that is none."""
     try:
-        return _describe_gpu(machine["gpus"][0]) if convention == "cuda" else _describe_processor(machine)
+        if convention.describe_device is not None:
+            return RemoteDevice(*convention.describe_device(machine))
+        return _describe_processor(machine)
     except (LookupError, TypeError, ValueError, AttributeError, OSError, RecursionError, ArithmeticError) as error:
         raise ResultsError(f"results: no description of the machine ({repr(error)[:200]})") from None
-
-
-def _describe_gpu(gpu: Mapping[str, Any]) -> RemoteDevice:
-    """The kind of device: driver and clocks of the moment stand beside it, in its name and in the results."""
-    name, architecture, cuda = (printable(str(gpu[word]))[:80] for word in ("name", "architecture", "cuda"))
-    return RemoteDevice(name_gpu(gpu), f"{name} ({architecture}, CUDA {cuda})")
 
 
 def _describe_processor(machine: Mapping[str, Any]) -> RemoteDevice:
@@ -231,7 +229,7 @@ def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
         raise TimingError(str(row["error"]))
     times = _Times(_read_processes(row.get("pairs")), _read_processes(row.get("apart")))
     is_trusted = packed.request.grade is MeasuringGrade.FULL and packed.request.partner is not None
-    if not times.pairs or (packed.convention == "c" and is_trusted and not times.apart):
+    if not times.pairs or (packed.convention.has_outside_clock and is_trusted and not times.apart):
         raise ResultsError("results without times; expected those of every process")
     _check_counts(packed, times)
     return times
@@ -239,11 +237,8 @@ def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
 
 def _check_counts(packed: PackedSet, times: _Times) -> None:
     """As many pairs and processes as were asked for: fewer say less than their grade does. Raises ResultsError."""
-    asked, most_calls = packed.protocol, packed.entry["most_calls"]
-    processes = _count_processes(packed)
-    pairs = asked["pairs"]
-    if packed.convention == "c" and most_calls is not None and pairs + asked["warm_ups"] > most_calls:
-        pairs = max(1, most_calls - 1)  # as the runner does where inputs would come twice
+    most_calls = None if any(array.is_fresh for array in packed.inputs) else packed.entry["draws"]
+    processes, pairs = _count_processes(packed), packed.protocol.fit_pairs(1.0, most_calls).pairs
     for rows in filter(None, (times.pairs, times.apart)):
         if len(rows) != processes or any(len(row.program) != pairs for row in rows):
             counts = sorted({len(row.program) for row in rows})
@@ -256,7 +251,7 @@ def _check_counts(packed: PackedSet, times: _Times) -> None:
 def _read_processes(rows: object) -> list[PairTimes]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ResultsError("results without lists of times")
-    processes = [PairTimes(_read_side(row, "program"), _read_side(row, "partner"), 0) for row in rows]
+    processes = [PairTimes(_read_side(row, "program"), _read_side(row, "partner"), 0, _read_error(row)) for row in rows]
     if any(len(times.program) != len(times.partner) for times in processes):
         raise ResultsError("times that are no pairs")
     return processes
@@ -268,6 +263,14 @@ def _read_side(row: Mapping[str, Any], side: str) -> tuple[float, ...]:
     if not is_sound or not all(type(figure) in (int, float) and _LEAST_NS <= figure < 1e15 for figure in figures or ()):
         raise ResultsError(f"times of the {side} that are none: expected positive numbers of nanoseconds")
     return tuple(map(float, figures or ()))
+
+
+def _read_error(row: Mapping[str, Any]) -> float:
+    """What the outside clock's own price makes a ratio less certain by."""
+    error = row.get("error", 0.0)
+    if type(error) not in (int, float) or not 0 <= error < _MOST_ERROR:
+        raise ResultsError("times with an error that is none: expected a share of them")
+    return float(error)
 
 
 # -- outputs
@@ -291,48 +294,32 @@ def _check_outputs(worker: DataWorker, packed: PackedSet, results: RemoteResults
 
 def _mix_inputs(worker: DataWorker, packed: PackedSet, seed: int, check: Any) -> list[bytes]:
     """Those of a call as the runner made them. Raises ResultsError where its own digest says others."""
-    arrays, recipe = packed.entry["inputs"], _read_recipe(packed, check)
-    draws = {number: _expand_draw(packed, seed, number) for number in {recipe["first"], recipe["second"]}}
-    noises = _draw_noises(packed, seed) if packed.entry["is_disturbed"] else None
-    inputs = runner.mix_inputs(
-        arrays, [draws.get(number, []) for number in range(packed.entry["draws"])], noises, recipe
-    )
-    if runner.hash_arrays(inputs) != check.get("inputs"):
+    recipe = _read_recipe(packed, check)
+    draws = [
+        _expand_draw(packed.inputs, packed.read_file, seed, number) if number in (recipe.first, recipe.second) else []
+        for number in range(packed.entry["draws"])
+    ]
+    noises = _draw_noises(packed.inputs, seed) if packed.convention.is_disturbed else ()
+    inputs = InputMixer(SlotLayout(packed.layout), packed.inputs, draws, noises).mix_inputs(recipe)
+    if hash_arrays(inputs) != check.get("inputs"):
         raise ResultsError("inputs that are not those of the runner's seeds: its results were changed")
     return inputs
 
 
-def _read_recipe(packed: PackedSet, check: Any) -> dict[str, Any]:
-    arrays, draws = packed.entry["inputs"], packed.entry["draws"]
+_expand_draw, _draw_noises = lru_cache(maxsize=8)(expand_draw), lru_cache(maxsize=2)(draw_noises)
+
+
+def _read_recipe(packed: PackedSet, check: Any) -> Recipe:
     try:
-        recipe = {name: int(check["recipe"][name]) for name in ("first", "second", "novelty")}
-        cuts = [int(cut) for cut in check["recipe"]["cuts"]]
+        first, second, novelty = (int(check["recipe"][name]) for name in ("first", "second", "novelty"))
+        cuts = tuple(int(cut) for cut in check["recipe"]["cuts"])
     except (KeyError, TypeError, ValueError, OverflowError):
         raise ResultsError("a call without a recipe of its inputs") from None
-    is_sound = all(0 <= recipe[name] < draws for name in ("first", "second")) and 0 <= recipe["novelty"] < 1 << 60
-    if not is_sound or len(cuts) != len(arrays):
+    draws = range(packed.entry["draws"])
+    is_sound = first in draws and second in draws and 0 <= novelty < 1 << 60 and len(cuts) == len(packed.inputs)
+    if not is_sound or not all(0 <= cut <= array.size for cut, array in zip(cuts, packed.inputs, strict=True)):
         raise ResultsError("a recipe of other inputs")
-    if not all(0 <= cut <= array["size"] for cut, array in zip(cuts, arrays, strict=True)):
-        raise ResultsError("a recipe of other inputs")
-    return {**recipe, "cuts": cuts}
-
-
-@lru_cache(maxsize=8)
-def _expand(text: str, read: Any, seed: int, number: int) -> list[bytearray]:
-    return runner.expand_draw(json.loads(text), read, seed, number)
-
-
-def _expand_draw(packed: PackedSet, seed: int, number: int) -> list[bytearray]:
-    return _expand(json.dumps(packed.entry["inputs"]), packed.read_file, seed, number)
-
-
-@lru_cache(maxsize=2)
-def _draw(text: str, seed: int) -> list[bytes]:
-    return runner.draw_noises(json.loads(text), seed)
-
-
-def _draw_noises(packed: PackedSet, seed: int) -> list[bytes]:
-    return _draw(json.dumps(packed.entry["inputs"]), seed)
+    return Recipe(first, second, cuts, novelty)
 
 
 # -- figures
@@ -353,7 +340,7 @@ def _say_figures(packed: PackedSet, device: RemoteDevice, times: _Times) -> Spee
     if request.partner is None:
         return measurement
     precise, trusted = estimate_ratio(times.pairs), estimate_ratio(times.apart, TRUSTED_ERROR)
-    if packed.convention == "cuda" and request.grade is MeasuringGrade.FULL:
+    if not packed.convention.has_outside_clock and request.grade is MeasuringGrade.FULL:
         trusted = precise
     return say_ratio(measurement, request.partner.name, precise, trusted)
 

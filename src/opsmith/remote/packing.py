@@ -11,35 +11,37 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from opsmith.errors import OpsmithError
-from opsmith.measuring.grain import Grain, is_fresh, measure_grain
+from opsmith.measuring.grain import is_fresh
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import PROTOCOLS, SpeedRequest, TimedProgram, asks_trusted, find_obstacle
 from opsmith.measuring.record import MeasuringGrade
-from opsmith.measuring.schedule import Side
-from opsmith.measuring.slots import SlotLayout
+from opsmith.measuring.slots import list_inputs
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.problems.authored import compile_function
 from opsmith.problems.digest import hash_problem
-from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.records import content_hash
 from opsmith.remote import runner, torch_beside
 from opsmith.targets import get_target
 from opsmith.targets.native.layout import DrawLayout, read_inputs
-from opsmith.targets.programs import CarriedBuild
+from opsmith.targets.programs import CallConvention, CarriedBuild
 from opsmith.targets.protocols import Carried
+from opsmith.timing.carried import FORMAT, MANIFEST, read_protocol
+from opsmith.timing.engine import PairProtocol, Side
+from opsmith.timing.inputs import InputArray, read_arrays, write_array
 
 Verify = Callable[..., Any]  # (task, source) -> Verdict
 POOL_BYTES = 128 << 10  # of one array, of whose entries the runner makes as many as it needs
 DRAWS, MOST_WHOLE, WHOLE_BYTES = 4, 16, 8 << 20  # draws, where they cannot be mixed, and the bytes of all of these
 CHECK_BYTES = 16 << 20  # of the outputs of one shape set that come back
-GPU_PROCESSES = 3
-DEADLINE_S = 300.0  # of one process on a GPU
+DEADLINE_S = 300.0  # of one process that a language's module asks a whole measurement of
+_ENGINE = ("opsmith.timing.engine", "opsmith.timing.inputs", "opsmith.timing.carried")  # what all modules there import
 _README = """Programs to be timed on another machine, packed by opsmith {version}.
 
 There (Linux, Python 3.8 or newer, nothing else), in this folder:
@@ -62,9 +64,10 @@ class PackedSet:
     layout: DrawLayout
     artefact: str  # sha256 of the program that is timed
     toolchain: str
-    convention: str
+    convention: CallConvention
     read_file: Callable[[str], bytes]  # of the pack, by sha256
-    protocol: Mapping[str, Any]  # of the pack
+    protocol: PairProtocol  # what is asked for, as the runner reads it
+    inputs: tuple[InputArray, ...]
 
 
 @dataclass
@@ -92,8 +95,18 @@ class Pack:
 
     def list_files(self) -> dict[str, bytes]:
         """All of the folder by path."""
-        own = {"runner.py": Path(runner.__file__).read_bytes(), runner.MANIFEST: self.text.encode()}
-        return {**own, **{f"files/{digest}": data for digest, data in self.files.items()}}
+        files = {f"files/{digest}": data for digest, data in self.files.items()}
+        return {**self.list_code(), MANIFEST: self.text.encode(), **files}
+
+    def list_code(self) -> dict[str, bytes]:
+        """The runner and the modules that it imports, by path."""
+        modules = [*_ENGINE, *(program["module"] for program in self.manifest["programs"])]
+        code = {"runner.py": Path(runner.__file__).read_bytes()}
+        for module in modules:
+            *rooms, name = module.split(".")
+            code |= {"/".join([*rooms[: place + 1], "__init__.py"]): b"" for place in range(len(rooms))}
+            code["/".join([*rooms, f"{name}.py"])] = Path(import_module(module).__file__ or "").read_bytes()
+        return code
 
     def leave_out(self, keys: frozenset[str]) -> Pack:
         """The same without what is measured already."""
@@ -108,7 +121,7 @@ class Pack:
 def pack_requests(room: TimingRoom, verify: Verify, requests: Sequence[SpeedRequest]) -> Pack:
     """All requests of one grade. Each program is judged and built here; what is not right is refused and not packed."""
     grade = requests[0].grade
-    pack = Pack({"format": runner.FORMAT, "protocol": _write_protocol(requests), "programs": []})
+    pack = Pack({"format": FORMAT, "protocol": _write_protocol(requests), "programs": []})
     for request in requests:
         assert request.grade is grade
         _pack_request(pack, room, verify, request)
@@ -117,11 +130,8 @@ def pack_requests(room: TimingRoom, verify: Verify, requests: Sequence[SpeedRequ
 
 def _write_protocol(requests: Sequence[SpeedRequest]) -> dict[str, Any]:
     protocol = PROTOCOLS[requests[0].grade]
-    is_full = requests[0].grade is MeasuringGrade.FULL
     return {
         "grade": requests[0].grade.value,
-        "processes": protocol.processes,
-        "gpu_processes": GPU_PROCESSES if is_full else 1,
         "pairs": protocol.pairs,
         "warm_ups": protocol.warm_ups,
         "turn_ns": protocol.turn_ns,
@@ -142,12 +152,12 @@ def _pack_request(pack: Pack, room: TimingRoom, verify: Verify, request: SpeedRe
         pack.refused += [(request, name, reason, "") for name in request.shape_sets]
         return
     built = builds[Side.PROGRAM]
-    helpers = {name: data for name, data in built.build.artefacts.items() if name != "program"}
     artefacts = {side.value: pack.add_file(builds[side].build.artefacts["program"]) for side in Side}
-    artefacts |= {name: pack.add_file(data) for name, data in helpers.items()} if built.convention == "c" else {}
+    artefacts |= {name: pack.add_file(built.build.artefacts[name]) for name in built.convention.helpers}
     program: dict[str, Any] = {
         "name": request.task.id,
-        "language": built.convention,
+        "module": built.convention.module,
+        "processes": _count_processes(built.convention, request.grade),
         "threads": built.build.threads,
         "has_partner": request.partner is not None,
         "needs": dict(built.needs),
@@ -162,6 +172,11 @@ def _pack_request(pack: Pack, room: TimingRoom, verify: Verify, request: SpeedRe
                 pack.refused.append((request, name, str(error), built.build.toolchain))
     if program["sets"]:
         pack.manifest["programs"].append(program)
+
+
+def _count_processes(convention: CallConvention, grade: MeasuringGrade) -> int:
+    count = convention.full_processes if grade is MeasuringGrade.FULL else None
+    return PROTOCOLS[grade].processes if count is None else count
 
 
 def _build_sides(request: SpeedRequest) -> dict[Side, CarriedBuild]:
@@ -192,18 +207,13 @@ def _pack_set(
 ) -> None:
     layout, inputs, draws = _pack_inputs(pack, worker, request, name)
     target: Any = get_target(request.task.target)
-    places = SlotLayout(layout)
     entry: dict[str, Any] = {
         "name": name,
         "sizes": dict(request.shape_sets[name]),
         "inputs": inputs,
         "outputs": list(layout.outputs),
         "numbers": list(layout.numbers),
-        "places": list(places.places),
-        "stride": places.stride,
         "draws": draws,
-        "most_calls": None if is_fresh(request.problem) else draws,
-        "is_disturbed": builds[Side.PROGRAM].convention == "c",
         "calls": {side.value: dict(target.plan_call(builds[side].build, layout.numbers)) for side in Side},
     }
     facts = {key: value for key, value in program.items() if key != "sets"}
@@ -221,7 +231,8 @@ def _pack_set(
         build.build.toolchain,
         build.convention,
         pack.files.__getitem__,
-        pack.manifest["protocol"],
+        read_protocol(pack.manifest["protocol"], program),
+        read_arrays(entry["inputs"]),
     )
 
 
@@ -238,32 +249,22 @@ def _pack_inputs(
 
     layout, arrays = draw_arrays(0)
     can_mix = is_fresh(problem)
-    grains = [measure_grain(problem, tensor, sizes) if can_mix else Grain() for tensor in problem.tensors]
+    inputs = list_inputs(problem, layout, sizes)
+    inputs = inputs if can_mix else [InputArray(array.size, array.width) for array in inputs]
     count = DRAWS if can_mix else max(2, min(MOST_WHOLE, WHOLE_BYTES // max(1, sum(layout.inputs))))
-    is_drawn_again = not can_mix or not all(grain.size for grain in grains)
+    is_drawn_again = not can_mix or not all(array.unit for array in inputs)
     draws = [arrays, *(draw_arrays(number)[1] for number in range(1, count if is_drawn_again else 1))]
     rows = []
-    for place, (tensor, grain) in enumerate(zip(problem.tensors, grains, strict=True)):
-        pools = [_take_pool(draw[place], grain) for draw in (draws[:1] if grain.size else draws)]
-        digests = list(dict.fromkeys(pack.add_file(pool) for pool in pools))
-        rows.append(
-            {
-                "size": layout.inputs[place],
-                "width": BYTES_BY_DTYPE[tensor.type.dtype],
-                "unit": grain.size,
-                "mask": grain.mask,
-                "columns": grain.columns,
-                "pools": digests if len(digests) == 1 else [pack.add_file(pool) for pool in pools],
-            }
-        )
+    for place, array in enumerate(inputs):
+        pools = [_take_pool(draw[place], array) for draw in (draws[:1] if array.unit else draws)]
+        digests = [pack.add_file(pool) for pool in pools]
+        rows.append(write_array(replace(array, pools=tuple(digests if len(set(digests)) > 1 else digests[:1]))))
     return layout, rows, count
 
 
-def _take_pool(array: bytes, grain: Grain) -> bytes:
+def _take_pool(data: bytes, array: InputArray) -> bytes:
     """Some entries, or some rows; the whole of an array that cannot be taken apart."""
-    if not grain.size:
-        return array
-    return array[: max(1, POOL_BYTES // grain.size) * grain.size]
+    return data[: max(1, POOL_BYTES // array.unit) * array.unit] if array.unit else data
 
 
 def _write_references(pack: Pack) -> dict[str, Any]:
@@ -281,7 +282,7 @@ def _write_reference(packed: PackedSet) -> dict[str, Any]:
 def _is_packed(folder: Path) -> bool:
     """Whether it holds what was packed before: many a folder has a manifest.json of something else."""
     try:
-        manifest = json.loads((folder / runner.MANIFEST).read_bytes())
+        manifest = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(manifest, dict) and {"format", "protocol", "programs"} <= manifest.keys()
@@ -291,18 +292,18 @@ def write_pack(pack: Pack, folder: Path, command: str, version: str) -> int:
     """Write the folder, and say how many bytes it has. Raises OpsmithError for one that holds something else."""
     if folder.exists() and any(folder.iterdir()) and not _is_packed(folder):
         raise OpsmithError(f"--pack {folder}: given a folder with files of something else; expected a new one")
-    (folder / "files").mkdir(parents=True, exist_ok=True)
     files = pack.list_files() | {"README.txt": _README.format(version=version, command=command).encode()}
-    if any(packed.convention == "cuda" for packed in pack.sets.values()):
+    if any(packed.convention.is_beside_torch for packed in pack.sets.values()):
         files[torch_beside.REFERENCES] = json.dumps(_write_references(pack)).encode()
         files["torch_beside.py"] = Path(torch_beside.__file__).read_bytes()
-    for old in (folder / "files").iterdir():
+    for old in (folder / "files").glob("*"):
         if f"files/{old.name}" not in files:
             old.unlink()
-    if (folder / "results").is_dir() and (folder / runner.MANIFEST).read_bytes() != files[runner.MANIFEST]:
+    if (folder / "results").is_dir() and (folder / MANIFEST).read_bytes() != files[MANIFEST]:
         shutil.rmtree(folder / "results")
     for name, data in files.items():
         draft = folder / f"{name}.unfinished"
+        draft.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(data)
         os.replace(draft, folder / name)
     return sum(map(len, files.values()))

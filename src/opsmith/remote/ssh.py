@@ -8,6 +8,7 @@ same command goes on where a connection was lost.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +27,8 @@ from typing import IO, Any
 from opsmith.devices.peaks import find_cache_folder
 from opsmith.errors import OpsmithError, UsageError
 from opsmith.records import content_hash, printable
-from opsmith.remote import runner
 from opsmith.remote.packing import Pack
+from opsmith.timing.carried import FORMAT, RESULTS
 
 PREFIX = "ssh:"
 COMMAND_VARIABLE = "OPSMITH_SSH"  # in place of `ssh`, with options: ssh -F FILE
@@ -36,10 +38,10 @@ _FILE_BYTES = 1024  # that a file of nothing takes
 _END_S = 10.0  # for ssh to end
 _NO_PYTHON, _OLD_PYTHON = 127, 96  # exit codes
 _BOOTSTRAP = (  # of any Python 3; no character that a shell reads within single quotes
-    'import os,sys,tempfile;sys.version_info>=(3,8) or sys.exit(96);r=open(0,"rb",0,closefd=False);'
+    'import io,os,sys,tempfile,zipfile;sys.version_info>=(3,8) or sys.exit(96);r=open(0,"rb",0,closefd=False);'
     'n=int(b"".join(iter(lambda:r.read(1),bytes([10]))));p=b"".join(map(lambda _:r.read(1),range(n)));'
-    'd=tempfile.mkdtemp(prefix="opsmith-");f=os.path.join(d,"runner.py");open(f,"wb").write(p);'
-    'os.execv(sys.executable,[sys.executable,"-I","-S",f,"--stream"])'
+    'd=tempfile.mkdtemp(prefix="opsmith-");zipfile.ZipFile(io.BytesIO(p)).extractall(d);'
+    'os.execv(sys.executable,[sys.executable,"-I","-S",os.path.join(d,"runner.py"),"--stream"])'
 )
 
 
@@ -83,11 +85,11 @@ class ReceivedResults:
     def write_all(self) -> Path:
         """One file of all rows that came, which a runner of this machine has written itself."""
         if not (self.folder / "machine.json").exists():
-            return self.folder / runner.RESULTS
+            return self.folder / RESULTS
         rows = [json.loads((self.folder / f"{key}.json").read_text("utf-8")) for key in sorted(self.list_keys())]
         machine = json.loads((self.folder / "machine.json").read_text("utf-8"))
-        path = self.folder / runner.RESULTS
-        path.write_text(json.dumps({"format": runner.FORMAT, "machine": machine, "results": rows}), encoding="utf-8")
+        path = self.folder / RESULTS
+        path.write_text(json.dumps({"format": FORMAT, "machine": machine, "results": rows}), encoding="utf-8")
         return path
 
     def remove(self) -> None:
@@ -236,12 +238,16 @@ _ENDS = {
 
 
 def _send_pack(target: IO[bytes], pack: Pack) -> None:
-    """The runner, a line that names the files, the files; the pipe stays open for as long as the runner may run."""
-    files = pack.list_files()
-    code = files.pop("runner.py")
+    """The runner with its modules, a line that names the files, the files; the pipe stays open for as long as the
+    runner may run."""
+    code, modules = io.BytesIO(), pack.list_code()
+    with zipfile.ZipFile(code, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in modules.items():
+            archive.writestr(name, data)
+    files = {name: data for name, data in pack.list_files().items() if name not in modules}
     names = [[name, len(data)] for name, data in files.items()]
     with contextlib.suppress(OSError, ValueError):  # whoever reads sees why
-        target.write(b"%d\n" % len(code) + code + json.dumps({"files": names}).encode() + b"\n")
+        target.write(b"%d\n" % len(code.getvalue()) + code.getvalue() + json.dumps({"files": names}).encode() + b"\n")
         for data in files.values():
             target.write(data)
         target.flush()

@@ -11,13 +11,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+if not __package__:  # started as a file: what it imports lies beside it
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from opsmith.timing.carried import PackedFolder
+from opsmith.timing.inputs import expand_draw, read_arrays
 
 REFERENCES, RESULTS = "references.json", "torch.json"
 CALLS, WARM_UPS = 50, 5
@@ -83,12 +89,10 @@ def _time_reference(torch: Any, folder: Path, shape_set: Any, reference: Any, ho
 
 
 def _make_inputs(torch: Any, folder: Path, shape_set: Any, reference: Any, device: str) -> dict[str, Any]:
-    sys.path.insert(0, str(folder))
-    runner = import_module("runner")  # which lies in the folder
-    arrays = runner.expand_draw(shape_set["inputs"], runner.PackedFolder(folder).read_file, 1, 0)
+    arrays = expand_draw(read_arrays(shape_set["inputs"]), PackedFolder(folder).read_file, 1, 0)
     inputs = {}
     for (name, dtype, shape), array in zip(reference["inputs"], arrays):
-        numbers = torch.frombuffer(array, dtype=getattr(torch, _DTYPES[dtype]))
+        numbers = torch.frombuffer(bytearray(array), dtype=getattr(torch, _DTYPES[dtype]))
         inputs[name] = numbers.view(shape).to(device)
     return inputs
 

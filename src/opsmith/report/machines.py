@@ -10,8 +10,8 @@ from rich.text import Text
 from opsmith.devices.describe import CpuCache, Device
 from opsmith.devices.lease import Holder
 from opsmith.devices.peaks import Peaks
-from opsmith.devices.probing import ProbedDevice
 from opsmith.report.tables import DESCRIPTION, make_table
+from opsmith.targets.probed import ProbedDevice
 
 UNMEASURED = "not measured; try: opsmith devices --measure"
 

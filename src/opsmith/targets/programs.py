@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,11 +25,28 @@ class Build:
             raise ValueError("Build: expected artefacts, or errors, or a failure")
 
 
+DescribeDevice = Callable[[Mapping[str, Any]], tuple[str, str]]  # digest and name, of what a machine says, or somebody
+
+
+@dataclass(frozen=True)
+class CallConvention:
+    """How the stand-alone runner calls a language's programs, and what its figures are worth."""
+
+    module: str  # of ours, which calls them there: `opsmith.timing.carried` says what is asked of it
+    protocol: str  # as measurements name it: figures of different ones are not compared
+    helpers: tuple[str, ...] = ()  # artefacts of a build that go there beside `program`
+    is_disturbed: bool = True  # bits of inputs are drawn anew for each call; False: inputs are mixed of draws alone
+    has_outside_clock: bool = True  # processes are timed from outside too; False: no program reaches the calls' clock
+    full_processes: int | None = None  # of the full grade; None: as many as here
+    is_beside_torch: bool = False  # references can be timed by torch where programs are
+    describe_device: DescribeDevice | None = None  # None: it is the processor
+
+
 @dataclass(frozen=True)
 class CarriedBuild:
     """A right program built to be timed on another machine, which has the stand-alone runner and nothing of ours."""
 
-    convention: str  # how the runner calls it: c, cuda
+    convention: CallConvention
     build: Build  # `program`, and what else the runner loads beside it
     needs: Mapping[str, Any]  # of the machine there: `machine`, `isa`, `features`, `architecture`
 

@@ -14,12 +14,12 @@ from opsmith.judging.pool import Pool
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
 from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
-from opsmith.measuring.schedule import LEAST_PAIRS, SCREEN
 from opsmith.targets import get_target
 from opsmith.targets.c import C
 from opsmith.targets.c.prompt import TEXTS
 from opsmith.targets.native.prompt_texts import EXAMPLE, read_prompt_file
 from opsmith.targets.native.prompt_texts import PLAIN as PLAIN_EXAMPLE
+from opsmith.timing.engine import LEAST_PAIRS, SCREEN
 
 pytestmark = needs_compiler
 

@@ -218,7 +218,7 @@ def test_forged_results_give_no_figure(
     ("text", "words"),
     [
         ("{", "no results"),
-        ('{"format": 1}', "no results"),
+        ('{"format": 2}', "no results"),
         ('{"format": 99, "machine": {}, "results": []}', "format 99"),
     ],
 )

@@ -13,13 +13,21 @@ from typing import Any
 import pytest
 
 from opsmith.errors import OpsmithError, UsageError
-from opsmith.remote import runner
 from opsmith.remote.merging import RemoteResults, ResultsError, describe_remote
 from opsmith.remote.packing import Pack, write_pack
 from opsmith.remote.ssh import COMMAND_VARIABLE, RemoteError, RemotePlace, measure_over_ssh, read_place
+from opsmith.targets.cuda.carrying import CONVENTION
+from opsmith.targets.native.programs import CONVENTION as NATIVE
+from opsmith.targets.programs import CallConvention
+from opsmith.timing.carried import FORMAT
+from opsmith.timing.carried import MANIFEST as MANIFEST_NAME
 
 KEY = "0123456789abcdef" * 2
-MANIFEST: dict[str, Any] = {"format": runner.FORMAT, "protocol": {}, "programs": [{"sets": [{"key": KEY}]}]}
+MANIFEST: dict[str, Any] = {
+    "format": FORMAT,
+    "protocol": {},
+    "programs": [{"module": NATIVE.module, "sets": [{"key": KEY}]}],
+}
 
 
 @pytest.mark.parametrize(
@@ -91,13 +99,13 @@ def test_answers_that_are_none_of_the_runners_are_refused(
 )
 def test_a_manifest_that_names_other_places_is_not_run(tmp_path: Path, change: Mapping[str, Any]) -> None:
     (tmp_path / "packed").mkdir()
-    (tmp_path / "packed" / runner.MANIFEST).write_text(json.dumps({**MANIFEST, **change}))
-    command = [sys.executable, "-I", "-S", runner.__file__, str(tmp_path / "packed")]
+    (tmp_path / "packed" / MANIFEST_NAME).write_text(json.dumps({**MANIFEST, **change}))
+    command = [sys.executable, "-m", "opsmith.remote.runner", str(tmp_path / "packed")]
     done = subprocess.run(command, text=True, capture_output=True, timeout=60, check=False)
     assert done.returncode == 1
     assert "no manifest" in done.stderr
     assert "Traceback" not in done.stderr
-    assert [path.name for path in tmp_path.rglob("*")] == ["packed", runner.MANIFEST]
+    assert [path.name for path in tmp_path.rglob("*")] == ["packed", MANIFEST_NAME]
 
 
 @pytest.mark.parametrize("manifest", ['{"name": "a page of the web"}', "[]", "[" * 100_000, "{"])
@@ -105,13 +113,13 @@ def test_a_folder_with_a_manifest_of_something_else_is_left_as_it_is(tmp_path: P
     for name in ("files/own", "results/own"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("own")
-    (tmp_path / runner.MANIFEST).write_text(manifest)
+    (tmp_path / MANIFEST_NAME).write_text(manifest)
     with pytest.raises(OpsmithError, match="something else"):
         write_pack(Pack(MANIFEST), tmp_path, "", "")
     assert (tmp_path / "files/own").read_text() == (tmp_path / "results/own").read_text() == "own"
 
 
-@pytest.mark.parametrize("language", ["c", "cuda"])
+@pytest.mark.parametrize("convention", [NATIVE, CONVENTION])
 @pytest.mark.parametrize(
     "machine",
     [
@@ -123,14 +131,16 @@ def test_a_folder_with_a_manifest_of_something_else_is_left_as_it_is(tmp_path: P
         {"gpus": [5]},
     ],
 )
-def test_descriptions_of_machines_that_are_none_are_refused(language: str, machine: Mapping[str, Any]) -> None:
+def test_descriptions_of_machines_that_are_none_are_refused(
+    convention: CallConvention, machine: Mapping[str, Any]
+) -> None:
     with pytest.raises(ResultsError, match="no description of the machine"):
-        describe_remote(language, machine)
+        describe_remote(convention, machine)
 
 
 def test_the_name_of_a_device_moves_no_cursor() -> None:
     gpu = {"name": "\x1b[2J", "architecture": "\x1b[2Jsm_90", "cuda": "\x1b[2J13" * 100}
-    device = describe_remote("cuda", {"gpus": [gpu]})
+    device = describe_remote(CONVENTION, {"gpus": [gpu]})
     assert "\x1b" not in device.name
     assert len(device.name) < 300
 

@@ -19,9 +19,10 @@ from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.record import MeasuringGrade, SpeedReport
-from opsmith.remote import runner
 from opsmith.remote.merging import merge_results, read_results
 from opsmith.remote.packing import Pack, pack_requests, write_pack
+from opsmith.targets.cuda.carrying import CONVENTION
+from opsmith.targets.cuda.device_calls import LIBRARY_VARIABLE
 
 pytestmark = needs_compiler
 HERE = Path(__file__).parent
@@ -70,14 +71,21 @@ def pack_kernels(
     made = Pack(pack, files)
     entry = pack["programs"][0]
     digest = made.add_file(str(image).encode() + b"\0")
-    entry.update(language="cuda", artefacts={"program": digest, "partner": digest}, needs=needs)
+    processes = CONVENTION.full_processes if packed.protocol.processes > 1 else 1
+    entry.update(module=CONVENTION.module, processes=processes)
+    entry.update(artefacts={"program": digest, "partner": digest}, needs=needs)
     (shape_set,) = entry["sets"]
     sizes = shape_set["sizes"]
     calls = {"program": call or make_call(program, sizes), "partner": make_call(partner, sizes)}
-    shape_set.update(calls=calls, is_disturbed=False)
+    shape_set.update(calls=calls)
     pack["protocol"]["deadline_s"] = 10.0
     made.sets[shape_set["key"]] = replace(
-        packed, entry=shape_set, artefact=digest, convention="cuda", read_file=files.__getitem__
+        packed,
+        entry=shape_set,
+        artefact=digest,
+        convention=CONVENTION,
+        read_file=files.__getitem__,
+        protocol=replace(packed.protocol, processes=processes),
     )
     return made
 
@@ -85,7 +93,7 @@ def pack_kernels(
 def run_kernels(pack: Pack, folder: Path, driver: Path, **variables: str) -> dict[str, Any]:
     write_pack(pack, folder, "", "")
     command = [sys.executable, "-I", "-S", "runner.py"]
-    environment = {runner.LIBRARY_VARIABLE: str(driver), **variables}
+    environment = {LIBRARY_VARIABLE: str(driver), **variables}
     done = subprocess.run(
         command, cwd=folder, env=environment, text=True, capture_output=True, check=False, timeout=120
     )
@@ -195,7 +203,7 @@ def test_a_plan_that_kernels_do_not_take_is_refused(
     ("variables", "needs", "words"),
     [
         ({"STAND_IN_MEMORY": "100000"}, {}, "CUDA_ERROR_OUT_OF_MEMORY"),
-        ({runner.LIBRARY_VARIABLE: "/nowhere/libcuda.so"}, {}, "no CUDA driver here"),
+        ({LIBRARY_VARIABLE: "/nowhere/libcuda.so"}, {}, "no CUDA driver here"),
         ({}, {"architecture": "sm_100"}, "built for sm_100, this device is sm_90"),
     ],
 )

@@ -10,15 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opsmith.errors import TargetError
+from opsmith.records import content_hash, dumps, printable
+from opsmith.targets.cuda import device_calls
 from opsmith.targets.cuda.building import CudaRequest, compile_cached, describe_tools
 from opsmith.targets.cuda.nvrtc import CubinResult
 from opsmith.targets.cuda.syntax import list_kernels
 from opsmith.targets.gpu.plan import WHOLE, BoundArgument, ResolvedLaunch, read_bound_plan
 from opsmith.targets.gpu.resolving import PlanFault, resolve_plan
 from opsmith.targets.native.cache import BuildCache
-from opsmith.targets.programs import Build, CarriedBuild
+from opsmith.targets.programs import Build, CallConvention, CarriedBuild
 
-CONVENTION = "cuda"  # of the runner
 _PROGRAM, _PLAN, _KERNELS = "program", "plan", "kernels"
 _WIDTHS = {  # of numbers, by the type of the parameter; of others the driver says the size
     "i32": ("int", "int32_t", "signed", "signed int"),
@@ -29,6 +30,30 @@ _WIDTHS = {  # of numbers, by the type of the parameter; of others the driver sa
     "f64": ("double",),
 }
 _WIDTH_BY_TYPE = {name: width for width, names in _WIDTHS.items() for name in names}
+
+
+def describe_device(machine: Mapping[str, Any]) -> tuple[str, str]:
+    """The kind of device: driver and clocks of the moment stand beside it, in its name and in the results."""
+    gpu = machine["gpus"][0]
+    name, architecture, cuda = (printable(str(gpu[word]))[:80] for word in ("name", "architecture", "cuda"))
+    return hash_gpu(gpu), f"{name} ({architecture}, CUDA {cuda})"
+
+
+def hash_gpu(gpu: Mapping[str, Any]) -> str:
+    """The digest of a kind of GPU, of what the driver says of one, without its version and clocks of the moment."""
+    names = ("name", "architecture", "memory", "multiprocessors", "l2_bytes", "clock_khz", "memory_clock_khz")
+    return content_hash("cuda", dumps({name: gpu.get(name) for name in names}))
+
+
+CONVENTION = CallConvention(
+    device_calls.__name__,
+    "cuda-pairs/1",
+    is_disturbed=False,
+    has_outside_clock=False,
+    full_processes=3,
+    is_beside_torch=True,
+    describe_device=describe_device,
+)
 
 
 def build_carried(request: CudaRequest, store: BuildCache | None) -> CarriedBuild:

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsmith.targets.native.calls import DISTURB, TIME_CALLS
 from opsmith.targets.native.signature import FUNCTION, Argument, Signature
-
-PROGRAM, DRIVER = "program", "driver"  # artefacts of a build that is timed
-MIXER = "mixer"  # and of one that is carried to another machine
-TIME_CALLS = "opsmith_time_calls"  # the driver's function
-PROCESSOR_CLOCK, WALL_CLOCK = 2, 1  # CLOCK_PROCESS_CPUTIME_ID and CLOCK_MONOTONIC of time.h
 
 _DRIVER = """#include <time.h>
 typedef union {{ int64_t whole; double real; }} opsmith_number;
@@ -33,9 +29,9 @@ int64_t {name}(__typeof__({function}) *program, char *memory, const int64_t *slo
 }}
 """
 
-MIXER_SOURCE = """void opsmith_disturb(char *target, const char *source, const char *noise, int start, int64_t size) {
+MIXER_SOURCE = f"""void {DISTURB}(char *target, const char *source, const char *noise, int start, int64_t size) {{
   for (int64_t i = 0; i < size; i++) target[i] = source[i] ^ noise[start + i];
-}
+}}
 """
 
 

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-ALIGNMENT = 64  # of every array that a program is given
+from opsmith.timing.inputs import ALIGNMENT
 
 _LONGEST_HEADER = 1 << 20  # bytes
 _LENGTH = struct.Struct("<q")

@@ -18,21 +18,24 @@ from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import find_toolchain
+from opsmith.targets.native import calls
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
+from opsmith.targets.native.calls import DRIVER, MIXER, PROGRAM
 from opsmith.targets.native.draw_judging import DrawnTrials
-from opsmith.targets.native.driver import DRIVER, MIXER, MIXER_SOURCE, PROGRAM, write_driver
+from opsmith.targets.native.driver import MIXER_SOURCE, write_driver
 from opsmith.targets.native.explain import explain_failure, read_program
 from opsmith.targets.native.flags import BuildFlags, find_isa, list_features
 from opsmith.targets.native.remarks import write_assembly
 from opsmith.targets.native.runner import run_artefacts
-from opsmith.targets.native.signature import make_signature
+from opsmith.targets.native.signature import FUNCTION, make_signature
 from opsmith.targets.native.standalone import build_standalone
 from opsmith.targets.native.task import NativeOptions, read_native_task
 from opsmith.targets.native.variants import BARE, Variant, choose_variants
-from opsmith.targets.programs import Build, CarriedBuild, StandaloneProgram
+from opsmith.targets.programs import Build, CallConvention, CarriedBuild, StandaloneProgram
 from opsmith.targets.trial import Checked
 
+CONVENTION = CallConvention(calls.__name__, "remote-pairs/1", (DRIVER, MIXER))
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
@@ -83,12 +86,12 @@ class NativePrograms(DrawnTrials, ABC):
         timed = self.build_timed(task, source)
         mixer = self._build_variants(task, MIXER_SOURCE, NativeOptions(), [BARE]) if timed.artefacts else timed
         if not mixer.artefacts or not timed.artefacts:
-            return CarriedBuild("c", mixer, needs)
+            return CarriedBuild(CONVENTION, mixer, needs)
         artefacts = {**timed.artefacts, MIXER: mixer.artefacts[BARE.name]}
-        return CarriedBuild("c", replace(timed, artefacts=artefacts), needs)
+        return CarriedBuild(CONVENTION, replace(timed, artefacts=artefacts), needs)
 
     def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
-        return {}  # the driver calls the function with the numbers
+        return {"function": FUNCTION}  # which the driver calls with the numbers
 
     def _build_variants(self, task: Task, source: str, options: NativeOptions, variants: Sequence[Variant]) -> Build:
         request = self._make_request(task, source, options)

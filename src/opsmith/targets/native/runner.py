@@ -21,7 +21,6 @@ from functools import cache
 from pathlib import Path
 
 from opsmith.targets.native.layout import (
-    ALIGNMENT,
     Damage,
     DrawLayout,
     Pass,
@@ -31,6 +30,7 @@ from opsmith.targets.native.layout import (
     write_outputs,
 )
 from opsmith.targets.native.signature import FUNCTION
+from opsmith.timing.inputs import ALIGNMENT
 
 HEAP_FILL = "opsmith_heap_fill"  # the variable of a build that says what fresh memory holds
 ALLOW_DELAYS = "opsmith_allow_delays"  # its function that begins a call, where threads are delayed

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from opsmith.devices.clock import read_process_clock
+from opsmith.timing.engine import read_process_clock
 
 WORK = "import time, threading\ndef work():\n while time.thread_time() < 0.05: pass\n"
 

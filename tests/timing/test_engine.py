@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsmith.measuring.schedule import (
+from opsmith.timing.engine import (
     FULL,
     LEAST_PAIRS,
     MOST_SLOTS,
