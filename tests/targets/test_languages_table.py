@@ -18,17 +18,17 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "opsmith"
 TABLE = PACKAGE / "targets" / "lookup.py"
 LATER = [name for name in LANGUAGES if name not in ("step", "c")]  # those that came when there was a table
-FOREIGN = {  # rooms where a language's name is a word of others
-    "imports": "FlashInfer Trace names languages, KernelBench's modules name torch's device",
-    "export": "so do the files that are written for them",
-    "devices": "a kind of device has that name too",
-    "remote": "what runs where the package is not can import no target",
-}
 
 
 def list_names(path: Path) -> Iterator[tuple[int, str]]:
-    """Texts that are one word, and modules that are imported, with their lines."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    """Texts that are one word, and modules that are imported, with their lines; what a type says (`Literal`) are words
+    of a format of others, on which nothing branches."""
+    tree = ast.parse(path.read_text("utf-8"))
+    types = [node.annotation for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
+    said = {id(node) for annotation in types for node in ast.walk(annotation)}
+    for node in ast.walk(tree):
+        if id(node) in said:
+            continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
         elif isinstance(node, ast.ImportFrom):
@@ -44,7 +44,7 @@ def list_strangers(language: str) -> list[str]:
     return [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        if own not in path.parents and path != TABLE and path.relative_to(PACKAGE).parts[0] not in FOREIGN
+        if own not in path.parents and path != TABLE
         for line, name in list_names(path)
         if name == language
     ]

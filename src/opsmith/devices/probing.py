@@ -49,7 +49,7 @@ def _ask_languages(kinds: Sequence[str], deadline: float) -> list[ProbedDevice]:
     languages = [name for name in lookup.LANGUAGES if (folder / name / "probing.py").is_file()]
     probes = [*product(languages, kinds)]
     with ThreadPoolExecutor(len(probes)) as executor:
-        answers = executor.map(lambda probe: ask_language(*probe, deadline), probes)
+        answers = executor.map(lambda probe: ask_language(probe[0], probe[1], deadline), probes)
         return [device for devices in answers for device in devices]
 
 

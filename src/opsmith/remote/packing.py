@@ -293,8 +293,9 @@ def write_pack(pack: Pack, folder: Path, command: str, version: str) -> int:
     if folder.exists() and any(folder.iterdir()) and not _is_packed(folder):
         raise OpsmithError(f"--pack {folder}: given a folder with files of something else; expected a new one")
     files = pack.list_files() | {"README.txt": _README.format(version=version, command=command).encode()}
-    if any(packed.convention.is_beside_torch for packed in pack.sets.values()):
-        files[torch_beside.REFERENCES] = json.dumps(_write_references(pack)).encode()
+    if device := next(filter(None, (packed.convention.torch_device for packed in pack.sets.values())), ""):
+        references = {"device": device, "references": _write_references(pack)}
+        files[torch_beside.REFERENCES] = json.dumps(references).encode()
         files["torch_beside.py"] = Path(torch_beside.__file__).read_bytes()
     for old in (folder / "files").glob("*"):
         if f"files/{old.name}" not in files:

@@ -40,13 +40,15 @@ _DTYPES = {
 }
 
 
-def measure_references(folder: Path, device: str, modes: Sequence[str]) -> dict[str, Any]:
+def measure_references(folder: Path, device: str | None, modes: Sequence[str]) -> dict[str, Any]:
     """Every shape set of every program, or why it has no time."""
     import torch  # noqa: PLC0415 - what is looked for
 
+    packed = json.loads((folder / REFERENCES).read_text(encoding="utf-8"))
+    device = device or str(packed["device"])
     torch.set_default_device(device)
     rows = []
-    for program, shape_set, reference in _list_references(folder):
+    for program, shape_set, reference in _list_references(folder, packed["references"]):
         row = {"key": shape_set["key"], "name": f"{program['name']} at {shape_set['name']}"}
         for mode in modes:
             try:
@@ -59,9 +61,8 @@ def measure_references(folder: Path, device: str, modes: Sequence[str]) -> dict[
     return {"torch": torch.__version__, "device": _name_device(torch, device), "rows": rows}
 
 
-def _list_references(folder: Path) -> list[tuple[Any, Any, Any]]:
+def _list_references(folder: Path, references: Any) -> list[tuple[Any, Any, Any]]:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    references = json.loads((folder / REFERENCES).read_text(encoding="utf-8"))
     return [
         (program, shape_set, references[shape_set["key"]])
         for program in manifest["programs"]
@@ -124,7 +125,7 @@ def _time_on_cpu(torch: Any, call: Callable[[], Any]) -> list[float]:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Time torch beside packed kernels.")
     parser.add_argument("folder", nargs="?", default=".")
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--device", help="default: the one that the kernels were packed for")
     parser.add_argument("--modes", default="eager,compile")
     options = parser.parse_args(arguments)
     folder = Path(options.folder)

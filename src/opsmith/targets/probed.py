@@ -1,7 +1,7 @@
 """Devices that programs of a language are judged or timed on, and what is missing for those that are not here.
 
-A language says them in a module `probing` of its folder, whose `probe_timed()` and `probe_judged()` are called in a process of their own, with a deadline, so that a driver that hangs or crashes hangs
-nobody.
+A language says them in a module `probing` of its folder, whose `probe_timed()` and `probe_judged()` are called in a
+process of their own, with a deadline, so that a driver that hangs or crashes hangs nobody.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class CallConvention:
     is_disturbed: bool = True  # bits of inputs are drawn anew for each call; False: inputs are mixed of draws alone
     has_outside_clock: bool = True  # processes are timed from outside too; False: no program reaches the calls' clock
     full_processes: int | None = None  # of the full grade; None: as many as here
-    is_beside_torch: bool = False  # references can be timed by torch where programs are
+    torch_device: str = ""  # where torch can time references beside programs, as it calls that; "": not there
     describe_device: DescribeDevice | None = None  # None: it is the processor
 
 

@@ -353,13 +353,13 @@ def plan_pairs(case: TimedCase, protocol: PairProtocol, call_ns: Mapping[Side, f
     except ValueError as error:
         raise TimingFault(f"the arrays are too large to be timed: {error}") from None
     with case.start_process(SIDES) as process:
-        found = {side: call_ns.get(side) or _find_call_time(process, case, side, capacity) for side in SIDES[::-1]}
-    fastest, slowest = min(found.values()), max(found.values())
+        timed = {side: call_ns.get(side) or _find_call_time(process, case, side, capacity) for side in SIDES[::-1]}
+    fastest, slowest = min(timed.values()), max(timed.values())
     slots = choose_slot_count(max(fastest, slowest / _SLOWER), case.stride, memory, protocol.turn_ns)
     if case.most_calls is not None:
         slots = max(1, min(slots, case.most_calls // (protocol.pairs + protocol.warm_ups)))
-    pair_ns = slots * (sum(found.values()) + 2 * case.stride / _FILLED) + _TURN_COST_NS
-    return PairPlan(protocol.fit_pairs(pair_ns, case.most_calls), slots, found)
+    pair_ns = slots * (sum(timed.values()) + 2 * case.stride / _FILLED) + _TURN_COST_NS
+    return PairPlan(protocol.fit_pairs(pair_ns, case.most_calls), slots, timed)
 
 
 def _find_call_time(process: TurnTimer, case: TimedCase, side: Side, capacity: int) -> float:

@@ -82,7 +82,7 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explain_device(message: str) -> str:
-    return "; it asks for cuda, which is not there" if "CUDA" in message or "cuda" in message else ""
+    return "; it asks for cuda, which is not there" if re.search("CUDA|cuda", message) else ""
 
 
 class _ModuleAnalysis:

@@ -51,7 +51,7 @@ CONVENTION = CallConvention(
     is_disturbed=False,
     has_outside_clock=False,
     full_processes=3,
-    is_beside_torch=True,
+    torch_device="cuda",
     describe_device=describe_device,
 )
 

@@ -1,0 +1,37 @@
+"""Programs that forge the clock of their process: over a pack, too, they have no figure."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+from targets.native.programs import needs_compiler
+
+from languages.c.fixture_programs import FIXTURES
+from languages.remote.requests import make_request
+from languages.remote.test_carried_by_hand import merge_all, run_runner
+from opsmith.judging.pool import Pool
+from opsmith.measuring.loop import TimingRoom
+from opsmith.measuring.record import MeasuringGrade
+from opsmith.remote.packing import pack_requests, write_pack
+
+pytestmark = [
+    needs_compiler,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="they are written for x86-64"),
+]
+
+
+@pytest.mark.parametrize("grade", MeasuringGrade)
+@pytest.mark.parametrize("cheat", ["forged_clock", "forged_at_times"])
+def test_a_forged_clock_is_contradicted_by_ours_on_the_other_machine(
+    pool: Pool, room: TimingRoom, tmp_path: Path, cheat: str, grade: MeasuringGrade
+) -> None:
+    source = (FIXTURES / "cheats" / f"{cheat}.c").read_text("utf-8")
+    pack = pack_requests(room, pool.verify, [make_request("row_sum", ["small"], source, grade)])
+    write_pack(pack, tmp_path, "", "")
+    assert run_runner(tmp_path).returncode == 0
+    (report,) = merge_all(room, pack, tmp_path)
+    assert report.measurement.time is None
+    assert report.measurement.ratio is None
+    assert "the clock outside it" in report.measurement.reason
