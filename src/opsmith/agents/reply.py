@@ -77,7 +77,8 @@ def read_reply(
     target: Target, task: Task, text: str, keys: Sequence[str] = ("impl",), form: ReplyForm = PLAIN
 ) -> ReadReply:
     """The program for `task` in a reply; `keys` are the YAML keys that may hold it, the preferred one first."""
-    expected = form.expected or _expect_yaml(keys)
+    remedy = f"answer with `{keys[0]}: |` and under it the whole program, indented by two spaces"
+    expected = form.expected or (f"a YAML mapping whose only key is `{keys[0]}`", remedy)
     if len(text) > MAX_REPLY:
         return _refuse_reply(f"a reply of {len(text)} characters", expected)
     if not _is_unicode(text):
@@ -201,11 +202,6 @@ def _describe_reply(text: str, answer: str, blocks: int) -> str:
         return "a train of thought without an answer" if text.strip() else "an empty reply"
     fences = f"{blocks} fenced block{'s' * (blocks != 1)}" if blocks else "no fenced block"
     return f"{len(text)} characters with {fences} and no program"
-
-
-def _expect_yaml(keys: Sequence[str]) -> tuple[str, str]:
-    remedy = f"answer with `{keys[0]}: |` and under it the whole program, indented by two spaces"
-    return f"a YAML mapping whose only key is `{keys[0]}`", remedy
 
 
 def _refuse_reply(problem: str, expected: tuple[str, str]) -> ReadReply:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from opsmith.problems.authored import parse_code
-from opsmith.problems.bindings import Bindings
 from opsmith.problems.draws import Draw
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.problem import OutputTensors, Problem
@@ -38,13 +37,11 @@ def compute_changed(draw: Draw) -> tuple[tuple[str, Values], ...]:
     """
     data = draw.declared if draw.declared.random_global else draw.wide
     most = min(MOST_CHANGES, MOST_NUMBERS // max(1, sum(tensor.numel() for tensor in data.input_data.values())))
-    return tuple(_list_values(islice(change_constants(draw.problem), most), data))
-
-
-def _list_values(changes: Iterable[ChangedProblem], data: Bindings) -> Iterator[tuple[str, Values]]:
-    for changed in changes:
+    values: list[tuple[str, Values]] = []
+    for changed in islice(change_constants(draw.problem), most):
         with contextlib.suppress(TaskFault):
-            yield changed.change, compute_expected(changed.problem, data)
+            values.append((changed.change, compute_expected(changed.problem, data)))
+    return tuple(values)
 
 
 def change_constants(problem: Problem) -> Iterator[ChangedProblem]:

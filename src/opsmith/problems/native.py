@@ -21,7 +21,7 @@ from opsmith.problems.faults import TaskFault, is_lack_of_memory
 from opsmith.problems.hidden_sizes import HiddenPool, Sizes, write_sizes
 from opsmith.problems.native_limits import Rounding, count_reach, make_exact_limit, make_native_limit
 from opsmith.problems.precision import dtype_of
-from opsmith.problems.problem import ArrayType, OutputTensors
+from opsmith.problems.problem import OutputTensors
 from opsmith.problems.reference import compute_expected, run_unchecked
 from opsmith.problems.tolerance import Limit, find_largest
 
@@ -48,15 +48,13 @@ class NativeDraw(Draw):
         type_, value = output.types[tensor], self.expected[number][tensor]
         place = sum(len(output.types) for output in self.problem.outputs[:number]) + tensor
         if not self.standard.exact[number][tensor]:
-            return make_native_limit(output, type_, value, self._measure_rounding(place, type_))
+            working = self.problem.choose_working_dtype(type_)
+            rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
+            rounding = Rounding(working, rounded, moved, self._reach[place], self._scale)
+            return make_native_limit(output, type_, value, rounding)
         if not self.problem.has_narrow_floats:
             return make_exact_limit(type_, value, value)
         return make_exact_limit(type_, value, cast(Tensor, self._run_rounded(self._working)[0][place]))
-
-    def _measure_rounding(self, place: int, type_: ArrayType) -> Rounding:
-        working = self.problem.choose_working_dtype(type_)
-        rounded, moved = (cast(Tensor, outputs[place]) for outputs in self._run_rounded(working))
-        return Rounding(working, rounded, moved, self._reach[place], self._scale)
 
     @property
     def _working(self) -> str:

@@ -53,18 +53,15 @@ def run_order(order: ProcessOrder) -> dict[str, object]:
 def _confine_commands(order: ProcessOrder) -> None:
     """Raises OSError, or ValueError for a limit above the hard one."""
     for name, amount in order.limits.items():
-        _set_limit(getattr(resource, name), amount)
+        limit = getattr(resource, name)
+        hard = resource.getrlimit(limit)[1]
+        # the hard one is just above the soft one, so that a process is told (SIGXCPU) before it is killed
+        ceiling = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
+        resource.setrlimit(limit, (min(amount, ceiling), ceiling))
     seccomp.die_with_parent()
     seccomp.give_up_privileges()
     landlock.restrict_commands(order.readable, order.folder, order.executes_folder, order.makes_folders, order.ports)
     seccomp.install_commands_filter(order.has_processes, bool(order.ports))
-
-
-def _set_limit(limit: int, amount: int) -> None:
-    """A soft limit, and a hard one just above it, so that a process is told (SIGXCPU) before it is killed."""
-    hard = resource.getrlimit(limit)[1]
-    ceiling = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
-    resource.setrlimit(limit, (min(amount, ceiling), ceiling))
 
 
 def _run_in_turn(order: ProcessOrder) -> list[int]:

@@ -20,7 +20,7 @@ def translate_constraints(definition: Definition, dims: Mapping[str, str]) -> tu
         )
         if translated is None:
             doubts.append(text)
-        elif not _is_settled(translated):
+        elif list_symbols(translated) or not satisfies_constraint(translated, {}):  # one of constants alone may hold
             texts.append(translated)
     return tuple(texts), tuple(doubts)
 
@@ -33,12 +33,6 @@ def _translate_text(text: str, words: Mapping[str, str]) -> str | None:
         return ast.unparse(_Renaming(words).visit(ast.parse(text.strip(), mode="eval")))
     except ConstraintError:
         return None
-
-
-def _is_settled(text: str) -> bool:
-    """Whether a constraint of constants alone holds."""
-    has_dims = any(isinstance(node, ast.Name) and node.id not in ("min", "max") for node in ast.walk(ast.parse(text)))
-    return not has_dims and satisfies_constraint(text, {})
 
 
 class _Renaming(ast.NodeTransformer):

@@ -105,7 +105,9 @@ class _Conversion:
         shapes = list_shapes(rules, base, self._most_bytes)
         draft = self._choose_data(draft, [base, *shapes.values()])
         bench = list_bench(rules, base, sets[1:], self._most_bytes)
-        problem = replace(draft, shapes=self._keep_running(draft, shapes), source=self._complete_source(sets, base))
+        arguments = tuple(self._names.tensors[name] for name in self._definition.inputs)
+        source = replace(self._source, arguments=arguments, sizes=sets[0] if sets and sets[0] != base else {})
+        problem = replace(draft, shapes=self._keep_running(draft, shapes), source=source)
         problem = replace(problem, bench=self._keep_running(draft, bench))
         file = self._name_file(problem if len(problem.bench) > 2 else replace(problem, bench={}))
         own = self._count_bytes(sets[0]) if sets else None
@@ -194,11 +196,6 @@ class _Conversion:
         data = NORMAL if type_.is_floating else "randint(0, 2)" if type_.dtype == "bool" else "randint(0, 1)"
         return _with_data(InputTensor(self._names.tensors[name], type_), data)
 
-    def _complete_source(self, sets: Sequence[Mapping[str, int]], base: Sizes) -> Provenance:
-        arguments = tuple(self._names.tensors[name] for name in self._definition.inputs)
-        own = dict(sets[0]) if sets and sets[0] != base else {}
-        return replace(self._source, arguments=arguments, sizes=own)
-
     def _name_file(self, problem: Problem) -> ProblemFile:
         return ProblemFile(self._names.problem, choose_name(self._definition.op_type, set()), problem)
 
@@ -227,7 +224,8 @@ class _Conversion:
 
     def _try_style(self, draft: Problem, sets: Sequence[Sizes], data: str, is_even: bool) -> _StyleTrial:
         doubts: list[str] = []
-        problem = _with_floats(draft, data)
+        rows = [_with_data(tensor, data) if tensor.type.is_floating else tensor for tensor in draft.inputs]
+        problem = replace(draft, inputs=tuple(rows))
         try:
             problem = self._choose_numbers(problem, sets, is_even, doubts)
             mistakes = self._try_problem(problem, sets)
@@ -299,9 +297,4 @@ def _with_data(tensor: InputTensor, data: str) -> InputTensor:
 
 def _replace_data(problem: Problem, name: str, data: str) -> Problem:
     rows = [_with_data(tensor, data) if tensor.name == name else tensor for tensor in problem.inputs]
-    return replace(problem, inputs=tuple(rows))
-
-
-def _with_floats(problem: Problem, data: str) -> Problem:
-    rows = [_with_data(tensor, data) if tensor.type.is_floating else tensor for tensor in problem.inputs]
     return replace(problem, inputs=tuple(rows))

@@ -35,16 +35,13 @@ def write_reference(definition: Definition, names: ChosenNames, freed: Collectio
     if not functions:
         raise CodeRefusalError(f"no function {ENTRY} at top level")
     code = _replace_places(definition.reference, [*_list_types(tree), *_list_asserts(tree, freed)]).strip("\n")
-    head = "" if _imports_torch(tree) else "import torch\n\n"
+    aliases = (alias for node in tree.body if isinstance(node, ast.Import) for alias in node.names)
+    has_torch = any(alias.name == "torch" and alias.asname is None for alias in aliases)
+    head = "" if has_torch else "import torch\n\n"
     arguments = ", ".join(names.tensors[name] for name in definition.inputs)
     call = _write_call(definition, names, functions[-1])
     returned = _write_return(definition, names, functions[-1])
     return f"{head}{code}\n\n\ndef {names.problem}({arguments}):\n    result = {call}\n    return {returned}\n"
-
-
-def _imports_torch(tree: ast.Module) -> bool:
-    imports = (node for node in tree.body if isinstance(node, ast.Import))
-    return any(alias.name == "torch" and alias.asname is None for node in imports for alias in node.names)
 
 
 def _write_call(definition: Definition, names: ChosenNames, function: ast.FunctionDef) -> str:
@@ -63,7 +60,8 @@ def _write_call(definition: Definition, names: ChosenNames, function: ast.Functi
 
 def _write_return(definition: Definition, names: ChosenNames, function: ast.FunctionDef) -> str:
     """The outputs in order, each in the type of an input that is declared as it is: as narrow as the data."""
-    is_mapping = any(isinstance(value, ast.Dict) for value in _list_returned(function))
+    returns = (node for node in ast.walk(function) if isinstance(node, ast.Return))
+    is_mapping = any(isinstance(node.value, ast.Dict) for node in returns)
     words = []
     for number, (name, spec) in enumerate(definition.outputs.items()):
         word = f"result[{name!r}]" if is_mapping else f"result[{number}]" if len(definition.outputs) > 1 else "result"
@@ -71,10 +69,6 @@ def _write_return(definition: Definition, names: ChosenNames, function: ast.Func
         like = next((key for key, own in definition.inputs.items() if own.dtype == spec.dtype and own.shape), "")
         words.append(f"{word}.to({names.tensors[like]}.dtype)" if spec.dtype in _NARROW and like else word)
     return ", ".join(words)
-
-
-def _list_returned(function: ast.FunctionDef) -> Iterator[ast.expr]:
-    yield from (node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None)
 
 
 def _replace_places(text: str, places: Iterable[tuple[ast.expr | ast.stmt, str]]) -> str:

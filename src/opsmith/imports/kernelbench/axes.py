@@ -82,13 +82,9 @@ def _fit_floor(name: str, points: Points, factor: int, stride: int) -> AxisForm 
     high = min((length + 1) * stride - 1 - factor * size for size, length in points)
     if low > high:
         return None
-    return AxisForm(_write_floor(name, factor, _choose_offset(low, high, stride), stride), False)
-
-
-def _choose_offset(low: int, high: int, stride: int) -> int:
-    """The multiple of the stride in these bounds, else the number nearest to 0."""
     offsets = sorted(range(low, min(high, low + stride) + 1), key=abs)
-    return next((offset for offset in offsets if offset % stride == 0), offsets[0])
+    offset = next((offset for offset in offsets if offset % stride == 0), offsets[0])  # else the nearest to 0
+    return AxisForm(_write_floor(name, factor, offset, stride), False)
 
 
 def _write_floor(name: str, factor: int, offset: int, stride: int) -> str:

@@ -22,6 +22,7 @@ UNIFORM = "uniform(0, 1)"
 SPREAD = 0.1  # around a weight that the module initialises the same for every seed
 _NUMPY_RANDOM = re.compile(r"\b(?:np|numpy)\.random\b")
 _SEEDING = '    __import__("numpy").random.seed(int(torch.randint(2**31, ())))  # as torch is\n'
+_MADE = "make_inputs()"  # data that the module's own code makes
 FUNCTIONAL, LOADED = "functional", "loaded"  # how the reference gives its weights to the module
 
 Keys = tuple[int | str, ...]
@@ -102,7 +103,7 @@ class ProblemDraft:
             tensors,
             (),
             outputs,
-            global_code=self._write_setup(),
+            global_code=self._write_setup(any(tensor.expression.startswith(_MADE) for tensor, _ in inputs)),
             sizes=sizes,
             shapes={name: self._complete(chosen) for name, chosen in self._sets.shapes.items()},
             reference=self._write_reference(arguments, weights),
@@ -163,7 +164,7 @@ class ProblemDraft:
             return UNIFORM
         if (bounds := find_bounds(tensor)) is not None:
             return f"randint({bounds[0]}, {bounds[1]})"
-        return f"make_inputs(){write_keys(tensor.keys)}"
+        return f"{_MADE}{write_keys(tensor.keys)}"
 
     def _name_argument(self, keys: Keys) -> str:
         names = self._source.forward_names
@@ -202,8 +203,7 @@ class ProblemDraft:
 
     # -- code
 
-    def _write_setup(self) -> str:
-        needs_inputs = any(self._is_computed(tensor) for tensor in self._facts.inputs)
+    def _write_setup(self, needs_inputs: bool) -> str:
         dims = {name: name for name in self.dims}
         dims |= {name: dim for name, dim in self._plan.ties.items() if dim in self.dims}
         fixed = {name: size for name, size in self._sets.base.items() if name not in dims}
@@ -218,10 +218,6 @@ class ProblemDraft:
         if needs_inputs:
             pieces.append(f"@functools.cache\ndef make_inputs():\n{seeding}    return {MAKE_INPUTS}()\n")
         return "\n".join(pieces)
-
-    def _is_computed(self, tensor: TensorFacts) -> bool:
-        is_normal = tensor.generator is not None and tensor.generator[0] == "normal"
-        return not is_normal and self._write_data(tensor).startswith("make_inputs")
 
     def _write_reference(self, arguments: Mapping[str, Keys], weights: Mapping[str, StateFacts]) -> str:
         constants = {leaf.keys: repr(leaf.value) for leaf in self._facts.constants}

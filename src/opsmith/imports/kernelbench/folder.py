@@ -106,18 +106,14 @@ def name_problem(label: str) -> str:
     return words if words[:1].isalpha() else f"kernel_{words}"
 
 
-def _name_group(label: str) -> str:
-    """Whose results are counted together: the level's."""
-    folder = Path(label).parent.name.lower()
-    return folder if re.fullmatch(r"[a-z]\w*", folder, re.ASCII) else "kernelbench"
-
-
 def _import_file(path: Path, label: str, place: Path, workers: ImportWorkers, limits: ModuleLimits) -> _Outcome:
     start = time.monotonic()
     try:
         text = read_text(path)
         read_module(text)
-        request: dict[str, Any] = {"text": text, "name": name_problem(label), "group": _name_group(label)}
+        level = Path(label).parent.name.lower()  # whose results are counted together
+        group = level if re.fullmatch(r"[a-z]\w*", level, re.ASCII) else "kernelbench"
+        request: dict[str, Any] = {"text": text, "name": name_problem(label), "group": group}
         request |= {"max_bytes": limits.max_bytes, "max_operations": limits.max_operations}
         with workers.open_worker() as worker:
             answer = worker.ask(request, limits.seconds)
