@@ -15,7 +15,7 @@ from opsmith.problems.files.reading import read_problem
 from opsmith.records import Diagnostic
 from opsmith.targets.gpu.binding import bind_plan, find_missing_kernels, list_arguments
 from opsmith.targets.gpu.canonical import write_canonical_plan
-from opsmith.targets.gpu.plan import BoundArgument, BoundPlan, LaunchPlan, read_bound_plan
+from opsmith.targets.gpu.plan import BoundArgument, BoundPlan, LaunchPlan, PlanWords, read_bound_plan
 from opsmith.targets.gpu.reading import read_plan
 from opsmith.targets.gpu.resolving import DeviceLimits, PlanFault, resolve_plan
 
@@ -217,3 +217,44 @@ def test_whatever_a_plan_says_it_is_resolved_or_refused(text: str, m: int, n: in
             (launch,) = resolve_plan(bound, [m, n, 0.5, 4]).launches
             assert 1 <= math.prod(launch.block) <= 1024
             assert all(entry >= 1 for entry in launch.grid)
+
+
+# -- numbers that a kernel is compiled for
+
+HASHED = PlanWords(comment="#", keys=("grid", "meta", "args"), needed=("grid", "args"))
+
+
+def bind_hashed(meta: str, grid: str = "cdiv(N, BLOCK)") -> BoundPlan | tuple[Diagnostic, ...]:
+    plan = read_plan(f"# launch scale grid=({grid}, M) meta=({meta}) args=(x, y, index, total, M, N)", HASHED)
+    assert isinstance(plan, LaunchPlan), plan
+    return bind_plan(plan, PROBLEM)
+
+
+def test_a_grid_follows_from_numbers_that_the_kernel_is_compiled_for() -> None:
+    bound = bind_hashed("BLOCK=next_pow2(N) // 4, num_warps=4")
+    assert isinstance(bound, BoundPlan)
+    assert read_bound_plan(bound.write_json()) == bound
+    (launch,) = resolve_plan(bound, (5, 300, 0.5, 4)).launches
+    assert (launch.grid, launch.block, launch.meta) == ((3, 5, 1), (1, 1, 1), (("BLOCK", 128), ("num_warps", 4)))
+
+
+@pytest.mark.parametrize(
+    ("meta", "grid", "where", "given"),
+    [
+        ("BLOCK=next_pow2(K)", "M", "launch scale, meta", "K: no such dim, in `next_pow2(K)`"),
+        ("BLOCK=2, WIDE=BLOCK * 2", "M", "launch scale, meta", "BLOCK: no such dim, in `BLOCK * 2`"),
+        ("BLOCK=256", "cdiv(N, WIDTH)", "launch scale", "WIDTH: no such dim, in `cdiv(N, WIDTH)`"),
+        ("N=256", "M", "launch scale, meta", "N, the name of an argument"),
+    ],
+)
+def test_a_wrong_name_among_them_is_a_finding(meta: str, grid: str, where: str, given: str) -> None:
+    findings = bind_hashed(meta, grid)
+    assert isinstance(findings, tuple)
+    assert (findings[0].line, findings[0].where, findings[0].given) == (1, where, given)
+
+
+def test_a_number_without_a_value_at_a_size_is_a_fault_of_the_plan() -> None:
+    bound = bind_hashed("BLOCK=N // (M - 5)")
+    assert isinstance(bound, BoundPlan)
+    with pytest.raises(PlanFault, match=r"line 1: launch scale, meta BLOCK: given N // \(M - 5\), where M - 5 is 0"):
+        resolve_plan(bound, (5, 300, 0.5, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opsmith.records import Diagnostic
-from opsmith.targets.gpu.plan import Launch, LaunchPlan, Workspace
+from opsmith.targets.gpu.plan import Launch, LaunchPlan, PlanWords, Workspace
 from opsmith.targets.gpu.reading import MOST, read_plan
 
 KERNEL = "__global__ void row_sum(const float *x, float *y) {\n}\n"
@@ -222,3 +223,114 @@ def test_the_page_shows_what_is_said() -> None:
     assert finding.block() == shown.rstrip()
     example = page.partition("```cuda\n")[2].partition("```")[0]
     assert isinstance(read_plan(f"{example}\n{KERNEL}"), LaunchPlan)
+
+
+# -- another language: comments that begin with #, numbers that a kernel is compiled for, no blocks
+
+HASHED = PlanWords(
+    comment="#",
+    has_block_comments=False,
+    keys=("grid", "meta", "args"),
+    needed=("grid", "args"),
+    preamble=re.compile(r"\s*(import\b|from\b|$)"),
+)
+JIT = "@triton.jit\ndef row_sum(x, y, M, N, BLOCK: tl.constexpr):\n    pass\n"
+
+
+def read_hashed(*lines: str) -> LaunchPlan | tuple[Diagnostic, ...]:
+    return read_plan("\n".join((*lines, JIT)), HASHED)
+
+
+def test_a_plan_in_another_kind_of_comment_is_read_with_its_meta() -> None:
+    plan = read_hashed(
+        "# Sums // of rows /* as they are",
+        "import triton",
+        "# workspace tmp: fp32 [M]",
+        "# launch row_sum grid=(cdiv(N, BLOCK), M) meta=(BLOCK=next_pow2(N), num_warps = 4,) args=(x, tmp, M, N)",
+    )
+    meta = (("BLOCK", "next_pow2(N)"), ("num_warps", "4"))
+    launch = Launch("row_sum", ("cdiv(N, BLOCK)", "M", "1"), ("1", "1", "1"), "0", ("x", "tmp", "M", "N"), 4, meta)
+    assert plan == LaunchPlan((Workspace("tmp", "fp32", ("M",), 3),), (launch,))
+    assert isinstance(plan, LaunchPlan)
+    lines = plan.write_lines(HASHED)
+    assert lines.splitlines()[1] == (
+        "# launch row_sum grid=(cdiv(N, BLOCK), M, 1) meta=(BLOCK=next_pow2(N), num_warps=4) args=(x, tmp, M, N)"
+    )
+    assert read_hashed("", "", lines.splitlines()[0], lines.splitlines()[1]) == plan
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "given", "expected", "remedy"),
+    [
+        (
+            "# launch row_sum grid=(M) block=(256) args=(x)",
+            "launch row_sum",
+            "block=",
+            "one of grid, meta, args",
+            "",
+        ),
+        (
+            "# launch row_sum grid=(M)",
+            "launch row_sum",
+            "no args=",
+            "grid and args: `# launch row_sum grid=(M, 1, 1) meta=(BLOCK=next_pow2(N), num_warps=4) args=(x, y, M, N)`",
+            "add args=(...)",
+        ),
+        (
+            "# launch row_sum grid=(M) meta=(256) args=(x)",
+            "launch row_sum, meta",
+            "`256`",
+            "a name and a size: BLOCK=next_pow2(N)",
+            "",
+        ),
+        ("# launch row_sum grid=(M) meta=(B=1, B=2) args=(x)", "launch row_sum, meta", "B twice", "B once", ""),
+        (
+            "# launch row_sum grid=(M) meta=B args=(x)",
+            "launch row_sum, meta",
+            "`B`",
+            "meta=(BLOCK=256)",
+            "add the brackets",
+        ),
+        (
+            "# launch row_sum grid=(M) meta=(B=N/2) args=(x)",
+            "launch row_sum, meta",
+            "`/`",
+            "an operator (+ - * // %) or the end",
+            "write // (rounded down) or cdiv(a, b) (rounded up)",
+        ),
+        (
+            "// launch row_sum grid=(M) args=(x)",
+            "launch line",
+            "`// launch`",
+            "a line that begins with `# launch `",
+            "write `# launch row_sum grid=(M) args=(x)`",
+        ),
+        (
+            "# lanch row_sum grid=(M) args=(x)",
+            "launch line",
+            "`# lanch`",
+            "a line that begins with `# launch `",
+            "write `# launch row_sum grid=(M) args=(x)`",
+        ),
+    ],
+)
+def test_a_word_that_the_language_does_not_have_is_a_finding(
+    line: str, where: str, given: str, expected: str, remedy: str
+) -> None:
+    findings = read_hashed("import triton", line)
+    assert isinstance(findings, tuple)
+    finding = findings[0]
+    assert (finding.line, finding.where, finding.given) == (2, where, given)
+    assert (finding.expected, finding.remedy) == (expected, remedy)
+
+
+def test_a_language_with_blocks_has_no_meta() -> None:
+    (finding,) = read_mistakes(f"{LAUNCH} meta=(BLOCK=256)")
+    assert (finding.given, finding.expected) == ("meta=", "one of grid, block, shared, args")
+
+
+def test_a_program_without_a_plan_is_shown_one_of_its_language() -> None:
+    findings = read_hashed("import triton")
+    assert isinstance(findings, tuple)
+    assert findings[0].expected.startswith("at least one line such as `# launch row_sum grid=(M, 1, 1) meta=(BLOCK=")
+    assert findings[0].remedy == "each launch names a kernel, its grid and its arguments, on one line"

@@ -70,7 +70,7 @@ def find_missing_kernels(plan: LaunchPlan, kernels: Collection[str]) -> tuple[Di
 
 def _bind_launch(launch: Launch, by_name: dict[str, BoundArgument]) -> BoundLaunch:
     arguments = tuple(by_name[name] for name in launch.args)
-    return BoundLaunch(launch.kernel, launch.grid, launch.block, launch.shared, arguments, launch.line)
+    return BoundLaunch(launch.kernel, launch.grid, launch.block, launch.shared, arguments, launch.line, launch.meta)
 
 
 def _list_findings(plan: LaunchPlan, arguments: Iterable[BoundArgument]) -> Iterator[Diagnostic]:
@@ -80,8 +80,15 @@ def _list_findings(plan: LaunchPlan, arguments: Iterable[BoundArgument]) -> Iter
     names = [*own, *(space.name for space in plan.workspaces)]
     for launch in plan.launches:
         where = f"launch {launch.kernel}"
+        meta = [name for name, _ in launch.meta]
+        for name in meta:
+            if name in names:
+                actual, remedy = f"{name}, the name of an argument", f"call it {name}_META"
+                yield Diagnostic(KIND, f"{where}, meta", actual, "a name of its own", remedy, launch.line)
+        for _, text in launch.meta:
+            yield from _check_expression(launch.line, f"{where}, meta", text, dims, names)
         for text in launch.expressions:
-            yield from _check_expression(launch.line, where, text, dims, names)
+            yield from _check_expression(launch.line, where, text, [*dims, *meta], names)
         for name in dict.fromkeys(launch.args):
             if name not in names:
                 yield _refuse_name(launch.line, f"{where}, args", name, "no such argument", names)

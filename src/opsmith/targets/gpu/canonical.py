@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from opsmith.targets.gpu.plan import LaunchPlan
+from opsmith.targets.gpu.plan import PLAN_WORDS, LaunchPlan, PlanWords
 
 
-def write_canonical_plan(plan: LaunchPlan, kernels: Mapping[str, str]) -> str:
+def write_canonical_plan(plan: LaunchPlan, kernels: Mapping[str, str], words: PlanWords = PLAN_WORDS) -> str:
     """`kernels`: names by those that the program gives them; a kernel that is missing there keeps its name.
 
     Workspaces are numbered in the order in which launches use them, behind a sign that no name has.
@@ -26,4 +26,4 @@ def write_canonical_plan(plan: LaunchPlan, kernels: Mapping[str, str]) -> str:
         )
         for launch in plan.launches
     )
-    return LaunchPlan(tuple(spaces), launches).write_lines()
+    return LaunchPlan(tuple(spaces), launches).write_lines(words)

@@ -7,7 +7,8 @@ No torch, no numpy: candidates' processes import this.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +16,31 @@ Triple = tuple[str, str, str]
 
 INPUT, OUTPUT, WORKSPACE, NUMBER = "input", "output", "workspace", "number"  # kinds of arguments
 WHOLE, FLOATING = "int", "float"  # types of numbers
+
+_KEY_EXAMPLES = {  # what stands behind each key of a launch
+    **{"grid": "(M, 1, 1)", "block": "(256, 1, 1)", "meta": "(BLOCK=next_pow2(N), num_warps=4)"},
+    "args": "(x, y, M, N)",
+}
+
+
+@dataclass(frozen=True)
+class PlanWords:
+    """How a language writes its plans: what begins a comment, and which words a launch has."""
+
+    comment: str = "//"  # that ends with its line
+    has_block_comments: bool = True  # /* ... */
+    keys: Sequence[str] = ("grid", "block", "shared", "args")  # of these and `meta`
+    needed: Sequence[str] = ("grid", "block", "args")
+    preamble: re.Pattern[str] = re.compile(r"\s*(#|enable\b|requires\b|diagnostic\b|$)")  # lines that declare nothing
+
+    @property
+    def example(self) -> str:
+        """A launch."""
+        words = (f"{key}={text}" for key, text in _KEY_EXAMPLES.items() if key in self.keys)
+        return f"{self.comment} launch row_sum {' '.join(words)}"
+
+
+PLAN_WORDS = PlanWords()  # of CUDA, WGSL and their like
 
 
 @dataclass(frozen=True)
@@ -37,6 +63,7 @@ class Launch:
     shared: str  # bytes of dynamic shared memory
     args: tuple[str, ...]  # names
     line: int
+    meta: tuple[tuple[str, str], ...] = ()  # numbers that the kernel is compiled for: name and expression
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -50,16 +77,20 @@ class LaunchPlan:
     workspaces: tuple[Workspace, ...]
     launches: tuple[Launch, ...]
 
-    def write_lines(self) -> str:
+    def write_lines(self, words: PlanWords = PLAN_WORDS) -> str:
         """The plan as it is best written; equal for plans that mean the same with the same names."""
-        rows = [f"// workspace {space.name}: {space.dtype} [{', '.join(space.shape)}]" for space in self.workspaces]
-        return "".join(f"{row}\n" for row in [*rows, *map(_write_launch, self.launches)])
+        rows = [f"workspace {space.name}: {space.dtype} [{', '.join(space.shape)}]" for space in self.workspaces]
+        rows += [_write_launch(launch, words) for launch in self.launches]
+        return "".join(f"{words.comment} {row}\n" for row in rows)
 
 
-def _write_launch(launch: Launch) -> str:
+def _write_launch(launch: Launch, words: PlanWords) -> str:
+    block = f" block=({', '.join(launch.block)})" if "block" in words.keys else ""
     shared = "" if launch.shared == "0" else f" shared={launch.shared}"
-    sizes = f"grid=({', '.join(launch.grid)}) block=({', '.join(launch.block)})"
-    return f"// launch {launch.kernel} {sizes}{shared} args=({', '.join(launch.args)})"
+    meta = f" meta=({', '.join(f'{name}={text}' for name, text in launch.meta)})" if launch.meta else ""
+    return (
+        f"launch {launch.kernel} grid=({', '.join(launch.grid)}){block}{shared}{meta} args=({', '.join(launch.args)})"
+    )
 
 
 # -- bound
@@ -89,6 +120,7 @@ class BoundLaunch:
     shared: str
     arguments: tuple[BoundArgument, ...]
     line: int
+    meta: tuple[tuple[str, str], ...] = ()
 
     @property
     def arrays(self) -> tuple[BoundArgument, ...]:
@@ -114,7 +146,11 @@ class BoundPlan:
         yield from dict.fromkeys(launch.kernel for launch in self.launches)
 
     def write_json(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
+        words = asdict(self)
+        words["launches"] = [
+            {key: word for key, word in launch.items() if word or key != "meta"} for launch in words["launches"]
+        ]
+        return json.dumps(words, separators=(",", ":"))
 
 
 def read_bound_plan(text: str | bytes) -> BoundPlan:
@@ -133,7 +169,8 @@ def read_bound_plan(text: str | bytes) -> BoundPlan:
 def _read_launch(words: dict[str, Any]) -> BoundLaunch:
     arguments = tuple(BoundArgument(**argument) for argument in words["arguments"])
     triples = {key: tuple(words[key]) for key in ("grid", "block")}
-    return BoundLaunch(**{**words, **triples, "arguments": arguments})
+    meta = tuple((name, text) for name, text in words.get("meta", ()))
+    return BoundLaunch(**{**words, **triples, "arguments": arguments, "meta": meta})
 
 
 # -- resolved
@@ -149,6 +186,7 @@ class ResolvedLaunch:
     shared: int  # bytes
     arguments: tuple[BoundArgument, ...]
     line: int
+    meta: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

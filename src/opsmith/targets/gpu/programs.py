@@ -14,7 +14,7 @@ from opsmith.problems.shape_sets import choose_shape_sets
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.targets.gpu.binding import bind_plan, find_missing_kernels
 from opsmith.targets.gpu.faults import locate_fault
-from opsmith.targets.gpu.plan import BoundPlan
+from opsmith.targets.gpu.plan import PLAN_WORDS, BoundPlan, PlanWords
 from opsmith.targets.gpu.reading import KIND, MOST, add_texts, read_plan
 from opsmith.targets.gpu.resolving import LIMITS, DeviceLimits, PlanFault, resolve_plan
 from opsmith.targets.native.draw_judging import DrawnTrials
@@ -30,7 +30,8 @@ class GpuPrograms(DrawnTrials, ABC):
 
     name: str
     verifier: str
-    comment = "//"
+    plan_words: PlanWords = PLAN_WORDS
+    comment = PLAN_WORDS.comment
     stages = ("PARSE", "COMPILE")
     limits: DeviceLimits = LIMITS
 
@@ -56,7 +57,7 @@ class GpuPrograms(DrawnTrials, ABC):
 
     def bind_program(self, task: Task, source: str) -> BoundPlan | Findings:
         """The plan of a program for the arguments of its task, or what is wrong with it, also at the stated sizes."""
-        plan = read_plan(source)
+        plan = read_plan(source, self.plan_words)
         if isinstance(plan, tuple):
             return plan
         kernels = self.list_kernels(source)

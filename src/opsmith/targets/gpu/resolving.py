@@ -63,6 +63,8 @@ def _count_bytes(space: Workspace, sizes: Mapping[str, int]) -> int:
 
 def _resolve_launch(launch: BoundLaunch, sizes: Mapping[str, int], limits: DeviceLimits) -> ResolvedLaunch:
     where = f"launch {launch.kernel}"
+    meta = {name: _compute(launch.line, f"{where}, meta {name}", text, sizes) for name, text in launch.meta}
+    sizes = {**sizes, **meta}
     grid = _resolve_triple(launch, "grid", launch.grid, limits.grid, sizes)
     block = _resolve_triple(launch, "block", launch.block, limits.block, sizes)
     if math.prod(block) > limits.threads:
@@ -74,7 +76,7 @@ def _resolve_launch(launch: BoundLaunch, sizes: Mapping[str, int], limits: Devic
         actual = f"{shared} bytes of shared memory{_describe_sizes(sizes)}"
         remedy = "work on tiles of a size that does not grow with the dims" if shared > 0 else ""
         raise PlanFault(launch.line, where, actual, f"0 to {limits.shared}", remedy)
-    return ResolvedLaunch(launch.kernel, grid, block, shared, launch.arguments, launch.line)
+    return ResolvedLaunch(launch.kernel, grid, block, shared, launch.arguments, launch.line, tuple(meta.items()))
 
 
 def _resolve_triple(
