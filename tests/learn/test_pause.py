@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tiny_run import SETTINGS, TASKS, InProcess, TinyModel
 
+from opsmith.learn.attend import store_wish
 from opsmith.learn.events import Event, RoundStarted, SampleJudged, Warned
 from opsmith.learn.loop import improve, improve_async
-from opsmith.learn.pause import store_wish
 from opsmith.store import Store
 from opsmith.store.rows import control_row
 

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_target import tiny_task
 
-from opsmith.learn.stratify import rank_by_gain, stratify_experiences
+from opsmith.learn.select import rank_by_gain, stratify_experiences
 from opsmith.records import Experience
 
 TASKS = [tiny_task(f"t_{i:02}", "x y +") for i in range(12)]

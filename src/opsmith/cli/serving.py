@@ -61,7 +61,7 @@ def resume_run(run: Run, out: Out = Path("runs"), url: StoreUrl = None) -> None:
 
 
 def _store_wish(name: str, out: Path, url: str | None, wish: Wish) -> None:
-    from opsmith.learn.pause import store_wish
+    from opsmith.learn.attend import store_wish
 
     with open_store(out, url) as store:
         run = store.find_run(name)

@@ -59,7 +59,7 @@ def print_prompt(
     """Print what a model would be sent."""
     from opsmith.agents.prompt import PromptStyle, compose_prompt
     from opsmith.learn.references import is_run, require_references
-    from opsmith.learn.stratify import stratify_experiences
+    from opsmith.learn.select import stratify_experiences
     from opsmith.results.bests import list_best
     from opsmith.suites import load_task
     from opsmith.targets import get_target

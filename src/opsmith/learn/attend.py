@@ -1,4 +1,8 @@
-"""Work of a session, awaited until it is done or something ends it: Ctrl-C, a pause that nobody ends, the store."""
+"""Work of a session, awaited until it is done or something ends it: Ctrl-C, a pause that nobody ends, the store.
+
+Somebody who watches asks for a pause in the store, so that any process may. Requests in flight are finished; no new one
+starts until the wish is taken back, in this session or a later one.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,17 @@ import asyncio
 import contextlib
 from collections.abc import Coroutine
 
-from opsmith.errors import OpsmithError, StoreError
-from opsmith.learn.events import Stopping
-from opsmith.learn.pause import obey_wishes
+from opsmith.errors import OpsmithError, StoreError, UsageError
+from opsmith.learn.events import Stopping, Warned
 from opsmith.learn.session import RunSession
 from opsmith.models import Batched
+from opsmith.store import Store
+from opsmith.store.rows import Wish, control_row
 
 GRACE_S = 20.0  # for requests in flight after Ctrl-C
+LOOK_S = 0.5  # between two questions whether the run is paused
 FLUSH_S = 30.0  # for a database that does not answer at all
+_PAUSED = "paused: no new request starts before `opsmith resume {run}`"
 
 
 class Attendant:
@@ -65,3 +72,29 @@ def _store_error(obeying: asyncio.Task[None]) -> OpsmithError | None:
     """Why nobody can tell any more whether the run is paused."""
     error = obeying.exception()
     return error if error is None or isinstance(error, OpsmithError) else StoreError(f"{type(error).__name__}: {error}")
+
+
+async def obey_wishes(session: RunSession) -> None:
+    """Keep `session.running` as the store says, until cancelled; nothing starts either while nothing can be stored.
+
+    It is cleared before. Raises StoreError when the store cannot be asked.
+    """
+    paused = False
+    while True:
+        if session.store.trouble:  # it says so itself, and would not answer
+            session.running.clear()
+        else:
+            wished = await asyncio.to_thread(session.store.is_paused, session.run)
+            if wished != paused:
+                session.on_event(Warned(_PAUSED.format(run=session.run) if wished else "resumed"))
+            paused = wished
+            (session.running.clear if paused else session.running.set)()
+        await asyncio.sleep(LOOK_S)
+
+
+def store_wish(store: Store, run: str, wish: Wish) -> None:
+    """Store the wish, for whichever process works on the run. Raises UsageError when the run is finished."""
+    end = store.end_reason(run)
+    if end is not None:
+        raise UsageError(f"run {run}: it is finished ({end}); only one that goes on can be paused or resumed")
+    store.put([control_row(run, wish)]).result()

@@ -16,7 +16,7 @@ from opsmith.report.drawing import draw_dataflow
 from opsmith.report.verdicts import label_of
 from opsmith.splits import Border, PlanNode, Split
 from opsmith.store import Store
-from opsmith.store.joins import JoinRow, list_joins
+from opsmith.store.endings import JoinRow, list_joins
 from opsmith.store.plans import CONTRACT, StoredPlan
 from opsmith.store.queries import KeptExperience
 from opsmith.targets.programs import Dataflow, Edge, Node

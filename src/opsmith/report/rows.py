@@ -14,7 +14,7 @@ from opsmith.records import Outcome
 from opsmith.results.counting import group_of
 from opsmith.store import Store
 from opsmith.store.attempts import rows_of_run
-from opsmith.store.tool_use import count_tools, count_turns
+from opsmith.store.tool_calls import count_tools, count_turns
 
 COLUMNS = {
     "run": str, "model": str, "is_language_model": bool, "task": str, "group": str, "round": int, "level": str,

@@ -28,7 +28,7 @@ from opsmith.results.result import RunResult, TaskResult, result_of
 from opsmith.results.tool_use import ToolUse, read_tool_use
 from opsmith.store import Store
 from opsmith.store.attempts import RoundSpending, list_unjudged, spent_by_round
-from opsmith.store.joins import list_joins
+from opsmith.store.endings import list_joins
 from opsmith.store.notes import NO_REMARKS, Remarks
 from opsmith.store.queries import RunSummary, Tally
 from opsmith.store.rows import FUNCTIONAL, RoundInfo

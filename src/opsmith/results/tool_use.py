@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from opsmith.results.intervals import Estimate, estimate_pass_at_k
 from opsmith.store.queries import Reader
-from opsmith.store.tool_use import ToolCount, UserCount, count_tools, count_users
+from opsmith.store.tool_calls import ToolCount, UserCount, count_tools, count_users
 
 
 @dataclass(frozen=True)

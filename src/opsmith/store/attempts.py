@@ -17,7 +17,7 @@ from opsmith.records import Outcome, Stage, Usage
 from opsmith.store.queries import Reader, Tally
 from opsmith.store.requests import is_proposed
 from opsmith.store.rows import FUNCTIONAL, PROPOSER
-from opsmith.store.schema import PLACE, failure, reply, request, text, verdict
+from opsmith.store.schema import PLACE, failure, is_counted, reply, request, text, verdict
 from opsmith.store.spending import usage_by
 
 
@@ -119,8 +119,7 @@ def spent_by_round(reader: Reader, run: str, tallies: Iterable[Tally] | None = N
 def rows_of_run(reader: Reader, run: str) -> Iterator[dict[str, Any]]:
     """Every answered sample as plain values, by round, task, temperature and number; tokens are of all its requests."""
     columns = (verdict.c.stage, verdict.c.outcome, verdict.c.candidate, text.c.body.label("program"))
-    own = (verdict.c.sample == request.c.id) & verdict.c.final
-    joined = request.outerjoin(verdict, own).outerjoin(text, text.c.hash == verdict.c.candidate)
+    joined = request.outerjoin(verdict, is_counted).outerjoin(text, text.c.hash == verdict.c.candidate)
     query = select(request.c.id.label("sample"), request.c.asked, *PLACE, *columns).select_from(joined).order_by(*PLACE)
     for number, task in reader.list_cells(run):
         place = (request.c.run == run, request.c.round == number, request.c.task == task)

@@ -1,4 +1,5 @@
-"""How a run's samples ended by round, and after how many attempts its tasks were right. Questions of reports alone."""
+"""How a run's samples ended by round, those that were joined from parts one by one, and after how many attempts its
+tasks were right. Questions of reports alone."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from sqlalchemy import case, func, select
 
 from opsmith.records import Outcome, Stage
 from opsmith.store.queries import Reader
+from opsmith.store.reading import read_outcome
 from opsmith.store.requests import is_proposed
-from opsmith.store.schema import PLACE, request, verdict
+from opsmith.store.rows import JOIN
+from opsmith.store.schema import PLACE, is_counted, request, verdict
 
 
 @dataclass(frozen=True)
@@ -22,18 +25,24 @@ class RoundEnding:
     samples: int
 
 
+@dataclass(frozen=True)
+class JoinRow:
+    """One joined program; `outcome` None: it has no verdict yet."""
+
+    sample: str
+    task: str
+    round: int
+    stage: Stage | None
+    outcome: Outcome | None
+
+
 def count_endings(reader: Reader, run: str) -> list[RoundEnding]:
     """Of all rounds, in their order."""
     groups = (request.c.round, verdict.c.stage, verdict.c.outcome)
-    joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
+    joined = request.outerjoin(verdict, is_counted)
     query = select(*groups, func.count().label("samples")).select_from(joined).where(is_proposed(run))
     return [
-        RoundEnding(
-            row.round,
-            Stage(row.stage) if row.stage else None,
-            Outcome(row.outcome) if row.outcome else None,
-            row.samples,
-        )
+        RoundEnding(row.round, *read_outcome(row), row.samples)
         for row in reader.fetch_rows(query.group_by(*groups).order_by(*groups))
     ]
 
@@ -52,3 +61,11 @@ def find_first_right(reader: Reader, run: str) -> dict[str, tuple[int | None, in
         attempts = before + row.attempts
         firsts[row.task] = (first or (attempts if row.right else None), attempts)
     return firsts
+
+
+def list_joins(reader: Reader, run: str) -> list[JoinRow]:
+    """Of a run, by round and task."""
+    joined = request.outerjoin(verdict, is_counted)
+    query = select(request.c.id, request.c.task, request.c.round, verdict.c.stage, verdict.c.outcome)
+    query = query.select_from(joined).where(is_proposed(run), request.c.asked == JOIN).order_by(*PLACE)
+    return [JoinRow(row.id, row.task, row.round, *read_outcome(row)) for row in reader.fetch_rows(query)]

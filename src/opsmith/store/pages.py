@@ -20,13 +20,13 @@ from sqlalchemy import Row, Select, exists, func, or_, select, tuple_
 from opsmith.records import Diagnostic, Outcome, Stage, verdict_from_json
 from opsmith.store import schema
 from opsmith.store.queries import Reader
+from opsmith.store.reading import read_outcome
 from opsmith.store.requests import begins_with, is_proposed
 from opsmith.store.rows import PROPOSER
-from opsmith.store.schema import PLACE, candidate, failure, request, text, verdict
+from opsmith.store.schema import PLACE, candidate, failure, is_counted, request, text, verdict
 
 SIZE = 50  # samples of a page
 SEARCH_S = 1.0  # after which no further samples are searched for a page
-_JUDGED = (verdict.c.sample == request.c.id) & verdict.c.final
 _COUNTED = (candidate.c.sample == verdict.c.sample) & (candidate.c.id == verdict.c.candidate)
 _FOUND = (verdict.c.stage, verdict.c.outcome, candidate.c.agent)
 
@@ -115,11 +115,11 @@ def count_kinds(reader: Reader, run: str, number: int) -> Counter[SampleKind]:
     place, outcome = (request.c.task, request.c.temperature), (verdict.c.stage, verdict.c.outcome)
     empty = (verdict.c.candidate == "").label("empty")
     query = select(*place, *outcome, empty, func.count().label("samples"))
-    query = query.select_from(request.outerjoin(verdict, _JUDGED)).where(is_proposed(run), request.c.round == number)
+    query = query.select_from(request.outerjoin(verdict, is_counted)).where(is_proposed(run), request.c.round == number)
     counts: Counter[SampleKind] = Counter()
     for row in reader.fetch_rows(query.group_by(*place, *outcome, empty)):
         agent = PROPOSER if row.empty == 0 else None  # None too where there is no verdict
-        counts[SampleKind(number, row.task, row.temperature, *_read_outcome(row), agent)] += row.samples
+        counts[SampleKind(number, row.task, row.temperature, *read_outcome(row), agent)] += row.samples
     for kind, samples in _of_others(reader, run, number).items():
         counts[kind] += samples
         counts[kind._replace(agent=PROPOSER)] -= samples
@@ -135,7 +135,7 @@ def _of_others(reader: Reader, run: str, number: int) -> Counter[SampleKind]:
     query = query.where(candidate.c.run == run, candidate.c.agent != PROPOSER, request.c.round == number)
     rows = reader.fetch_rows(query.group_by(*groups))
     return Counter(
-        {SampleKind(number, row.task, row.temperature, *_read_outcome(row), row.agent): row.samples for row in rows}
+        {SampleKind(number, row.task, row.temperature, *read_outcome(row), row.agent): row.samples for row in rows}
     )
 
 
@@ -267,7 +267,7 @@ def run_ids(reader: Reader) -> list[tuple[str, float]]:
 
 def _join_verdicts(query: Select[Any], run: str) -> Select[Any]:
     """The proposer's requests with the verdict that counts and who wrote its program."""
-    joined = request.outerjoin(verdict, _JUDGED).outerjoin(candidate, _COUNTED)
+    joined = request.outerjoin(verdict, is_counted).outerjoin(candidate, _COUNTED)
     return query.select_from(joined).where(is_proposed(run))
 
 
@@ -349,10 +349,6 @@ def read_failures(reader: Reader, samples: Collection[str]) -> dict[str, str]:
     return {row.sample: row.message for row in reader.fetch_rows(query.order_by(failure.c.id_number))}
 
 
-def _read_outcome(row: Row[Any]) -> tuple[Stage | None, Outcome | None]:
-    return Stage(row.stage) if row.stage else None, Outcome(row.outcome) if row.outcome else None
-
-
 def _read_line(row: Row[Any]) -> SampleLine:
     place = SamplePlace(row.round, row.task, row.temperature, row.number, row.id)
-    return SampleLine(row.id, place, *_read_outcome(row), row.agent, row.at)
+    return SampleLine(row.id, place, *read_outcome(row), row.agent, row.at)

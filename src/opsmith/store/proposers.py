@@ -16,7 +16,7 @@ from opsmith.records import Boundary, Outcome, Usage
 from opsmith.store.queries import Reader
 from opsmith.store.requests import is_by, is_proposed, read_sum, sums_of_bills
 from opsmith.store.rows import NOBODY, PLANNER
-from opsmith.store.schema import failure, reply, reply_of, request, verdict
+from opsmith.store.schema import failure, is_counted, reply, reply_of, request, verdict
 
 
 class SampleEnd(StrEnum):
@@ -72,7 +72,7 @@ def count_samples(reader: Reader, run: str, before: int | None = None) -> list[M
     model = func.coalesce(request.c.asked, "").label("asked_model")
     verdicts = func.count(verdict.c.sample).label("verdicts")
     right = func.coalesce(func.sum(case((verdict.c.outcome == Outcome.PASSED.value, 1), else_=0)), 0).label("right")
-    joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
+    joined = request.outerjoin(verdict, is_counted)
     query = select(model, request.c.task, func.count().label("answered"), verdicts, right).select_from(joined)
     query = query.where(is_proposed(run), reader.is_functional(run), _is_before(before))
     rows = reader.fetch_rows(query.group_by(model, request.c.task).order_by(model, request.c.task))

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, Select, func, select, true
 from sqlalchemy.exc import SQLAlchemyError
 
+from opsmith.records import Outcome, Stage
 from opsmith.store.database import Database
 from opsmith.store.patience import Patience, Stubborn
 from opsmith.store.schema import plan_node, request, round_, text
@@ -72,3 +73,8 @@ class Reading:
                 return list(connection.execute(query))
         except (SQLAlchemyError, OSError) as error:
             raise self._database.explain_error(error) from error
+
+
+def read_outcome(row: Any) -> tuple[Stage | None, Outcome | None]:
+    """How a sample ended; None twice: without a verdict."""
+    return Stage(row.stage) if row.stage else None, Outcome(row.outcome) if row.outcome else None

@@ -13,10 +13,10 @@ from sqlalchemy import Row, Select, and_, func, or_, select
 from opsmith.errors import UsageError
 from opsmith.models import Message, Reply
 from opsmith.records import Outcome, Stage, Verdict, verdict_from_json
-from opsmith.store.reading import Reading
+from opsmith.store.reading import Reading, read_outcome
 from opsmith.store.requests import begins_with, is_by, is_proposed, read_reply
 from opsmith.store.rows import GUARDIAN, PROPOSER, read_prompt_names, turn_of
-from opsmith.store.schema import PLACE, candidate, failure, reply, request, text, verdict
+from opsmith.store.schema import PLACE, candidate, failure, is_counted, reply, request, text, verdict
 
 
 @dataclass(frozen=True)
@@ -194,15 +194,13 @@ class SampleQueries(Reading):
 
 def select_samples() -> Select[Any]:
     """The proposer's requests in their order, each with the verdict that counts; `read_sample` reads the rows."""
-    joined = request.outerjoin(verdict, (verdict.c.sample == request.c.id) & verdict.c.final)
+    joined = request.outerjoin(verdict, is_counted)
     query = select(request.c.id, request.c.run, *PLACE, verdict.c.stage, verdict.c.outcome).select_from(joined)
     return query.where(request.c.agent == PROPOSER).order_by(*PLACE)
 
 
 def read_sample(row: Row[Any]) -> SampleRow:
-    stage = Stage(row.stage) if row.stage else None
-    outcome = Outcome(row.outcome) if row.outcome else None
-    return SampleRow(row.id, row.round, row.task, row.temperature, row.number, stage, outcome)
+    return SampleRow(row.id, row.round, row.task, row.temperature, row.number, *read_outcome(row))
 
 
 def _stands_at(row: Row[Any]) -> Any:

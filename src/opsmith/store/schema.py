@@ -329,6 +329,7 @@ _bill = (
 )
 Index("request_by_place", request.c.run, *PLACE, request.c.agent)
 Index("reply_by_request", reply.c.run, reply.c.request, *_bill)  # so that sums over replies read nothing else
+is_counted = (verdict.c.sample == request.c.id) & verdict.c.final  # a join: the verdict that a sample counts by
 reply_of = (reply.c.run == request.c.run) & (reply.c.request == request.c.id)  # a join by that index
 Index("verdict_by_time", verdict.c.run, verdict.c.at)
 Index("candidate_by_agent", candidate.c.run, candidate.c.agent)

@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, and_, select
+from sqlalchemy import Row, select
 
 from opsmith.records import Outcome, Stage, Suggestion
-from opsmith.store.reading import Reading
+from opsmith.store.reading import Reading, read_outcome
 from opsmith.store.rows import OPTIMISATION, PROPOSER
-from opsmith.store.schema import PLACE, request, suggestion, text, verdict
+from opsmith.store.schema import PLACE, is_counted, request, suggestion, text, verdict
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class StepQueries(Reading):
     def read_steps(self, run: str, number: int | None = None) -> list[StepRow]:
         """Of a run, or of one of its rounds, by round, task, temperature and number."""
         words = text.alias("suggestion_text")
-        joined = request.outerjoin(verdict, and_(verdict.c.sample == request.c.id, verdict.c.final))
+        joined = request.outerjoin(verdict, is_counted)
         joined = joined.outerjoin(text, text.c.hash == verdict.c.candidate)
         joined = joined.outerjoin(suggestion, suggestion.c.sample == request.c.id)
         joined = joined.outerjoin(words, words.c.hash == suggestion.c.body)
@@ -56,9 +56,5 @@ class StepQueries(Reading):
 
 def _read_step(row: Row[Any]) -> StepRow:
     words = None if row.suggestion is None else Suggestion(**json.loads(row.suggestion))
-    stage = Stage(row.stage) if row.stage else None
-    outcome = Outcome(row.outcome) if row.outcome else None
-    candidate = row.candidate or None
-    return StepRow(
-        row.id, row.round, row.task, row.temperature, row.number, words, candidate, row.source, stage, outcome
-    )
+    place = (row.id, row.round, row.task, row.temperature, row.number)
+    return StepRow(*place, words, row.candidate or None, row.source, *read_outcome(row))

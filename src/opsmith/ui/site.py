@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from opsmith.learn.pause import store_wish
+from opsmith.learn.attend import store_wish
 from opsmith.report.curves import DrawnFigure
 from opsmith.report.document import draw_pictures
 from opsmith.report.failures import FailureReader
