@@ -9,6 +9,7 @@ for in programs and messages for a second at most; the page says then how many s
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -150,41 +151,17 @@ def page_of(
     size: int = SIZE,
     seconds: float = SEARCH_S,
 ) -> Page:
-    """The samples that pass, from the first on, or next to a place; `counts`: of the whole run."""
+    """The samples that pass, from the first on, or next to a place; `counts`: of the whole run.
+
+    They are looked for cell after cell (round, task, temperature), only in those where the counts know one. As many as
+    are found in the time, where words are looked for; a page that was stopped leads on from where it stopped.
+    """
     back = before is not None
     edge = before if back else after
-    if condition.words and not condition.begins:
-        return _search_page(reader, run, condition, counts, edge, back, size, seconds)
-    find_lines = _by_id if condition.begins else _by_place
-    rows = []
-    for line in find_lines(reader, run, condition, counts, edge, back, size + 1):
-        rows.append(line)
-        if len(rows) > size:
-            break
-    return _make_page(rows, edge, back, size)
-
-
-def _make_page(rows: list[SampleLine], edge: SamplePlace | None, back: bool, size: int) -> Page:
-    """`rows`: in the order in which they were read, with one more than the page holds where there are more."""
-    has_more, lines = len(rows) > size, tuple(rows[:size][::-1] if back else rows[:size])
-    if not lines:
-        return Page((), None, None)
-    earlier, later = (has_more, True) if back else (edge is not None, has_more)
-    return Page(lines, lines[0].place if earlier else None, lines[-1].place if later else None)
-
-
-def _search_page(
-    reader: Reader,
-    run: str,
-    condition: Filter,
-    counts: Mapping[SampleKind, int],
-    edge: SamplePlace | None,
-    back: bool,
-    size: int,
-    seconds: float,
-) -> Page:
-    """As many samples as are found in the time; a page that was stopped leads on from where it stopped."""
-    ends, rows = time.monotonic() + seconds, list[SampleLine]()
+    if condition.begins:
+        is_named = begins_with(condition.begins)
+        return _make_page(_select_lines(reader, run, condition, is_named, edge, back, size + 1), edge, back, size)
+    ends, rows = time.monotonic() + (seconds if condition.words else math.inf), list[SampleLine]()
     cells = _list_cells(counts, condition, edge, back)
     for number, cell in enumerate(cells):
         within = edge if edge is not None and cell == edge[:3] else None
@@ -198,6 +175,15 @@ def _search_page(
             stop = SamplePlace(*cell, -1 if back else 2**62)
             return Page(lines, stop, edge, left) if back else Page(lines, edge, stop, left)
     return _make_page(rows, edge, back, size)
+
+
+def _make_page(rows: list[SampleLine], edge: SamplePlace | None, back: bool, size: int) -> Page:
+    """`rows`: in the order in which they were read, with one more than the page holds where there are more."""
+    has_more, lines = len(rows) > size, tuple(rows[:size][::-1] if back else rows[:size])
+    if not lines:
+        return Page((), None, None)
+    earlier, later = (has_more, True) if back else (edge is not None, has_more)
+    return Page(lines, lines[0].place if earlier else None, lines[-1].place if later else None)
 
 
 def _list_cells(
@@ -269,33 +255,6 @@ def _join_verdicts(query: Select[Any], run: str) -> Select[Any]:
     """The proposer's requests with the verdict that counts and who wrote its program."""
     joined = request.outerjoin(verdict, is_counted).outerjoin(candidate, _COUNTED)
     return query.select_from(joined).where(is_proposed(run))
-
-
-def _by_place(
-    reader: Reader,
-    run: str,
-    condition: Filter,
-    counts: Mapping[SampleKind, int],
-    edge: SamplePlace | None,
-    back: bool,
-    size: int,
-) -> Iterator[SampleLine]:
-    """Cell after cell (round, task, temperature), only those in which the counts know a sample that passes."""
-    for cell in _list_cells(counts, condition, edge, back):
-        within = edge if edge is not None and cell == edge[:3] else None
-        yield from _select_lines(reader, run, condition, _is_in_cell(cell), within, back, size)
-
-
-def _by_id(
-    reader: Reader,
-    run: str,
-    condition: Filter,
-    _: Mapping[SampleKind, int],
-    edge: SamplePlace | None,
-    back: bool,
-    size: int,
-) -> Iterator[SampleLine]:
-    yield from _select_lines(reader, run, condition, begins_with(condition.begins), edge, back, size)
 
 
 def _select_lines(
