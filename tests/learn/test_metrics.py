@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opsmith.results.metrics import (
-    Diversity,
     GroupScore,
-    mean_pass_at_k,
-    measure_diversity,
     pass_at_k,
     score_by_group,
     score_rates,
@@ -45,17 +42,8 @@ def test_pass_at_k_refuses_what_it_cannot_estimate(n: int, c: int, k: int) -> No
 
 
 def test_means_over_tasks() -> None:
-    assert mean_pass_at_k([(4, 1), (4, 0)], 2) == pytest.approx(0.25)
-    assert mean_pass_at_k([], 1) is None
     assert score_rates([0.5, 0.0]) == GroupScore(2, 1, 0.25, 0.5)
     assert score_rates([]) == GroupScore(0, 0, None, None)
     rates = {"a_0": 1.0, "b_0": 0.0, "a_1": 0.5}
     groups = {"a_0": "a", "b_0": "b", "a_1": "a"}
     assert score_by_group(rates, groups) == {"a": GroupScore(2, 2, 0.75, 1.0), "b": GroupScore(1, 0, 0.0, 0.0)}
-
-
-def test_diversity_counts_different_answers_per_answer_and_averages_over_tasks() -> None:
-    programs = [("t", "A", True), ("t", "a", True), ("t", "b", False), ("u", "c", False), ("u", "d", False)]
-    found = measure_diversity(programs, lambda task, program: program.lower())
-    assert found == Diversity(success=0.5, failure=1.0, overall=pytest.approx((2 / 3 + 1) / 2))
-    assert measure_diversity([], lambda task, program: program) == Diversity(None, None, None)

@@ -8,7 +8,7 @@ from optimised_store import OPTIMISED, add_optimisation, write_functional
 
 from opsmith.report.curves import figures_of
 from opsmith.report.views import run_view
-from opsmith.results.result import diversity_of, pass_at_k_of, result_of
+from opsmith.results.result import result_of
 from opsmith.store import Store
 from opsmith.store.attempts import count_stages, list_attempts
 from opsmith.store.rows import OPTIMISATION
@@ -31,16 +31,13 @@ def test_rates_counts_and_prompts_of_solving_stay(stores):
     first, second = result_of(before, run).as_json(), result_of(after, run).as_json()
     assert second["usage"]["requests"] > first["usage"]["requests"]
     assert {**first, "usage": None} == {**second, "usage": None}
-    assert diversity_of(before, run) == diversity_of(after, run)
-    assert pass_at_k_of(before, run, 2) == pass_at_k_of(after, run, 2)
 
 
 def test_a_round_of_optimisation_has_no_pass_at_k(stores):
     _, after, run = stores
     first = after.find_optimisation(run)
-    assert pass_at_k_of(after, run, 1, first) is None
-    assert pass_at_k_of(after, run, 1, first - 1) is not None
     assert after.read_tallies(run, first) != []
+    assert len(run_view(after, run).rounds) == first
 
 
 def test_the_charts_of_solving_are_equal(stores):

@@ -89,14 +89,11 @@ def _write_plan(name: str, plan: dict[str, Any], margin: str) -> Iterator[str]:
     """A line for each node and each line of its code; a tree by its margin."""
     yield f"{margin}{name} -> {', '.join(plan['outputs'])}"
     for node in plan["nodes"]:
-        gives = ", ".join(_write_border(border) for border in node["gives"])
+        borders = node["gives"]
+        gives = ", ".join(f"{border['name']}: {border['dtype']} [{', '.join(border['dims'])}]" for border in borders)
         yield f"{margin}  {node['name']}: {', '.join(node['takes'])} -> {gives}"
         if node["fns"]:
             yield f"{margin}    fns: {', '.join(node['fns'])}"
         yield from (f"{margin}    | {line}" for line in node["code"].splitlines())
         for inner in node.get("splits", ()):
             yield from _write_plan(node["task"], inner, margin + "    ")
-
-
-def _write_border(border: dict[str, Any]) -> str:
-    return f"{border['name']}: {border['dtype']} [{', '.join(border['dims'])}]"

@@ -89,7 +89,7 @@ def reverify_run(store: Store, run: str, judge: Judge, report: Told = lambda _: 
     unjudged = list(_judge_missing(store, info.id, missing, judge, report))
     now, solutions = list_judgements(store, info.id, today), store.read_experiences(info.id)
     rejudged = {
-        solution.experience.task.digest: _judge_again(solution, judge)
+        solution.experience.task.digest: judge(solution.experience.task, [solution.experience.source])[0]
         for solution in solutions
         if solution.sample is None
     }
@@ -136,11 +136,6 @@ def _judge_missing(store: Store, run: str, missing: Missing, judge: Judge, repor
             else:
                 rows += [row for place in places for row in reverdict_rows(run, place.sample, verdict)]
         store.put(rows).result()
-
-
-def _judge_again(solution: KeptExperience, judge: Judge) -> Verdict:
-    """The verdict on a solution that the run was given: it belongs to no sample, so that it is kept nowhere."""
-    return judge(solution.experience.task, [solution.experience.source])[0]
 
 
 def _unjudged_solutions(
@@ -190,7 +185,8 @@ def _compare_tasks(
             sum(_is_right(_latest_outcome(judgement)) for judgement in finals),
         )
         outcomes = None if solution is None else (Outcome.PASSED, _outcome_of_today(solution, judgements, rejudged))
-        yield TaskChange(task.id, len(finals), right, _success_rates(finals), outcomes)
+        rates = _success_rate(finals, lambda judgement: judgement.before), _success_rate(finals, _latest_outcome)
+        yield TaskChange(task.id, len(finals), right, rates, outcomes)
 
 
 def _outcome_of_today(
@@ -206,11 +202,6 @@ def _outcome_of_today(
         if judgement.sample == solution.sample and judgement.candidate == name
     ]
     return after[0][1] if after and after[0] is not None else Outcome.UNJUDGED
-
-
-def _success_rates(finals: Sequence[Judgement]) -> tuple[float, float]:
-    """Success rates before and after, each of the first round with a right sample."""
-    return _success_rate(finals, lambda judgement: judgement.before), _success_rate(finals, _latest_outcome)
 
 
 def _success_rate(finals: Sequence[Judgement], read_outcome: Callable[[Judgement], tuple[Stage, Outcome]]) -> float:

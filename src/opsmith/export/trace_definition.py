@@ -134,7 +134,13 @@ class _Writer:
             inputs={**{entry.name: self._write_type(entry.type) for entry in problem.tensors}, **scalars},
             outputs={output.name: self._write_type(output.types[0]) for output in problem.outputs},
             reference=self._write_reference(),
-            constraints=(*problem.constraints, *self._bind_axes()),
+            constraints=(
+                *problem.constraints,
+                *(
+                    f"{_write_part(dim, -1, name)} == {_write_part(dim, 1, '')}"
+                    for dim, name in self._composite.items()
+                ),
+            ),
         )
 
     def _write_type(self, type_: ArrayType) -> FlashinferTensor:
@@ -142,9 +148,6 @@ class _Writer:
 
     def _name_axis(self, dim: Dim) -> str:
         return self._composite.get(dim) or (str(dim) if dim.symbols else f"of_{dim}")
-
-    def _bind_axes(self) -> list[str]:
-        return [f"{_write_part(dim, -1, name)} == {_write_part(dim, 1, '')}" for dim, name in self._composite.items()]
 
     def _write_reference(self) -> str:
         text = self._problem.reference

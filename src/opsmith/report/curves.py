@@ -78,7 +78,7 @@ def _learning_curve(runs: Sequence[RunView], series: str | None) -> Figure:
             "run": run.name,
             "tokens": row.input_tokens,
             "solved": row.cumulative,
-            "level": _label_level(row.level, series),
+            "level": "" if row.level == "none" or series is not None else row.level,
         }
         for run in runs
         for row in run.rounds
@@ -99,10 +99,6 @@ def _learning_curve(runs: Sequence[RunView], series: str | None) -> Figure:
         y_domain=(0, max(largest, 1) * 1.06),
     )
     return Figure("learning", "Learning curve", caption, spec)
-
-
-def _label_level(level: str, series: str | None) -> str:
-    return "" if level == "none" or series is not None else level
 
 
 def _pass_at_k(runs: Sequence[RunView], several: bool) -> Figure:

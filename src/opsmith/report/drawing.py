@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from opsmith.records import printable
 from opsmith.report.layout import Layout, Placed, Size, lay_out
-from opsmith.targets.programs import Dataflow, Edge, Node
+from opsmith.targets.programs import Dataflow, Node
 
 MAX_NODES = 80  # a larger graph is no help to the eye
 _CHAR, _LINE, _PAD = 6.7, 15.0, 9.0  # of the font at 11 px
@@ -28,7 +28,10 @@ def draw_dataflow(flow: Dataflow, title: str) -> str | None:
     boxes = {node.id: _box_size(node) for node in flow.nodes}
     layout = lay_out(boxes, [(edge.source, edge.target, _text_size(_wrap_type(edge.type_text))) for edge in flow.edges])
     body = [_draw_arrows(flow, layout), *(_draw_node(node, layout.boxes[node.id]) for node in flow.nodes)]
-    body += [_draw_label(edge, places[0]) for edge, places in zip(flow.edges, layout.edges, strict=True)]
+    body += [
+        _draw_lines(places[0], _wrap_type(edge.type_text), extra=' font-size="10.5" opacity="0.85"')
+        for edge, places in zip(flow.edges, layout.edges, strict=True)
+    ]
     return _write_frame(layout, html.escape(printable(title)), "".join(body))
 
 
@@ -75,10 +78,6 @@ def _draw_node(node: Node, centre: Placed) -> str:
     return f"<rect {place} {frame}/>" + _draw_lines(
         centre, list(filter(None, (node.label, node.detail))), bold_first=True
     )
-
-
-def _draw_label(edge: Edge, place: Placed) -> str:
-    return _draw_lines(place, _wrap_type(edge.type_text), extra=' font-size="10.5" opacity="0.85"')
 
 
 def _draw_lines(place: Placed, lines: Sequence[str], bold_first: bool = False, extra: str = "") -> str:

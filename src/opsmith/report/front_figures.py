@@ -8,7 +8,6 @@ from typing import Any
 from opsmith.report.curves import Figure
 from opsmith.report.figures import grid_chart
 from opsmith.report.fronts import word_figure
-from opsmith.report.rendering import Spec
 from opsmith.results.fronts import TaskFront
 
 OWN, FRONT, BEATEN = "the task's own program", "no other one beats it", "beaten"
@@ -25,13 +24,10 @@ def draw_fronts(fronts: Sequence[TaskFront]) -> Figure | None:
         caption += f" Of {' and '.join(upward)} more is better: the share is the own program's by the program's."
     if len(drawn[0].names) > 2:
         caption += f" What no other beats counts {' and '.join(word_figure(name) for name in drawn[0].names[2:])} too."
-    return Figure("fronts", "Fronts", caption, _draw_fields(drawn, (first, second)))
-
-
-def _draw_fields(fronts: Sequence[TaskFront], axes: tuple[str, str]) -> Spec:
-    rows = [row for front in fronts for row in _list_points(front)]
+    rows = [row for front in drawn for row in _list_points(front)]
     title = "Fronts; the task's own program is at 1 on both axes"
-    return grid_chart(rows, field="task", x="x", y="y", series="series", title=title, x_title=axes[0], y_title=axes[1])
+    spec = grid_chart(rows, field="task", x="x", y="y", series="series", title=title, x_title=first, y_title=second)
+    return Figure("fronts", "Fronts", caption, spec)
 
 
 def _list_points(front: TaskFront) -> Iterator[dict[str, Any]]:

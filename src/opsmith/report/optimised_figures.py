@@ -8,7 +8,7 @@ from typing import Any
 from opsmith.report.curves import Figure, annotate_figures, figures_of
 from opsmith.report.figures import bar_chart, interval_chart, line_chart
 from opsmith.report.front_figures import draw_fronts
-from opsmith.report.optimised import StateLine, list_states, name_states
+from opsmith.report.optimised import list_states, name_states
 from opsmith.report.views import RunView
 from opsmith.results.optimisation import OptimisedRun, OptimisedTask
 from opsmith.store.rows import FUNCTIONAL
@@ -65,7 +65,11 @@ def _draw_states(run: OptimisedRun) -> Figure:
     lines, names = list_states(run), name_states()
     occurring = [place for place in range(len(names)) if any(line.counts[place] for line in lines)]
     rows = [
-        {"round": _name_round(line), "state": names[place], "samples": line.counts[place]}
+        {
+            "round": f"{line.round}{' opt.' * (line.phase != FUNCTIONAL)}",
+            "state": names[place],
+            "samples": line.counts[place],
+        }
         for line in lines
         for place in occurring
     ]
@@ -74,10 +78,6 @@ def _draw_states(run: OptimisedRun) -> Figure:
         rows, x="round", y="samples", series="state", title="States by round", x_title="round", y_title="samples"
     )
     return Figure("states", "States by round", caption, spec)
-
-
-def _name_round(line: StateLine) -> str:
-    return str(line.round) if line.phase == FUNCTIONAL else f"{line.round} opt."
 
 
 def _draw_fast_shares(run: OptimisedRun) -> Figure:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opsmith.records import printable
-from opsmith.report.differences import Difference, find_difference
+from opsmith.report.differences import find_difference
 from opsmith.report.optimised import (
     OptimisedView,
     describe_suggestion,
@@ -117,11 +117,8 @@ def _list_differences(detail: SampleDetail, parent: str) -> Iterator[str]:
         place = "the start program" if candidate.parent_sample is None else f"sample {candidate.parent_sample[:12]}"
         difference = find_difference(candidate.source, parent, f"what it set out from, of {place}")
         if difference is not None:
-            yield f"--- difference of the {candidate.agent} from {difference.against} ---\n{_write_lines(difference)}"
-
-
-def _write_lines(difference: Difference) -> str:
-    return "\n".join("..." if line.sign == "@" else f"{line.sign} {line.text}" for line in difference.lines)
+            lines = ("..." if line.sign == "@" else f"{line.sign} {line.text}" for line in difference.lines)
+            yield "\n".join([f"--- difference of the {candidate.agent} from {difference.against} ---", *lines])
 
 
 def _write_profile(profile: Profile) -> str:

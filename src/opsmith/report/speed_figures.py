@@ -17,7 +17,9 @@ _UNITS = {TIME: ("µs", 1e-3), CYCLES: ("cycles", 1.0)}  # of what is a speed
 
 def draw_speeds(task: str, reports: Sequence[SpeedReport], machine: str = "") -> Figure | None:
     """One program's times by shape set, small ones first; None: no time is known. `machine`: for its title."""
-    timed = [report for report in reports if _is_speed(report)]
+    timed = [
+        report for report in reports if report.measurement.time is not None and report.measurement.objective in _UNITS
+    ]
     if not timed:
         return None
     unit, factor = _UNITS[timed[0].measurement.objective]
@@ -59,10 +61,6 @@ def _make_point(shape_set: str, series: str, time: Interval, factor: float) -> d
 
 def _read_time(report: SpeedReport) -> float:
     return report.measurement.time.value if report.measurement.time is not None else 0.0
-
-
-def _is_speed(report: SpeedReport) -> bool:
-    return report.measurement.time is not None and report.measurement.objective in _UNITS
 
 
 def _has_ratio(report: SpeedReport) -> bool:

@@ -221,7 +221,7 @@ def _write_ratio(measurement: SpeedMeasurement) -> str:
     if ratio is None:
         return NOTHING
     figure = f"{ratio.precise.value:.3f}" if measurement.objective.is_counted else str(ratio.precise)
-    return f"{figure} to {_shorten_name(ratio.partner)}"
+    return f"{figure} to {ratio.partner[:8]}"
 
 
 def _write_claim(measurement: SpeedMeasurement) -> str:
@@ -230,7 +230,3 @@ def _write_claim(measurement: SpeedMeasurement) -> str:
     if measurement.ratio.claim is not None:
         return measurement.ratio.claim.value
     return "none: simulated" if measurement.objective.is_counted else "none: a screen"
-
-
-def _shorten_name(name: str) -> str:
-    return name[:8]

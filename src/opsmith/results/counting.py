@@ -40,12 +40,6 @@ def choose_best(tallies: Iterable[Tally]) -> Tally | None:
     return max(tallies, key=lambda tally: tally.right / max(tally.judged, 1), default=None)
 
 
-def count_all(tallies: Iterable[Tally]) -> Count:
-    """Of one task's tallies, the count over all temperatures."""
-    counts = [(tally.judged, tally.right) for tally in tallies]
-    return sum(samples for samples, _ in counts), sum(right for _, right in counts)
-
-
 def deciding_tallies(tallies: Iterable[Tally], last: int | None = None) -> dict[str, list[Tally]]:
     """By task, its tallies of the round that decided on it: the first with a right answer, or else its last one.
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 RESAMPLES = 2000
 FEWEST = 5  # of what is drawn anew
 Counts = Sequence[tuple[int, int]]  # (n, c) of each task: judged samples, right ones
-Marks = Sequence[Sequence[float]]
 Bounds = tuple[float, float, float]  # value, low, high
 MeanBounds = tuple[float, float | None, float | None]
 _Z = 1.959964  # 95 % of a normal distribution lie so many deviations around its mean
@@ -106,16 +105,6 @@ def bound_pass_at(tasks: Sequence[tuple[int, int, int]]) -> Bounds:
     return value, low, high
 
 
-def divide_bounds(over: Bounds, under: Bounds) -> Bounds:
-    """The ratio of independent estimates, the second above 0: halves of logarithms add as squares."""
-    (value, low, high), (base, base_low, base_high) = over, under
-    if not low:
-        return value / base, 0.0, high / base_low
-    below = math.hypot(math.log(value / low), math.log(base_high / base))
-    above = math.hypot(math.log(high / value), math.log(base / base_low))
-    return value / base, value / base * math.exp(-below), value / base * math.exp(above)
-
-
 def bound_mean(table: Sequence[Sequence[float]], is_geometric: bool = False) -> MeanBounds:
     """The mean over tasks of their means over seeds, from [seeds][tasks]; not a number: a seed lacks the task.
 
@@ -126,34 +115,10 @@ def bound_mean(table: Sequence[Sequence[float]], is_geometric: bool = False) -> 
 
     figures = np.log(table) if is_geometric else np.array(table)
     figures = np.where(np.isnan(figures), np.nanmean(figures, axis=0), figures)
-    value, low, high = bound_redrawn(float(figures.mean()), _redraw_means(figures), figures.shape[1])
+    value, low, high = bound_redrawn(float(figures.mean()), redraw_means(figures), figures.shape[1])
     if low is None or high is None or not is_geometric:
         return (math.exp(value) if is_geometric else value), low, high
     return math.exp(value), math.exp(low), math.exp(high)
-
-
-def bound_ratio(over: Marks, under: Marks) -> MeanBounds | None:
-    """The share of tasks that one arm solves by that of another, from [seeds][tasks] of both, 1 solved and 0 not.
-
-    None where there is nothing to divide by; draws of which this is so are left out.
-
-    >>> bound_ratio([[1.0, 1.0, 0.0, 0.0]], [[1.0, 1.0, 0.0, 0.0]])
-    (1.0, None, None)
-    """
-    import numpy as np  # noqa: PLC0415 - most commands compute nothing
-
-    if not (base := float(np.mean(under))):
-        return None
-    tops, bases = _redraw_arms(over, under)
-    return bound_redrawn(float(np.mean(over)) / base, tops[bases > 0] / bases[bases > 0], len(over[0]))
-
-
-def bound_difference(over: Marks, under: Marks) -> MeanBounds:
-    """The share of tasks that one arm solves less that of another, as in `bound_ratio`."""
-    import numpy as np  # noqa: PLC0415 - most commands compute nothing
-
-    tops, bases = _redraw_arms(over, under)
-    return bound_redrawn(float(np.mean(np.subtract(over, under))), tops - bases, len(over[0]))
 
 
 def bound_redrawn(value: float, redrawn: Table, n: int) -> MeanBounds:
@@ -166,17 +131,7 @@ def bound_redrawn(value: float, redrawn: Table, n: int) -> MeanBounds:
     return value, min(low, value), max(high, value)
 
 
-def _redraw_arms(over: Marks, under: Marks) -> tuple[Table, Table]:
-    """Means of two arms, the same seeds and tasks of both drawn anew, a half solved task of each arm alone among them:
-    that they solved the same ones is no proof that they always do (Agresti and Min, Statistics in Medicine 24 (2005)).
-    """
-    import numpy as np  # noqa: PLC0415 - most commands compute nothing
-
-    ends = np.tile([0.5, 0.0], (len(over), 1))
-    return _redraw_means(np.hstack([over, ends])), _redraw_means(np.hstack([under, ends[:, ::-1]]))
-
-
-def _redraw_means(table: Table) -> Table:
+def redraw_means(table: Table) -> Table:
     """Means of as many seeds and tasks drawn anew; the draws of tables of one size are the same, so that these pair."""
     import numpy as np  # noqa: PLC0415 - most commands compute nothing
 

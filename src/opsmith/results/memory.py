@@ -48,7 +48,7 @@ def remember_step(task: Task, step: OptimisationStep) -> RememberedChange | None
     suggestion = step.row.suggestion
     bounds = [interval for interval in step.ratios if interval is not None]
     if ratio > LEAST_GAIN and all(bound.low > 1 for bound in bounds):
-        words = _describe_gain(suggestion, ratio)
+        words = " ".join([*_list_reasons(suggestion), f"It gained {ratio:.2f}."])
         pair = MemoryPair(task.id, title_change(suggestion), words, step.parent.source, source, ratio)
         return RememberedChange(pair, task, step.row.sample, False)
     if ratio < LEAST_LOSS and all(bound.high < 1 for bound in bounds):
@@ -107,10 +107,6 @@ def title_change(suggestion: Suggestion | None) -> str:
     cuts = [place for mark in (": ", "; ", ". ") if (place := line.find(mark)) > 0]
     title = line[: min(cuts)] if cuts else line.rstrip(".")
     return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 4].rstrip()} ..."
-
-
-def _describe_gain(suggestion: Suggestion | None, ratio: float) -> str:
-    return " ".join([*_list_reasons(suggestion), f"It gained {ratio:.2f}."])
 
 
 def _describe_loss(suggestion: Suggestion | None, ratio: float) -> str:

@@ -7,7 +7,7 @@ from (`result`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -25,11 +25,6 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     # C(n-c, k) / C(n, k) = prod (1 - k/i) for i in n-c+1 .. n = prod (1 - c/i) for i in n-k+1 .. n: the shorter one
     few, many = sorted((c, k))
     return 1.0 - math.prod(1.0 - many / i for i in range(n - few + 1, n + 1))
-
-
-def mean_pass_at_k(counts: Iterable[tuple[int, int]], k: int) -> float | None:
-    """Equation (1) of the paper over the tasks' (n, c)."""
-    return mean_of([pass_at_k(n, c, k) for n, c in counts])
 
 
 @dataclass(frozen=True)
@@ -56,32 +51,5 @@ def score_by_group(rates: Mapping[str, float], groups: Mapping[str, str]) -> dic
     return {group: score_rates(task_rates) for group, task_rates in members.items()}
 
 
-@dataclass(frozen=True)
-class Diversity:
-    """Semantically different answers / answers, averaged over the tasks that have any."""
-
-    success: float | None
-    failure: float | None
-    overall: float | None
-
-
-def measure_diversity(programs: Iterable[tuple[str, str, bool]], canonical: Callable[[str, str], str]) -> Diversity:
-    """From (task, program, passed) of every sample that held a program; `canonical` takes task and program."""
-    names: dict[tuple[str, str], str] = {}
-    answers: dict[str, list[tuple[str, bool]]] = {}
-    for task, program, passed in programs:
-        if (task, program) not in names:
-            names[task, program] = canonical(task, program)
-        answers.setdefault(task, []).append((names[task, program], passed))
-    right = [[name for name, passed in programs_of_task if passed] for programs_of_task in answers.values()]
-    wrong = [[name for name, passed in programs_of_task if not passed] for programs_of_task in answers.values()]
-    every = [[name for name, _ in programs_of_task] for programs_of_task in answers.values()]
-    return Diversity(_share_different(right), _share_different(wrong), _share_different(every))
-
-
 def mean_of(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
-
-
-def _share_different(answers: Sequence[Sequence[str]]) -> float | None:
-    return mean_of([len(set(names)) / len(names) for names in answers if names])

@@ -9,15 +9,11 @@ from typing import Any
 
 from opsmith.agents.guardian import Effect
 from opsmith.agents.reply import CUT_SHORT
-from opsmith.judging.verifier import canonical_source
 from opsmith.records import Experience, Task, Usage, to_json
-from opsmith.results.counting import count_best, deciding_tallies, group_of
+from opsmith.results.counting import group_of
 from opsmith.results.metrics import (
-    Diversity,
     GroupScore,
     mean_of,
-    mean_pass_at_k,
-    measure_diversity,
     score_by_group,
     score_rates,
 )
@@ -148,24 +144,6 @@ def result_of(store: Store, run: str) -> RunResult:
         wall_s=summary.seconds,
         experiences=tuple(row.experience for row in solutions),
     )
-
-
-def diversity_of(store: Store, run: str) -> Diversity:
-    """Over all samples of a run that held a program. Reads every program: seconds for a large run."""
-    tasks = {task.id: task for task in store.read_tasks(run)}
-    return measure_diversity(store.read_programs(run), lambda task, program: canonical_source(tasks[task], program))
-
-
-def pass_at_k_of(store: Store, run: str, k: int, number: int = 0) -> float | None:
-    """pass@k over the tasks tried in one round, each at its best temperature; None when one has fewer than k samples.
-
-    Round 0 of a run without experiences measures the agents alone. None too for a round that is not functional.
-    """
-    first = store.find_optimisation(run)
-    if first is not None and number >= first:
-        return None
-    counts = [count_best(tallies) for tallies in deciding_tallies(store.read_tallies(run, number)).values()]
-    return mean_pass_at_k(counts, k) if all(n >= k for n, _ in counts) else None
 
 
 def guardian_effects(store: Store, run: str) -> dict[str, int]:

@@ -72,7 +72,7 @@ class _OperationRecorder(UncompiledMode):
         operation = Operation(
             name,
             tuple(_describe_argument(argument) for argument in args[:3]),
-            tuple(map(_name_dtype, results)),
+            tuple(map(name_dtype, results)),
             self._find_line(),
             tuple(tuple(tensor.shape) for tensor in sources),
             tuple(tuple(tensor.shape) for tensor in results),
@@ -98,9 +98,9 @@ def _find_tensors(value: Any) -> Iterator[Any]:
 
 def _describe_argument(value: Any) -> Any:
     tensor = next(_find_tensors(value), None)
-    return value if tensor is None else _name_dtype(tensor)
+    return value if tensor is None else name_dtype(tensor)
 
 
-def _name_dtype(tensor: Any) -> str:
+def name_dtype(tensor: Any) -> str:
     name = str(tensor.dtype).removeprefix("torch.")
     return TORCH.get(name, name)

@@ -18,7 +18,7 @@ from torch import Tensor
 from opsmith.errors import UsageError
 from opsmith.scaffold.arguments import TORCH, TYPES, Arguments, TensorArgument
 from opsmith.scaffold.functions import Function
-from opsmith.scaffold.operations import Operation, record_operations
+from opsmith.scaffold.operations import Operation, name_dtype, record_operations
 
 MOST_ELEMENTS = 1 << 24  # of one tensor of the example
 LARGEST = 3  # of whole numbers whose range nobody said
@@ -97,7 +97,7 @@ class Probe:
                 f"{self.function.label()}: returned a {type(returned).__name__}{inside}; expected a tensor, or a tuple "
                 "of tensors; try: return the tensors themselves"
             )
-        dtypes = tuple(_type_name(value) for value in values)
+        dtypes = tuple(name_dtype(value) for value in values)
         for dtype, value in zip(dtypes, values, strict=True):
             if dtype not in TYPES:
                 raise CallError(
@@ -191,11 +191,6 @@ def _draw_tensor(argument: TensorArgument, shape: Sequence[int], floats: str) ->
 
 def torch_type(dtype: str) -> Any:
     return getattr(torch, {short: name for name, short in TORCH.items()}.get(dtype, dtype))
-
-
-def _type_name(tensor: Tensor) -> str:
-    name = str(tensor.dtype).removeprefix("torch.")
-    return TORCH.get(name, name)
 
 
 def _are_equal(first: Tensor, second: Tensor) -> bool:

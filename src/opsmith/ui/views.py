@@ -17,7 +17,6 @@ from opsmith.report.attempts import (
     task_view,
 )
 from opsmith.report.optimised import list_steps, view_optimisation
-from opsmith.report.plans import PlannedView
 from opsmith.report.run_deletion import describe_run_contents, refuse_needed_run
 from opsmith.report.views import TaskRow
 from opsmith.results.bests import find_best
@@ -108,7 +107,7 @@ def fill_samples(site: Site, run: str, query: Mapping[str, str]) -> dict[str, An
 def fill_task(site: Site, run: str, task: str) -> dict[str, Any]:
     """Raises UsageError when the run has no such task."""
     snapshot = site.read_snapshot(run)
-    cell, planned = _find_cell(site, run, task), _find_planned(snapshot, task)
+    cell, planned = _find_cell(site, run, task), next((tree for tree in snapshot.plans if tree.has_task(task)), None)
     is_live = planned is not None and snapshot.state is not RunState.FINISHED
     speeds, picture = read_task_speeds(site.store, run, task)
     improved = find_improvement(read_optimisation(site.store, run), task)
@@ -185,11 +184,6 @@ def _find_cell(site: Site, run: str, task: str) -> TaskCell:
         names = ", ".join(cell.id for cell in cells)
         raise UsageError(f"task {task!r}: run {run} has no such task; known: {names}")
     return cell
-
-
-def _find_planned(snapshot: RunSnapshot, task: str) -> PlannedView | None:
-    """The tree of a split task, or the one that a node stands in."""
-    return next((tree for tree in snapshot.plans if tree.has_task(task)), None)
 
 
 def _list_choices(

@@ -57,9 +57,10 @@ def bench_verdicts(
     full verdicts per second with one worker and with one per core.
     """
     from opsmith.judging.timings import summarise_timings
-    from opsmith.report.tables import bench_table, open_console
+    from opsmith.report.tables import open_console
     from opsmith.suites import load_tasks
     from opsmith_lab.bench.throughput import measure_throughput
+    from opsmith_lab.bench.verdict_tables import bench_table
     from opsmith_lab.models.sampling import sample_programs
 
     solved = [task for task in load_tasks(tuple(tasks or ())) if task.impl]
@@ -243,9 +244,10 @@ def bench_run(
 
     The client's processor time has verdicts and the store in it, the server's not.
     """
-    from opsmith.report.tables import open_console, overhead_table
+    from opsmith.report.tables import open_console
     from opsmith.suites import load_tasks
     from opsmith_lab.bench.overhead import measure_overhead
+    from opsmith_lab.bench.verdict_tables import overhead_table
 
     chosen = load_tasks(tuple(filter(None, tasks.split(","))))
     with show_progress("answers are drawn") as tell:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from opsmith.records import Outcome, Task, Usage
-from opsmith.results.counting import Count, count_all, count_best, deciding_tallies, group_of
+from opsmith.results.counting import Count, count_best, deciding_tallies, group_of
 from opsmith.results.result import RunResult
 from opsmith.store import Store
 from opsmith.store.queries import Tally
@@ -53,7 +53,7 @@ class ObservedRun:
         best: at the temperature with the highest rate (pass@1); else over all temperatures (pass@n).
         last: no round after this one.
         """
-        count, tallies = count_best if best else count_all, deciding_tallies(self.tallies, last)
+        count, tallies = count_best if best else _count_all, deciding_tallies(self.tallies, last)
         return [count(tallies.get(task, ())) for task in tasks]
 
     def mark_solved(self, tasks: Sequence[str], last: int | None = None) -> Marks:
@@ -176,3 +176,9 @@ def count_parts(store: Store, run: str, own: Sequence[Tally]) -> int:
 
 def _count_steps(store: Store, run: str) -> int:
     return sum(step.outcome in (Outcome.PASSED, Outcome.REFUSED) for step in store.read_steps(run))
+
+
+def _count_all(tallies: Iterable[Tally]) -> Count:
+    """Of one task's tallies, the count over all temperatures."""
+    counts = [(tally.judged, tally.right) for tally in tallies]
+    return sum(samples for samples, _ in counts), sum(right for _, right in counts)
