@@ -23,9 +23,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import import_module
 from typing import Any
 
+from opsmith.by_name import import_by_name
 from opsmith.running import seccomp
 from opsmith.running.channel import NUMBER, UNCONFINED, write_frame
 from opsmith.running.sandbox import Sandbox, confine_worker, missing, readable_by_workers
@@ -61,8 +61,8 @@ def serve_nursery(control: socket.socket, services: Mapping[str, Any]) -> None:
 
 
 def _load_services(services: Mapping[str, Any]) -> _Functions:
-    kinds = {kind: _import_function(entry) for kind, entry in services["kinds"].items()}
-    _import_function(services["start"])()
+    kinds = {kind: import_by_name(entry, "nursery") for kind, entry in services["kinds"].items()}
+    import_by_name(services["start"], "nursery")()
     readable_by_workers()
     gc.freeze()
     return _Functions(cache(partial(_load_language, services["language"])), kinds)
@@ -70,7 +70,7 @@ def _load_services(services: Mapping[str, Any]) -> _Functions:
 
 def _load_language(entry: str, name: str) -> None:
     if name:
-        _import_function(entry)(name)
+        import_by_name(entry, "nursery")(name)
         gc.freeze()
 
 
@@ -143,13 +143,6 @@ def _end_child(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
-
-
-def _import_function(entry: str) -> Callable[..., Any]:
-    """What a text `module:function` names."""
-    module, _, name = entry.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
 
 
 if __name__ == "__main__":
