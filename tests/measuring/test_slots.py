@@ -7,12 +7,12 @@ import pytest
 from numpy.typing import NDArray
 from problems.examples import SOFTMAX, read_example
 
-from opsmith.measuring.grain import Grain, is_fresh, measure_grain
-from opsmith.measuring.slots import NumpyMixer, list_inputs
+from opsmith.measuring.grain import is_fresh, list_inputs, measure_grain
+from opsmith.measuring.slots import NumpyMixer
 from opsmith.problems.problem import Problem
 from opsmith.targets.native.layout import DrawLayout
 from opsmith.timing.engine import PairProtocol, Side, plan_turns
-from opsmith.timing.inputs import ALIGNMENT, POISON, SlotLayout, draw_noises
+from opsmith.timing.inputs import ALIGNMENT, POISON, InputArray, SlotLayout, draw_noises
 
 PROBLEM = read_example(SOFTMAX)
 LAYOUT = SlotLayout(DrawLayout((4096,), (4096,), (8, 128)))
@@ -22,7 +22,7 @@ SIZES = {"M": 8, "N": 128}
 
 
 def make_mixer(problem: Problem, draws: list[list[bytes]]) -> NumpyMixer:
-    inputs = list_inputs(problem, LAYOUT.arrays, SIZES)
+    inputs = list_inputs(problem, SIZES)
     return NumpyMixer(LAYOUT, inputs, draws, draw_noises(inputs, 1))
 
 
@@ -65,17 +65,17 @@ def test_poison_lies_where_the_turn_says_and_nowhere_else() -> None:
 @pytest.mark.parametrize(
     ("data", "grain"),
     [
-        ("normal", Grain(4, 0xFFFF)),
-        ('"uniform(0.5, 1.5)"', Grain(4, 0xFFFF)),
-        ('"torch.rand(M, N) < 0.7"', Grain(4)),
-        ('"torch.randint(0, M, (M, N))"', Grain(4)),
-        ('"torch.rand(M, N).argsort(-1) * 0.375 - N"', Grain(512, columns=128)),
-        ('"torch.rand(M, 1) * torch.ones(M, N)"', Grain()),
-        ('"torch.rand(M, N).argsort(0)"', Grain()),
-        ('"torch.rand(M, N).cumsum(-1)"', Grain()),
+        ("normal", InputArray(4096, 4, 4, 0xFFFF)),
+        ('"uniform(0.5, 1.5)"', InputArray(4096, 4, 4, 0xFFFF)),
+        ('"torch.rand(M, N) < 0.7"', InputArray(4096, 4, 4)),
+        ('"torch.randint(0, M, (M, N))"', InputArray(4096, 4, 4)),
+        ('"torch.rand(M, N).argsort(-1) * 0.375 - N"', InputArray(4096, 4, 512, columns=128)),
+        ('"torch.rand(M, 1) * torch.ones(M, N)"', InputArray(4096, 4)),
+        ('"torch.rand(M, N).argsort(0)"', InputArray(4096, 4)),
+        ('"torch.rand(M, N).cumsum(-1)"', InputArray(4096, 4)),
     ],
 )
-def test_what_may_be_drawn_anew_is_read_from_the_text_of_an_input(data: str, grain: Grain) -> None:
+def test_what_may_be_drawn_anew_is_read_from_the_text_of_an_input(data: str, grain: InputArray) -> None:
     problem = read_example(SOFTMAX, ("data: normal", f"data: {data}"))
     (tensor,) = problem.tensors
     assert measure_grain(problem, tensor, SIZES) == grain

@@ -10,12 +10,13 @@ is in a table here; of all others the array stays as it was drawn.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import InputTensor, Problem
+from opsmith.timing.inputs import InputArray
 
 _GENERATORS = frozenset({"torch.rand", "torch.randn"})
 _UNIFORM = re.compile(r"uniform\([^()]*\)")
@@ -28,34 +29,25 @@ _LOW_BITS = {"fp16": 0x003F, "bf16": 0x000F, "fp32": 0x0000FFFF, "fp64": 0x00001
 _WHOLE = None
 
 
-@dataclass(frozen=True)
-class Grain:
-    """What of an array may be drawn anew."""
-
-    size: int = 0  # bytes that must come from one draw together; 0: the whole array
-    mask: int = 0  # bits of each entry that may be any
-    columns: int = 0  # entries of a row, whose order may be any; 0: none
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether every part of it is another one in every call."""
-        return bool(self.mask or self.columns)
+def list_inputs(problem: Problem, sizes: Mapping[str, int]) -> list[InputArray]:
+    """Each input at the sizes of the dims, with what may be drawn anew of it."""
+    return [measure_grain(problem, tensor, sizes) for tensor in problem.tensors]
 
 
-def measure_grain(problem: Problem, tensor: InputTensor, sizes: Mapping[str, int]) -> Grain:
-    axes = _count_axes(problem, tensor)
+def measure_grain(problem: Problem, tensor: InputTensor, sizes: Mapping[str, int]) -> InputArray:
+    axes, shape = _count_axes(problem, tensor), tensor.type.shape_at(sizes)
     width = BYTES_BY_DTYPE[tensor.type.dtype]
+    size = width * math.prod(shape)
     if axes is _WHOLE:
-        return Grain()
+        return InputArray(size, width)
     if axes == 0:
-        return Grain(width, _choose_mask(tensor))
-    columns = tensor.type.shape_at(sizes)[-1]
-    return Grain(width * columns, columns=columns)
+        return InputArray(size, width, width, _choose_mask(tensor))
+    return InputArray(size, width, width * shape[-1], columns=shape[-1])
 
 
 def is_fresh(problem: Problem) -> bool:
     """Whether any input can be drawn anew; else only whole draws can be told apart."""
-    return any(measure_grain(problem, tensor, problem.base_sizes).is_fresh for tensor in problem.tensors)
+    return any(array.is_fresh for array in list_inputs(problem, problem.base_sizes))
 
 
 def _choose_mask(tensor: InputTensor) -> int:

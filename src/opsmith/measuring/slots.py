@@ -1,25 +1,10 @@
-"""The inputs of timed calls on this machine: what may be drawn anew of a problem's inputs, mixed by numpy."""
+"""The inputs of timed calls on this machine, mixed by numpy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from opsmith.measuring.grain import measure_grain
-from opsmith.problems.dtypes import BYTES_BY_DTYPE
-from opsmith.problems.problem import Problem
-from opsmith.targets.native.layout import DrawLayout
-from opsmith.timing.inputs import InputArray, InputMixer, Recipe
-
-
-def list_inputs(problem: Problem, layout: DrawLayout, sizes: Mapping[str, int]) -> list[InputArray]:
-    """Each input at the sizes of the dims, with what may be drawn anew of it."""
-    rows = []
-    for tensor, size in zip(problem.tensors, layout.inputs, strict=True):
-        grain = measure_grain(problem, tensor, sizes)
-        rows.append(InputArray(size, BYTES_BY_DTYPE[tensor.type.dtype], grain.size, grain.mask, grain.columns))
-    return rows
+from opsmith.timing.inputs import InputMixer, Recipe
 
 
 class NumpyMixer(InputMixer):

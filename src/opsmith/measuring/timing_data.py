@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.judging.executed import TaskWorker
-from opsmith.measuring.grain import is_fresh
+from opsmith.measuring.grain import is_fresh, list_inputs
 from opsmith.measuring.roofline import ProblemWork
-from opsmith.measuring.slots import NumpyMixer, list_inputs
+from opsmith.measuring.slots import NumpyMixer
 from opsmith.measuring.timing import TimingError
 from opsmith.problems.problem import Problem
 from opsmith.records import Diagnostic
@@ -115,7 +115,7 @@ class DataWorker:
         if not is_fresh(problem):
             count = max(DRAWS, min(_MOST_DRAWS, _MOST_BYTES // max(1, sum(layout.arrays.inputs))))
         draws = [draw, *(self._ask_draw(sizes, first + number)[1] for number in range(1, count))]
-        inputs = list_inputs(problem, layout.arrays, sizes)
+        inputs = list_inputs(problem, sizes)
         noises = draw_noises(inputs, secrets.randbits(64))  # which nobody knows before
         return SizedData(dict(sizes), NumpyMixer(layout, inputs, draws, noises))
 

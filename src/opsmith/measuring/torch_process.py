@@ -29,7 +29,8 @@ import torch
 from torch import Tensor
 
 from opsmith.measuring.data_worker import encode_draw
-from opsmith.measuring.slots import NumpyMixer, list_inputs
+from opsmith.measuring.grain import list_inputs
+from opsmith.measuring.slots import NumpyMixer
 from opsmith.problems.authored import compile_function
 from opsmith.problems.drawing import draw_data
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
@@ -134,7 +135,7 @@ def time_shape(order: TorchOrder, name: str, number: int) -> dict[str, Any]:
 def _draw_inputs(problem: Problem, text: str, sizes: Mapping[str, int]) -> InputMixer:
     trials = [read_inputs(memoryview(encode_draw(text, sizes, seed))) for seed in range(DRAWS)]
     layout = SlotLayout(trials[0][0].draws[0])
-    inputs = list_inputs(problem, layout.arrays, sizes)
+    inputs = list_inputs(problem, sizes)
     draws = [[bytes(array) for array in draw] for _, (draw,) in trials]
     return NumpyMixer(layout, inputs, draws, draw_noises(inputs, secrets.randbits(64)))
 

@@ -11,17 +11,16 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from opsmith.errors import OpsmithError
-from opsmith.measuring.grain import is_fresh
+from opsmith.measuring.grain import is_fresh, list_inputs
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import PROTOCOLS, SpeedRequest, TimedProgram, asks_trusted, find_obstacle
 from opsmith.measuring.record import MeasuringGrade
-from opsmith.measuring.slots import list_inputs
 from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.problems.authored import compile_function
@@ -34,7 +33,7 @@ from opsmith.targets.programs import CallConvention, CarriedBuild
 from opsmith.targets.protocols import Carried
 from opsmith.timing.carried import FORMAT, MANIFEST, read_protocol
 from opsmith.timing.engine import PairProtocol, Side
-from opsmith.timing.inputs import InputArray, read_arrays, write_array
+from opsmith.timing.inputs import InputArray, read_arrays
 
 Verify = Callable[..., Any]  # (task, source) -> Verdict
 POOL_BYTES = 128 << 10  # of one array, of whose entries the runner makes as many as it needs
@@ -249,7 +248,7 @@ def _pack_inputs(
 
     layout, arrays = draw_arrays(0)
     can_mix = is_fresh(problem)
-    inputs = list_inputs(problem, layout, sizes)
+    inputs = list_inputs(problem, sizes)
     inputs = inputs if can_mix else [InputArray(array.size, array.width) for array in inputs]
     count = DRAWS if can_mix else max(2, min(MOST_WHOLE, WHOLE_BYTES // max(1, sum(layout.inputs))))
     is_drawn_again = not can_mix or not all(array.unit for array in inputs)
@@ -258,7 +257,7 @@ def _pack_inputs(
     for place, array in enumerate(inputs):
         pools = [_take_pool(draw[place], array) for draw in (draws[:1] if array.unit else draws)]
         digests = [pack.add_file(pool) for pool in pools]
-        rows.append(write_array(replace(array, pools=tuple(digests if len(set(digests)) > 1 else digests[:1]))))
+        rows.append(asdict(replace(array, pools=tuple(digests if len(set(digests)) > 1 else digests[:1]))))
     return layout, rows, count
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from opsmith.timing.engine import NUMBER, Turn
@@ -45,13 +45,8 @@ class InputArray:
         return bool(self.mask or self.columns)
 
 
-def write_array(array: InputArray) -> dict[str, Any]:
-    """Its JSON form."""
-    return asdict(array)
-
-
 def read_arrays(rows: Sequence[Mapping[str, Any]]) -> tuple[InputArray, ...]:
-    """The inputs of a JSON form."""
+    """The inputs of their JSON form."""
     return tuple(InputArray(**{**row, "pools": tuple(row["pools"])}) for row in rows)
 
 
