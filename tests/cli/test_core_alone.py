@@ -51,7 +51,20 @@ opsmith.improve(["bmm_0"], model, settings)
 record("bmm.jsonl", model.pairs, model=model.name, is_language_model=True)
 """
 CLI = "import sys; from opsmith.cli import main; main()"
-ONE = ["--tasks", "bmm_0", "--samples", "1", "--temperature", "0.7", "--max-rounds", "1", "--workers", "1", "--out", "runs"]
+ONE = [
+    "--tasks",
+    "bmm_0",
+    "--samples",
+    "1",
+    "--temperature",
+    "0.7",
+    "--max-rounds",
+    "1",
+    "--workers",
+    "1",
+    "--out",
+    "runs",
+]
 (TASK,) = load_tasks(("bmm_0",))
 REPLY = f"impl: |\n{''.join(f'  {line}' for line in (TASK.impl or '').splitlines(keepends=True))}"
 
@@ -71,7 +84,8 @@ def run(core: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess
 
     def call(*words: object, code: str = CLI) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-P", "-c", code, *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=_make_environment(core))
+        environment = _make_environment(core)
+        return subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=environment)
 
     return call
 

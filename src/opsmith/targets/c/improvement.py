@@ -21,7 +21,7 @@ def write_platform(isa: Isa) -> str:
     return text.substitute(
         flags=write_flags(isa),
         isa=describe_isa(isa),
-        registers=_describe_registers(isa),
+        registers=_REGISTERS.get(isa.name, _REGISTERS["arm" if isa.name.startswith("arm") else "x86-64"]),
         caches=describe_caches(list_caches()),
     )
 
@@ -43,11 +43,6 @@ def describe_caches(caches: Iterable[CpuCache]) -> str:
 
 def _write_size(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
-
-
-def _describe_registers(isa: Isa) -> str:
-    family = "arm" if isa.name.startswith("arm") else "x86-64"
-    return _REGISTERS.get(isa.name, _REGISTERS[family])
 
 
 def write_improvement(isa: Isa, has_example: bool) -> str:

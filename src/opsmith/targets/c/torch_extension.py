@@ -21,6 +21,7 @@ from opsmith.targets.native.torch_host import (
     list_declarations,
     list_statements,
     list_types,
+    make_title,
     name_kind,
     write_literal,
     write_tensor_checks,
@@ -147,7 +148,7 @@ def _write_file(solved: Solved) -> str:
         "FUNCTION": FUNCTION,
         "DECLARATIONS": ", ".join(list_declarations(problem, names)),
         "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
-        "TITLE": "".join(letter if letter.isalnum() or letter in "_-." else "_" for letter in solved.task.id),
+        "TITLE": make_title(solved.task.id),
     }
     text = _HOST
     for name in ("TITLE", "COMPILE", "LINK", "THREADS", "PARAMETERS", "CHECK_CPU", "FUNCTION", "DECLARATIONS", "BODY"):

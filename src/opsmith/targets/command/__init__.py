@@ -167,7 +167,9 @@ class CommandTarget(NativeTasks, DrawnTrials):
             return _refuse_run(f"a program that takes more than {result.limit}", "look for a loop that does not end")
         if not result.is_ended_well:
             words = quote_messages(result.messages) or quote_messages(result.printed.decode(errors="replace"))
-            return _refuse_run(f"{_describe_end(result.codes[-1])}{': ' if words else ''}{words}", "")
+            code = result.codes[-1]
+            end = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+            return _refuse_run(f"a process that {end}{': ' if words else ''}{words}", "")
         pieces = read_arrays(self.language, arrays, result)
         if isinstance(pieces, str):
             return _refuse_run(pieces, "write every output, whole")
@@ -212,10 +214,6 @@ def load_language(name: str) -> CommandTarget:
     if not path.is_file():
         raise UsageError(f"target {name!r}: no such file; expected the TOML file of a language")
     return CommandTarget(name, read_language(path))
-
-
-def _describe_end(code: int) -> str:
-    return f"a process that was killed by signal {-code}" if code < 0 else f"a process that ended with status {code}"
 
 
 def _refuse_run(given: str, remedy: str) -> Diagnostic:

@@ -22,7 +22,10 @@ def explain_compile(pattern: str, result: CommandResult, source: str, language: 
         return (Diagnostic(KIND, "compiler", f"a program that takes more than {result.limit}", "less of it", remedy),)
     messages = cut_messages(result.messages + "\n" + result.printed.decode(errors="replace"))
     findings = list(_read_findings(pattern, messages, source.splitlines(), language)) if pattern else []
-    return tuple(dict.fromkeys(findings))[:MOST] or (_explain_words(messages, language),)
+    if findings:
+        return tuple(dict.fromkeys(findings))[:MOST]
+    words = quote_messages(messages) or "a program that it refused without a word"
+    return (Diagnostic(KIND, "compiler", words, f"{language} that the compiler takes"),)
 
 
 def explain_obstacles(result: CommandResult) -> tuple[Diagnostic, ...]:
@@ -60,11 +63,6 @@ def _read_findings(pattern: str, messages: str, lines: Sequence[str], language: 
 
 def _read_number(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[1-9]\d{0,8}", text) else None
-
-
-def _explain_words(messages: str, language: str) -> Diagnostic:
-    words = quote_messages(messages) or "a program that it refused without a word"
-    return Diagnostic(KIND, "compiler", words, f"{language} that the compiler takes")
 
 
 def quote_messages(messages: str) -> str:

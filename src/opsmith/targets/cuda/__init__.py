@@ -79,12 +79,9 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
         bound = self.bind_program(task, source)
         if not isinstance(bound, BoundPlan):
             raise ValueError(f"a program that is refused at PARSE: {bound[0]}")
-        return CudaRequest(hash_problem(self.find_problem(task)), source, bound, self._find_arch(task))
-
-    def _find_arch(self, task: Task) -> str:
         options = self.find_options(task)
         assert isinstance(options, CudaOptions)
-        return options.arch
+        return CudaRequest(hash_problem(self.find_problem(task)), source, bound, options.arch)
 
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
         return carrying.build_carried(self.make_request(task, source), open_cache())

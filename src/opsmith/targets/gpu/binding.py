@@ -103,7 +103,7 @@ def _check_workspaces(
     for space in spaces:
         where = f"workspace {space.name}"
         if space.name in own:
-            actual = f"the name of the {_describe_argument(own[space.name])}"
+            actual = f"the name of the {own[space.name].kind} {space.name}"
             yield Diagnostic(KIND, where, actual, "a name of its own", f"call it {space.name}_tmp", space.line)
         if space.name in lines:
             actual = f"{space.name} once more; it is on line {lines[space.name]}"
@@ -111,10 +111,6 @@ def _check_workspaces(
         lines.setdefault(space.name, space.line)
         for text in space.shape:
             yield from _check_expression(space.line, where, text, dims, [*own, *lines])
-
-
-def _describe_argument(argument: BoundArgument) -> str:
-    return f"{argument.kind} {argument.name}"
 
 
 def _check_expression(

@@ -124,6 +124,11 @@ def _write_length(dim: Dim, names: Mapping[str, str]) -> str:
     return f"int64_t({top_text})" if bottom_text == "1" else f"({top_text}) / ({bottom_text})"
 
 
+def make_title(task_id: str) -> str:
+    """A task's id as it may stand in a comment and a string of C++."""
+    return "".join(letter if letter.isalnum() or letter in "_-." else "_" for letter in task_id)
+
+
 def write_literal(text: str) -> str:
     """A text as literals of C++, one a line."""
     lines = text.encode("utf-8", "replace").splitlines(keepends=True) or [b""]

@@ -22,6 +22,7 @@ from opsmith.targets.native.torch_host import (
     list_declarations,
     list_statements,
     list_types,
+    make_title,
     write_tensor_checks,
 )
 from opsmith.targets.programs import Solved, TorchExtension
@@ -61,11 +62,6 @@ def bind_source(source: str, problem: Problem) -> BoundPlan:
     if isinstance(bound, tuple):
         raise UsageError(f"the program's launch plan: {bound[0]}")
     return bound
-
-
-def make_title(task_id: str) -> str:
-    """A task's id as it may stand in a comment and a string of C++."""
-    return "".join(letter if letter.isalnum() or letter in "_-." else "_" for letter in task_id)
 
 
 def _list_statements(problem: Problem, names: Mapping[str, str]) -> Iterator[str]:

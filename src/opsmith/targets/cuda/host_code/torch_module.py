@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from opsmith.records import content_hash
 from opsmith.targets.cuda.host_code import calling, launching
-from opsmith.targets.cuda.host_code.torch_extension import bind_source, make_title
+from opsmith.targets.cuda.host_code.torch_extension import bind_source
 from opsmith.targets.literals import write_literal
 from opsmith.targets.native.task import read_task_problem
+from opsmith.targets.native.torch_host import make_title
 from opsmith.targets.native.torch_module.frame import make_frame, write_head
 from opsmith.targets.native.torch_module.host import HostPlace, write_checks, write_forward
 from opsmith.targets.programs import Solved, TorchModule

@@ -44,18 +44,6 @@ class _Kind(IntEnum):
 class Record(ctypes.Structure):
     """Finding of emulator.cpp."""
 
-    _fields_ = (
-        *(
-            (name, ctypes.c_uint32)
-            for name in ["kind", "place", "other_place", "thread", "other_thread", "block", "other_block", "size"]
-        ),
-        *(
-            (name, ctypes.c_uint32)
-            for name in ["is_writing", "other_is_writing", "region", "detail", "mask", "other_detail"]
-        ),
-        ("offset", ctypes.c_int64),
-        ("value", ctypes.c_int64),
-    )
     kind: int
     place: int
     other_place: int
@@ -72,6 +60,9 @@ class Record(ctypes.Structure):
     other_detail: int
     offset: int
     value: int
+    _fields_ = tuple(
+        (name, ctypes.c_int64 if name in ("offset", "value") else ctypes.c_uint32) for name in __annotations__
+    )
 
 
 def read_record(address: int) -> Record:

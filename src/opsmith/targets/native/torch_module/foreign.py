@@ -43,7 +43,7 @@ def read_foreign(text: str, name: str) -> ForeignCode:
 def _is_dropped(node: ast.stmt) -> bool:
     """Functions that make inputs, and texts that stand alone."""
     is_maker = isinstance(node, ast.FunctionDef) and node.name in _DROPPED
-    return is_maker or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    return is_maker or _is_text(node)
 
 
 def _write_nodes(nodes: list[ast.stmt] | list[ast.ImportFrom]) -> str:
@@ -53,7 +53,7 @@ def _write_nodes(nodes: list[ast.stmt] | list[ast.ImportFrom]) -> str:
 def _strip_forward(model: ast.ClassDef) -> ast.ClassDef:
     renamed: ast.ClassDef = _RenameModel().visit(model)
     renamed.name = _NEW
-    renamed.body = [node for node in renamed.body if not _is_forward(node) and not _is_docstring(node)]
+    renamed.body = [node for node in renamed.body if not _is_forward(node) and not _is_text(node)]
     ast.fix_missing_locations(renamed)
     return renamed
 
@@ -62,7 +62,7 @@ def _is_forward(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == "forward"
 
 
-def _is_docstring(node: ast.stmt) -> bool:
+def _is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
