@@ -13,12 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from opsmith.judging import verifier
+from opsmith.judging.judge import Solution, import_experiences
 from opsmith.judging.pool import Pool
 from opsmith.records import Experience, Task, Verdict
 from opsmith.suites import adapt_task, load_task, load_tasks
 
 if TYPE_CHECKING:
-    from opsmith.judging.judge import Solution
     from opsmith.learn.events import OnEvent
     from opsmith.models import ChatModel
     from opsmith.results.result import RunResult
@@ -65,7 +65,6 @@ def improve(
     that is not right.
     """
     from opsmith.executors import get_executor  # noqa: PLC0415  (the store and pydantic: verdicts do without them)
-    from opsmith.judging.judge import import_experiences  # noqa: PLC0415  (as above)
     from opsmith.learn import loop  # noqa: PLC0415  (as above)
     from opsmith.models.table import choose_analyst  # noqa: PLC0415  (as above)
     from opsmith.settings import Settings  # noqa: PLC0415

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 
 from opsmith import api
 from opsmith.errors import OpsmithError
+from opsmith.measuring.claims import LEAST_GAIN
+from opsmith.measuring.intervals import average_ratios
+from opsmith.measuring.orders import SpeedOrder
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.records import Task
 
 if TYPE_CHECKING:
     from opsmith.executors.local_measurer import LocalMeasurer
-    from opsmith.measuring.record import SpeedReport
 
 RIGHT = 1.0
 MOST_FOR_SPEED = 1.0
@@ -43,9 +46,6 @@ class SpeedReward:
 
 def score_speed(reports: Sequence[SpeedReport]) -> SpeedReward:
     """The bonus for what was measured at each of a task's timed sizes."""
-    from opsmith.measuring.claims import LEAST_GAIN  # noqa: PLC0415  (only where speed is asked for)
-    from opsmith.measuring.intervals import average_ratios  # noqa: PLC0415
-
     ratios = [report.measurement.ratio for report in reports]
     mean = average_ratios([ratio.precise for ratio in ratios if ratio is not None])
     missing = [report.measurement for report in reports if report.measurement.ratio is None]
@@ -58,9 +58,6 @@ def score_speed(reports: Sequence[SpeedReport]) -> SpeedReward:
 
 async def reward_speed(task: Task, program: str, trust_tasks: bool) -> SpeedReward:
     """The bonus of a right program, measured here while nobody else measures."""
-    from opsmith.measuring.orders import SpeedOrder  # noqa: PLC0415  (as above)
-    from opsmith.measuring.record import MeasuringGrade  # noqa: PLC0415
-
     measurer = _start_measurer(trust_tasks)
     if lack := measurer.explain_lack(task):
         return SpeedReward(0.0, reason=lack)
@@ -73,7 +70,7 @@ async def reward_speed(task: Task, program: str, trust_tasks: bool) -> SpeedRewa
 
 @cache
 def _start_measurer(trust_tasks: bool) -> LocalMeasurer:
-    from opsmith.executors.local_measurer import LocalMeasurer  # noqa: PLC0415  (as above)
+    from opsmith.executors.local_measurer import LocalMeasurer  # noqa: PLC0415  (only where speed is asked for)
 
     measurer = LocalMeasurer(api.default_pool(trust_tasks))
     atexit.register(measurer.close)

@@ -43,7 +43,7 @@ class LocalExecutor:
     @property
     def measurer(self) -> LocalMeasurer:
         if self._measurer is None:
-            from opsmith.executors.local_measurer import LocalMeasurer  # noqa: PLC0415 - imports torch
+            from opsmith.executors.local_measurer import LocalMeasurer  # noqa: PLC0415 - imports numpy
 
             self._measurer = LocalMeasurer(self._pool)
         return self._measurer

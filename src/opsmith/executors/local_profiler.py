@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opsmith.errors import OpsmithError, VerifierError
+from opsmith.measuring.measure import choose_largest_set
 from opsmith.measuring.objectives import is_timed
 from opsmith.measuring.orders import Measurer, SpeedOrder
 from opsmith.measuring.record import MeasuringGrade
@@ -53,8 +54,6 @@ class LocalProfiler:
 
     async def _time_subject(self, subject: ProfileSubject, warn: Warn) -> ProfileSubject:
         """With a quick look at its speed, at the largest sizes that the task is timed at."""
-        from opsmith.measuring.measure import choose_largest_set  # noqa: PLC0415 - imports torch
-
         if self._measurer is None or not is_timed(subject.task):
             return subject
         sets = (choose_largest_set(subject.task),)

@@ -14,15 +14,17 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from opsmith.errors import ProviderError, UsageError, VerifierError
 from opsmith.executors.cluster import import_ray, join_cluster
 from opsmith.executors.fleet import Fleet, LostError
+from opsmith.executors.local_profiler import LocalProfiler
 from opsmith.executors.member import MEMBERS_BUSINESS
 from opsmith.executors.wire import open_answer, pack_message, read_record
 from opsmith.judging.answers import read_verdict
 from opsmith.judging.plans import PlanAnswer
+from opsmith.judging.pool import Pool
 from opsmith.measuring.objectives import choose_device_kind
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import RecordError, SpeedReport, read_report
@@ -33,10 +35,6 @@ from opsmith.records import Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.splits import Split
 from opsmith.targets import BUILT_IN, TARGETS, get_target
-
-if TYPE_CHECKING:
-    from opsmith.executors.local_profiler import LocalProfiler
-    from opsmith.judging.pool import Pool
 
 
 class RayExecutor:
@@ -63,8 +61,6 @@ class RayExecutor:
     @property
     def profiler(self) -> LocalProfiler:
         """On this machine: what compilers and cost models say is the same on all."""
-        from opsmith.executors.local_profiler import LocalProfiler  # noqa: PLC0415 - few runs need it
-
         if self._profiler is None:
             chosen = self._settings.optimisation
             cost = self._open_pool().cost
@@ -73,8 +69,6 @@ class RayExecutor:
 
     def _open_pool(self) -> Pool:
         """A worker on this machine, for what is asked seldom; closed with the executor."""
-        from opsmith.judging.pool import Pool  # noqa: PLC0415 - few runs need it
-
         if self._pool is None:
             place = self._settings.place
             self._pool = Pool(

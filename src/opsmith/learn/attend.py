@@ -50,7 +50,9 @@ class Attendant:
             if not work.done():
                 self.session.halt = self.session.halt or "interrupted"
                 if self.stop.is_set():
-                    self._say_what_is_waited_for()
+                    in_batches = isinstance(self.session.model, Batched)
+                    waiting = Stopping(self.session.asking, self.session.judging, GRACE_S, in_batches)
+                    self.session.on_event(waiting)
                 self.session.store.hurry(GRACE_S)
                 obeying.cancel()
                 self.session.running.set()  # who waits for the end of a pause sees the halt
@@ -61,11 +63,6 @@ class Attendant:
         finally:
             for task in (stopped, obeying, work):
                 task.cancel()
-
-    def _say_what_is_waited_for(self) -> None:
-        session = self.session
-        in_batches = isinstance(session.model, Batched)
-        session.on_event(Stopping(session.asking, session.judging, GRACE_S, in_batches))
 
 
 def _store_error(obeying: asyncio.Task[None]) -> OpsmithError | None:

@@ -92,7 +92,9 @@ def run_info(
     if material:
         deciders["material"] = material
     if references:
-        deciders["references"] = sorted([task, *_hash_reference(program)] for task, program in references.items())
+        deciders["references"] = sorted(
+            [task, program.target, content_hash(program.source)] for task, program in references.items()
+        )
     if settings.teamwork.thinking.think:
         deciders["outline"] = content_hash(request_outline(target, settings.method.prompt))
     if settings.teamwork.tooling.tools != "none":
@@ -102,10 +104,6 @@ def run_info(
         versions[ORDER] = list_by_price(models.by_name)  # no part of the name: prices change
     name = f"{_short_name(model)}-s{settings.seed}-{identity[:10]}"
     return RunInfo(name, identity, model, models.is_language_model, target.name, settings.seed, deciding, versions)
-
-
-def _hash_reference(program: ReferenceProgram) -> tuple[str, str]:
-    return program.target, content_hash(program.source)
 
 
 def plain_settings(settings: Settings) -> dict[str, Any]:

@@ -210,7 +210,9 @@ class _Grower:
             return replace(node, state=PlanState.JOINED if is_joined else PlanState.SOLVED)
         if active is not None:
             return self._judge_children(node, active, origin)
-        return self._judge_failed(node, origin) if plans else self._judge_leaf(node, origin)
+        if plans:  # the last split is none
+            return self._plan_otherwise(node, f"split {plans[-1].number}: {plans[-1].problem}", origin)
+        return self._judge_leaf(node, origin)
 
     def _judge_leaf(self, leaf: PlannedTask, origin: _Origin | None) -> PlannedTask:
         """One that was never split."""
@@ -259,10 +261,6 @@ class _Grower:
             return replace(node, state=PlanState.JOINING)
         reason = f"split {active.number}: its nodes are solved, and the program joined from theirs is wrong"
         return self._plan_otherwise(replace(node, state=PlanState.JOIN_FAILED), reason, origin)
-
-    def _judge_failed(self, node: PlannedTask, origin: _Origin | None) -> PlannedTask:
-        """One whose last split is none."""
-        return self._plan_otherwise(node, f"split {node.plans[-1].number}: {node.plans[-1].problem}", origin)
 
     def _plan_otherwise(self, node: PlannedTask, reason: str, origin: _Origin | None) -> PlannedTask:
         """The task's next split, or that it is given up."""

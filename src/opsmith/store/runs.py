@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,7 +151,9 @@ class RunQueries(RequestQueries):
                 continue
             owner = table.c.id if table is schema.run else table.c.run
             rows = self.fetch_rows(select(table).where(owner == run))
-            contents |= {(table.name, _comparable_json(row._asdict())) for row in rows}
+            for row in rows:
+                values = {key: value for key, value in row._asdict().items() if key not in schema.CLOCK}
+                contents.add((table.name, json.dumps(values, sort_keys=True)))
         return frozenset(contents)
 
 
@@ -183,7 +185,3 @@ def _read_experience(row: Row[Any]) -> KeptExperience:
         task_from_body(row.task_body), row.program, row.success_rate, row.round, row.origin, row.gain
     )
     return KeptExperience(experience, row.sample, row.contaminated)
-
-
-def _comparable_json(values: Mapping[str, Any]) -> str:
-    return json.dumps({key: value for key, value in values.items() if key not in schema.CLOCK}, sort_keys=True)
