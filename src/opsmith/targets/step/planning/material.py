@@ -7,7 +7,7 @@ it computes it itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -39,20 +39,21 @@ class WorkGraph:
         self._data = {*self.streams, *self.parameters}
         dependent: set[str] = set()
         for statement in self.observation.reference.statements:
-            constant = self._find_constant(statement)
-            if constant is not None:
+            is_single = len(statement.targets) == 1 and bool(statement.reads)
+            constant = self.observation.write_constant(statement.targets[0]) if is_single else None
+            if constant is not None:  # a size in place of what the statement reads
                 self.constants[statement.targets[0]] = constant
                 continue
             reads = self._list_sources(statement)
-            if self._is_cheap(statement, reads):
-                self._data.update(statement.targets)
-                self.support |= dict.fromkeys(statement.targets, statement)
-            elif reads & (self.streams | dependent) and any(self._is_value(name) for name in statement.targets):
+            is_cheap = self._is_cheap(statement, reads)
+            is_work = not is_cheap and bool(reads & (self.streams | dependent)) and self._makes_value(statement)
+            if is_work:
                 self.work.append(statement)
                 dependent.update(statement.targets)
-                self._data.update(statement.targets)
             else:
                 self.support |= dict.fromkeys(statement.targets, statement)
+            if is_cheap or is_work:
+                self._data.update(statement.targets)
         self._makers = {name: number for number, statement in enumerate(self.work) for name in statement.targets}
 
     def _is_cheap(self, statement: ReferenceStatement, reads: frozenset[str]) -> bool:
@@ -63,14 +64,9 @@ class WorkGraph:
     def _list_words(self, statement: ReferenceStatement) -> tuple[str, ...]:
         return statement.list_operations(lambda name: name in self._data)
 
-    def _is_value(self, name: str) -> bool:
-        return name in self.outputs or isinstance(self.observation.find_value(name), Tensor)
-
-    def _find_constant(self, statement: ReferenceStatement) -> ast.expr | None:
-        """A size in place of what a statement reads, where its value is one."""
-        if len(statement.targets) != 1 or not statement.reads:
-            return None
-        return self.observation.write_constant(statement.targets[0])
+    def _makes_value(self, statement: ReferenceStatement) -> bool:
+        values = ((name, self.observation.find_value(name)) for name in statement.targets)
+        return any(name in self.outputs or isinstance(value, Tensor) for name, value in values)
 
     def _list_sources(self, statement: ReferenceStatement) -> frozenset[str]:
         """Values and tensors that a statement reads, also through what supports it."""
@@ -122,32 +118,25 @@ class WorkGraph:
             if name in self.support and name not in needed:
                 needed.add(name)
                 pending += self.support[name].reads
-        statements = [self.support[name] for name in needed]
-        order = {id(statement): number for number, statement in enumerate(self._all_supports)}
-        return sorted(
-            {id(statement): statement for statement in statements}.values(), key=lambda support: order[id(support)]
-        )
+        return self._select_statements(needed)
 
     def order_statements(self, numbers: Sequence[int]) -> list[ReferenceStatement]:
         """Work and what supports it, in the order of the reference."""
-        order = {statement.targets: place for place, statement in enumerate(self.observation.reference.statements)}
-        statements = [*self.list_supports(numbers), *(self.work[number] for number in numbers)]
-        return sorted(statements, key=lambda statement: order[statement.targets])
+        statements = (*self.list_supports(numbers), *(self.work[number] for number in numbers))
+        return self._select_statements({target for statement in statements for target in statement.targets})
 
-    @cached_property
-    def _all_supports(self) -> list[ReferenceStatement]:
-        return list({id(statement): statement for statement in self.support.values()}.values())
+    def _select_statements(self, targets: Set[str]) -> list[ReferenceStatement]:
+        """Those that make one of these values, in the order of the reference."""
+        return [row for row in self.observation.reference.statements if not targets.isdisjoint(row.targets)]
 
     @cached_property
     def operations(self) -> list[tuple[str, ...]]:
         """Per work: its operations, and those of what supports it that depends on values."""
-        return [self._list_operations(number) for number in range(len(self.work))]
-
-    def _list_operations(self, number: int) -> tuple[str, ...]:
-        supports = [
-            support for support in self.list_supports([number]) if self._list_sources(support) - self.parameters
-        ]
-        return tuple(word for support in (*supports, self.work[number]) for word in self._list_words(support))
+        words = []
+        for number, work in enumerate(self.work):
+            supports = (row for row in self.list_supports([number]) if self._list_sources(row) - self.parameters)
+            words.append(tuple(word for row in (*supports, work) for word in self._list_words(row)))
+        return words
 
     @cached_property
     def groups(self) -> list[int]:
@@ -161,7 +150,9 @@ class WorkGraph:
                     routed |= 1 << number
         if not routed or not from_index:
             return []
-        end = self._find_meeting(routed)
+        last = max(list_bits(routed))
+        meetings = (number for number in range(last, len(self.work)) if self.ancestors[number] & routed == routed)
+        end = next(meetings, None)  # the first work that all routed work leads to
         return [] if end is None else [self._close_region(routed, end, from_index)]
 
     def _list_decided(self) -> set[str]:
@@ -187,12 +178,6 @@ class WorkGraph:
             for number in range(len(self.work))
         ]
 
-    def _find_meeting(self, routed: int) -> int | None:
-        """The first work that all routed work leads to."""
-        numbers = list_bits(routed)
-        reached = [number for number in range(len(self.work)) if self.ancestors[number] & routed == routed]
-        return next((number for number in reached if number >= max(numbers)), None)
-
     def _close_region(self, routed: int, end: int, decided: set[str]) -> int:
         """What lies between routed work and its end, and work that is for it alone."""
         region = routed | 1 << end
@@ -213,20 +198,15 @@ class WorkGraph:
     @cached_property
     def mentions(self) -> list[frozenset[str]]:
         """Per work: the parameters, and names of `global`, that it reads."""
-        return [self._list_mentions(number) for number in range(len(self.work))]
-
-    def _list_mentions(self, number: int) -> frozenset[str]:
-        trees = [row for one in (*self.list_supports([number]), self.work[number]) for row in one.tree]
-        names = {node.id for row in trees for node in ast.walk(row) if isinstance(node, ast.Name)}
-        return frozenset(names & (self.parameters | self._globals))
-
-    @cached_property
-    def _globals(self) -> set[str]:
-        """Names that `global` binds, sizes left out."""
-        names = {node.id for node in ast.walk(ast.parse(self.spec.global_code)) if isinstance(node, ast.Name)}
-        return (
-            {name for name in names if not name.endswith("_value")} - {"torch", "ctx"} - set(self.spec.problem.symbols)
-        )
+        names = {name for name in _list_names(ast.parse(self.spec.global_code)) if not name.endswith("_value")}
+        ours = self.parameters | (names - {"torch", "ctx"} - set(self.spec.problem.symbols))
+        return [
+            frozenset(
+                name for row in self.order_statements([number]) for tree in row.tree for name in _list_names(tree)
+            )
+            & ours
+            for number in range(len(self.work))
+        ]
 
     def find_type(self, name: str) -> ValueType | None:
         return self.observation.types.get(name)
@@ -239,11 +219,9 @@ class WorkGraph:
     def list_borders(self, inside: int) -> list[str]:
         """Those that cross, without what others can as well compute anew from the task's streams; one at least."""
         crossing = self.list_crossing(inside)
-        dear = [name for name in crossing if not (self.is_cheap(name) and self._count_takers(name, inside) == 1)]
+        takers = {name: sum(not inside >> number & 1 for number in self.list_consumers(name)) for name in crossing}
+        dear = [name for name in crossing if not (self.is_cheap(name) and takers[name] == 1)]
         return dear or crossing[:1]
-
-    def _count_takers(self, name: str, inside: int) -> int:
-        return sum(1 for number in self.list_consumers(name) if not inside >> number & 1)
 
     def is_cheap(self, name: str) -> bool:
         """Whether a value is little work on the task's streams alone."""
@@ -256,10 +234,9 @@ class WorkGraph:
         return [number for number, needs in enumerate(self.needs) if name in needs]
 
 
+def _list_names(tree: ast.AST) -> Iterator[str]:
+    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
 def list_bits(bits: int) -> list[int]:
-    numbers = []
-    while bits:
-        low = bits & -bits
-        numbers.append(low.bit_length() - 1)
-        bits ^= low
-    return numbers
+    return [number for number in range(bits.bit_length()) if bits >> number & 1]

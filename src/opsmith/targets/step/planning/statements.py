@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -121,7 +121,7 @@ class _Reader:
             "state",
             "step",
         }
-        self._used |= {node.id for node in ast.walk(_parse_text(spec.global_code)) if isinstance(node, ast.Name)}
+        self._used.update(_list_names(_parse_text(spec.global_code)))
         self._expand, self._live, self._lower = expand, live, lower
         self._values: dict[str, str] = {name: name for name in self._tensors}  # a name of the text -> the value
         self._locals: dict[str, str] = {}
@@ -139,7 +139,10 @@ class _Reader:
                 if not body:
                     raise UnreadableError(f"outputs, {output.name}: no statement")
                 rows += [(statement, None) for statement in body[:-1]]
-                rows.append((_as_assignment(body[-1]), (number, place)))
+                last = body[-1]
+                if isinstance(last, ast.Expr):
+                    last = ast.Assign([ast.Name("_result", ast.Store())], last.value, lineno=1)
+                rows.append((last, (number, place)))
         results: dict[tuple[int, int], str] = {}
         for block, marks in _join_changes(rows):
             self._read_block(block)
@@ -176,11 +179,7 @@ class _Reader:
     def _read_assignment(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
             hint = "" if target.id.startswith("_result") else target.id
-            atom = self._lower_expression(value, hint)
-            if isinstance(atom, ast.Name) and atom.id in (*self._tensors, *self._values.values()):
-                self._locals[target.id] = atom.id
-            else:
-                self._add_statement(atom, hint, bind=target.id)
+            self._locals[target.id] = self._name_value(value, hint)
             return
         if (
             isinstance(target, (ast.Tuple, ast.List))
@@ -188,11 +187,9 @@ class _Reader:
             and len(target.elts) == len(value.elts)
             and all(isinstance(name, ast.Name) for name in target.elts)
         ):
-            atoms = [
-                self._name_value(element, getattr(name, "id", ""))
-                for name, element in zip(target.elts, value.elts, strict=True)
-            ]
-            self._locals |= {getattr(name, "id", ""): atom for name, atom in zip(target.elts, atoms, strict=True)}
+            names = [getattr(name, "id", "") for name in target.elts]
+            atoms = [self._name_value(element, name) for name, element in zip(names, value.elts, strict=True)]
+            self._locals |= dict(zip(names, atoms, strict=True))
             return
         self._keep_block([ast.Assign([target], self._lower_parts(value), lineno=1)])
 
@@ -239,10 +236,10 @@ class _Reader:
 
     def _lower_parts(self, node: ast.expr) -> ast.expr:
         """The node over atoms."""
-        if isinstance(node, ast.Call):
-            return self._lower_call(node)
         if any(isinstance(child, (ast.Lambda, ast.comprehension, ast.NamedExpr)) for child in ast.walk(node)):
             return self._resolve(node)
+        if isinstance(node, ast.Call):
+            return self._lower_call(node)
         fields: dict[str, Any] = {}
         for name, value in ast.iter_fields(node):
             if isinstance(value, list):
@@ -254,8 +251,6 @@ class _Reader:
         return type(node)(**fields)
 
     def _lower_call(self, node: ast.Call) -> ast.expr:
-        if any(isinstance(child, (ast.Lambda, ast.comprehension, ast.NamedExpr)) for child in ast.walk(node)):
-            return self._resolve(node)
         func = node.func
         if isinstance(func, ast.Attribute) and self._reads_values(func.value):
             func = ast.Attribute(self._lower_expression(func.value), func.attr, ast.Load())
@@ -286,8 +281,7 @@ class _Reader:
         return None
 
     def _read_expansion(self, body: Sequence[ast.stmt], hint: str) -> ast.expr:
-        names = {name: name for name in self._values.values()} | {name: name for name in self._tensors}
-        self._locals = {**names}
+        self._locals = {name: name for name in (*self._values.values(), *self._tensors)}
         for statement in body[:-1]:
             assert isinstance(statement, ast.Assign)
             self._read_assignment(statement.targets[0], statement.value)
@@ -296,10 +290,7 @@ class _Reader:
         return self._lower_expression(last.value, hint)
 
     def _reads_values(self, node: ast.AST) -> bool:
-        for child in ast.walk(node):
-            if isinstance(child, ast.Name) and (child.id in self._locals or child.id == "input_data"):
-                return True
-        return False
+        return any(name in self._locals or name == "input_data" for name in _list_names(node))
 
     def _resolve(self, node: ast.AST) -> ast.expr:
         """A copy that reads values by their own names."""
@@ -309,12 +300,10 @@ class _Reader:
 
     # -- statements
 
-    def _add_statement(self, value: ast.expr, hint: str, bind: str = "") -> str:
+    def _add_statement(self, value: ast.expr, hint: str) -> str:
         name = self._name_freshly(hint or "value")
         tree = ast.Assign([ast.Name(name, ast.Store())], value, lineno=1)
         self._append([tree], (name,))
-        if bind:
-            self._locals[bind] = name
         if isinstance(value, (ast.Tuple, ast.List)):
             self._tuples[name] = value.elts
         return name
@@ -323,7 +312,7 @@ class _Reader:
         fixed = tuple(ast.fix_missing_locations(statement) for statement in tree)
         if self._live is not None and not is_last:
             self._live.run_statement(fixed)
-        reads = {node.id for statement in fixed for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        reads = {name for statement in fixed for name in _list_names(statement)}
         own = {*self._tensors, *self._values.values()} - set(targets)
         self.statements.append(ReferenceStatement(fixed, targets, frozenset(reads & own)))
         self._values |= {name: name for name in targets}
@@ -414,11 +403,8 @@ def _parse_text(text: str) -> ast.Module:
         raise UnreadableError(f"a reference that does not parse: {error}") from None
 
 
-def _as_assignment(statement: ast.stmt) -> ast.stmt:
-    """The last statement of a text as an assignment to a name."""
-    if isinstance(statement, ast.Expr):
-        return ast.Assign([ast.Name("_result", ast.Store())], statement.value, lineno=1)
-    return statement
+def _list_names(node: ast.AST) -> Iterator[str]:
+    return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
 
 def _find_noun(node: ast.expr) -> str:
@@ -476,24 +462,18 @@ def _join_changes(rows: Sequence[Row]) -> list[tuple[list[ast.stmt], list[tuple[
     ends = list(range(len(rows)))
     bound: dict[str, int] = {}
     for number, (statement, _) in enumerate(rows):
-        for name in _list_changed(statement):
+        changed = _list_changed(statement)
+        for name in changed:
             if name in bound:
                 ends[bound[name]] = number
-        for name in _list_stored(statement):
-            if name not in _list_changed(statement):
-                bound[name] = number
+        bound |= dict.fromkeys((name for name in _list_stored(statement) if name not in changed), number)
     blocks = []
-    number = 0
-    while number < len(rows):
-        last = number
-        place = number
-        while place <= last:
-            last = max(last, ends[place])
-            place += 1
-        chosen = rows[number : last + 1]
-        renamed = _name_results(chosen)
-        blocks.append(renamed)
-        number = last + 1
+    first = last = 0
+    for number in range(len(rows)):
+        last = max(last, ends[number])
+        if last == number:
+            blocks.append(_name_results(rows[first : number + 1]))
+            first = last = number + 1
     return blocks
 
 
