@@ -10,7 +10,8 @@ from opsmith.errors import OpsmithError
 from opsmith.models import Reply, Request
 from opsmith.records import Usage
 from opsmith.targets.protocols import Planned, Target
-from opsmith_lab.models.sampling import answer_fault, fence_program
+from opsmith_lab.models.sampling import fence_program
+from opsmith_lab.models.workers import describe_fault
 
 NOTHING_TO_JOIN = "I join the programs of a plan, and these messages hold none."
 
@@ -43,4 +44,4 @@ class JoinModel:
         except OpsmithError as error:
             return f"The programs cannot be joined: {error}"
         except Exception as error:  # of a target that is not built in; any other is a mistake of ours, and raised
-            return f"The programs cannot be joined: {answer_fault(error)['problem']}"
+            return f"The programs cannot be joined: {describe_fault(error)}"

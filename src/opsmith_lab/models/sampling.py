@@ -1,14 +1,12 @@
 """The embedded model's work: a prompt's text in, replies out, in whatever process it runs.
 
 `python -m opsmith_lab.models.sampling TARGET NOISE` answers JSON lines on stdin with JSON lines on stdout until stdin
-ends.
-A reply depends on nothing but the request: what is kept between requests are pure functions of their texts.
+ends. A reply depends on nothing but the request: what is kept between requests are pure functions of their texts.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import sys
 from collections.abc import Callable, Sequence
@@ -19,14 +17,14 @@ import yaml
 
 from opsmith.agents.prompt import PromptParts, compose_prompt, format_yaml_block, read_prompt
 from opsmith.agents.reply import read_reply
-from opsmith.errors import OpsmithError, ProviderError, TargetError, TaskError
+from opsmith.errors import OpsmithError, TaskError
 from opsmith.models import Message
 from opsmith.records import Task, content_hash
 from opsmith.targets import Policy, Target, get_target
 from opsmith.targets.capabilities import make_sampler
-from opsmith.targets.faults import find_fault
 from opsmith.targets.protocols import PROPOSER, Adapting, Bare, Sampled
 from opsmith_lab.models.noise import spoil_reply
+from opsmith_lab.models.workers import serve_lines
 
 NO_TASK = "I sample programs for the task under `task:` of a YAML message, and this message holds none."
 
@@ -52,6 +50,11 @@ class PromptSampler:
         seeds = [content_hash(str(seed), str(i)) for i in range(n)]
         task, written = self._task(text), self._choose_writer(messages)
         return [self._sample_reply(policy, task, temperature, random.Random(name), written) for name in seeds]
+
+    def answer_request(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one request. Raises OpsmithError where its task cannot be read."""
+        messages = [Message(role, content) for role, content in body["messages"]]
+        return {"texts": self.sample_replies(messages, body["temperature"], body["seed"], body["n"])}
 
     def _sample_reply(
         self, policy: Policy, task: Task, temperature: float, rng: random.Random, written: Callable[[Task, str], str]
@@ -120,37 +123,9 @@ def _make_sampler(target: str) -> PromptSampler:
     return PromptSampler(get_target(target), 0.0)
 
 
-def answer_request(session: PromptSampler, request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one request, or why there is none."""
-    messages = [Message(role, content) for role, content in request["messages"]]
-    try:
-        return {"texts": session.sample_replies(messages, request["temperature"], request["seed"], request["n"])}
-    except OpsmithError as error:
-        return {"problem": str(error)}
-    except Exception as error:
-        return answer_fault(error)
-
-
-def answer_fault(error: Exception) -> dict[str, Any]:
-    """The answer when the code of a target that is not built in fails; raises everything else."""
-    fault = find_fault(error)
-    if fault is None:
-        raise error
-    return {"problem": str(fault), "fault": True}
-
-
-def check_answer(model: str, answer: dict[str, Any]) -> None:
-    """Raises ProviderError for an answer that says why there is none, TargetError where the target's code failed."""
-    if "problem" in answer:
-        kind = TargetError if answer.get("fault") else ProviderError
-        raise kind(f"model {model!r}: {answer['problem']}")
-
-
 def main(target: str, noise: str) -> None:
     """Answer requests until stdin ends."""
-    session = PromptSampler(get_target(target), float(noise))
-    for line in sys.stdin:
-        print(json.dumps(answer_request(session, json.loads(line))), flush=True)
+    serve_lines(PromptSampler(get_target(target), float(noise)).answer_request)
 
 
 if __name__ == "__main__":

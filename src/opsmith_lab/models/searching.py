@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -14,11 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from opsmith.agents.prompt import read_prompt
-from opsmith.errors import OpsmithError, UsageError
+from opsmith.errors import UsageError
 from opsmith.models import Message
 from opsmith.targets import Target, get_target
 from opsmith.targets.protocols import Searched
-from opsmith_lab.models.sampling import NO_TASK, answer_fault, fence_program
+from opsmith_lab.models.sampling import NO_TASK, fence_program
+from opsmith_lab.models.workers import serve_lines
 
 SEARCHES_KEPT = 2  # a search holds up to hundreds of megabytes; one that was dropped is made anew when asked again
 
@@ -51,17 +51,12 @@ class Searcher:
         self._read: Callable[[str], str] = lru_cache(maxsize=64)(self._read_task_text)
 
     def answer_request(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request, or why there is none."""
+        """The answer to one request. Raises OpsmithError where its task cannot be read."""
         task = next((text for _, content in reversed(body["messages"]) if (text := self._read(content))), "")
-        if not task:
-            return {"texts": [NO_TASK]}
-        try:
-            program = self._open_search(task).read_program(body["attempt"])
-        except OpsmithError as error:
-            return {"problem": str(error)}
-        except Exception as error:
-            return answer_fault(error)
-        return {"exhausted": True} if program is None else {"texts": [fence_program(program)]}
+        program = self._open_search(task).read_program(body["attempt"]) if task else None
+        if task and program is None:
+            return {"exhausted": True}
+        return {"texts": [NO_TASK if program is None else fence_program(program)] * body["n"]}
 
     def _read_task_text(self, content: str) -> str:
         """The text of the task that a message asks for; "": for none."""
@@ -78,9 +73,7 @@ class Searcher:
 
 def main(target: str) -> None:
     """Answer requests until stdin ends."""
-    searcher = Searcher(get_target(target))
-    for line in sys.stdin:
-        print(json.dumps(searcher.answer_request(json.loads(line))), flush=True)
+    serve_lines(Searcher(get_target(target)).answer_request)
 
 
 if __name__ == "__main__":

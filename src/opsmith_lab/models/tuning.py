@@ -10,22 +10,23 @@ ends.
 
 from __future__ import annotations
 
-import json
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from opsmith.agents.analysis import read_analysis_prompt
 from opsmith.agents.generation import read_generation_prompt
-from opsmith.errors import OpsmithError, UsageError
+from opsmith.errors import UsageError
 from opsmith.models import Message
 from opsmith.records import content_hash
 from opsmith.targets import Target, get_target
 from opsmith.targets.protocols import Tuned
 from opsmith_lab.models.advising import Adviser
 from opsmith_lab.models.rewriting import Rewriter
-from opsmith_lab.models.sampling import answer_fault, fence_program
+from opsmith_lab.models.sampling import fence_program
+from opsmith_lab.models.workers import serve_lines
 
 TUNER, ANALYST = "tuner", "analyst"
 NO_PROGRAM = "I rewrite the program under `program:` of a YAML message, and this message holds none."
@@ -41,10 +42,8 @@ def make_writer(target: Target, role: str) -> Write:
         raise UsageError(f"model {role!r}: target {target.name!r} has no rewritings; try another model")
     tuner = target.make_tuner()
     if role == TUNER:
-        rewriter = Rewriter(tuner)
-        return lambda messages, temperature, rng: _write_program(rewriter, messages, temperature, rng)
-    adviser = Adviser(tuner)
-    return lambda messages, temperature, rng: _write_suggestion(adviser, messages, temperature, rng)
+        return partial(_write_program, Rewriter(tuner))
+    return partial(_write_suggestion, Adviser(tuner))
 
 
 def _write_program(rewriter: Rewriter, messages: Sequence[Message], temperature: float, rng: random.Random) -> str:
@@ -65,27 +64,15 @@ def _write_suggestion(adviser: Adviser, messages: Sequence[Message], temperature
 
 
 def answer_request(write: Write, body: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one request, or why there is none."""
+    """The answer to one request, each reply from a random generator of its own."""
     messages = [Message(role, content) for role, content in body["messages"]]
-    try:
-        return {"texts": list(_write_replies(write, messages, body))}
-    except OpsmithError as error:
-        return {"problem": str(error)}
-    except Exception as error:
-        return answer_fault(error)
-
-
-def _write_replies(write: Write, messages: Sequence[Message], body: dict[str, Any]) -> Iterator[str]:
-    """Each from a random generator of its own."""
-    for number in range(body["n"]):
-        yield write(messages, body["temperature"], random.Random(content_hash(str(body["seed"]), str(number))))
+    seeds = [content_hash(str(body["seed"]), str(number)) for number in range(body["n"])]
+    return {"texts": [write(messages, body["temperature"], random.Random(seed)) for seed in seeds]}
 
 
 def main(target: str, role: str) -> None:
     """Answer requests until stdin ends."""
-    write = make_writer(get_target(target), role)
-    for line in sys.stdin:
-        print(json.dumps(answer_request(write, json.loads(line))), flush=True)
+    serve_lines(partial(answer_request, make_writer(get_target(target), role)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from opsmith.targets import Target
 from opsmith_lab.evaluation.catalogue import ALL, find_experiments
 from opsmith_lab.evaluation.conduct import ConductedExperiment, conduct_experiment
 from opsmith_lab.evaluation.plan import ExperimentOptions, plan_runs
-from opsmith_lab.models import embedded
+from opsmith_lab.models import embedded, workers
 from opsmith_lab.models.sampling import PromptSampler
 
 TASKS = ("attn_0", "gemm_1", "index_0", "index_2", "index_3", "expert_1")  # quick to sample; one needs a second round
@@ -67,7 +67,7 @@ def session(target: Target, noise: float) -> PromptSampler:
 @contextlib.contextmanager
 def small(folder: Path) -> Iterator[Small]:
     with pytest.MonkeyPatch.context() as patch, Pool(2) as pool, Store.open(folder / "runs") as store:
-        patch.setattr(embedded, "is_known_elsewhere", lambda target: False)
+        patch.setattr(workers, "is_known_elsewhere", lambda target: False)
         patch.setattr(embedded, "PromptSampler", session)
         patch.setattr(local, "Pool", lambda *_, **__: pool)
         patch.setattr(local.LocalExecutor, "__exit__", lambda *_: None)
