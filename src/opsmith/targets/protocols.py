@@ -514,6 +514,15 @@ class Searched(Protocol):
 
 
 @runtime_checkable
+class Numbered(Protocol):
+    """Programs can be told apart that compute the same: what measures builds makes as many as it needs."""
+
+    def number_program(self, source: str, number: int) -> str:
+        """The program, another text to every cache than with any other number."""
+        ...
+
+
+@runtime_checkable
 class Tuned(Protocol):
     """Programs can be rewritten without a model: `opsmith optimise --model tuner`."""
 

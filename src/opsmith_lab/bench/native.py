@@ -18,9 +18,9 @@ from opsmith.errors import UsageError
 from opsmith.judging.pool import Pool
 from opsmith.records import Task, Verdict
 from opsmith.targets import Built, Loaded, get_target
+from opsmith.targets.lookup import LANGUAGES
 from opsmith.targets.native.programs import CACHE_VARIABLE, open_cache
-
-CONSTANTS = {"c": "\nenum {{ opsmith_candidate = {number} }};\n"}  # by target: what makes a program another one
+from opsmith.targets.protocols import Numbered
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,11 @@ def measure_native(
 def refuse_unmeasurable(task: Task) -> None:
     """Raises UsageError."""
     target = get_target(task.target)
-    if not isinstance(target, Built) or not isinstance(target, Loaded) or task.target not in CONSTANTS:
-        expected = ", ".join(sorted(CONSTANTS))
+    if not isinstance(target, Built) or not isinstance(target, Loaded) or not isinstance(target, Numbered):
+        able = [name for name in LANGUAGES if isinstance(get_target(name), Numbered)]
         raise UsageError(
-            f"bench native: {task.id} is a task of {task.target}; expected one of {expected}; try --target c"
+            f"bench native: {task.id} is a task of {task.target}; expected one of {', '.join(able)}; "
+            f"try --target {able[0]}"
         )
     if not task.impl:
         raise UsageError(f"bench native: {task.id} has no program of its own; expected one to be timed")
@@ -70,7 +71,9 @@ def refuse_unmeasurable(task: Task) -> None:
 
 def vary_program(task: Task, number: int) -> str:
     """The task's own program, made different from those of all other numbers."""
-    return (task.impl or "") + CONSTANTS[task.target].format(number=number)
+    target = get_target(task.target)
+    assert isinstance(target, Numbered)
+    return target.number_program(task.impl or "", number)
 
 
 def summarise_native(rows: Sequence[NativeTiming]) -> dict[str, float | None]:

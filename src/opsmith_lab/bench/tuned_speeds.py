@@ -90,7 +90,9 @@ class TunedSpeeds:
     def mean_over_torch(self) -> Interval | None:
         """Over the faster of eager and compile, of rows that have both figures."""
         pairs = [(row.over_eager, row.over_compile) for row in self.rows]
-        return average_ratios([_choose_lower(eager, compiled) for eager, compiled in pairs if eager and compiled])
+        return average_ratios(
+            [min(eager, compiled, key=lambda ratio: ratio.value) for eager, compiled in pairs if eager and compiled]
+        )
 
     @property
     def large_gains(self) -> int:
@@ -100,10 +102,6 @@ class TunedSpeeds:
 
 _SAME = Interval(1.0, 1.0, 1.0)
 _NOT_ASKED = "torch was not asked for"
-
-
-def _choose_lower(first: Interval, second: Interval) -> Interval:
-    return first if first.value <= second.value else second
 
 
 @dataclass

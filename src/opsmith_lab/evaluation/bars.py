@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from opsmith.models.roles import shorten_model
 from opsmith.report.figure_style import COLUMNS, PAGE
 from opsmith_lab.evaluation.analysis import Row
 from opsmith_lab.evaluation.charts import Chart
-from opsmith_lab.evaluation.study import Study
+from opsmith_lab.evaluation.study import ALL, Study
 
 Name = Callable[[Row], str]
 AXES = {"pass@n": "pass@n: share of tasks solved", "pass@1": "pass@1: share of right samples"}
@@ -17,6 +17,15 @@ OVER = {"pass@n": "of pass@n over tasks"}  # what whiskers are over, where that 
 OVER_SAMPLES = "over samples"
 _MANY_MARKS = 2  # models of the paper beside ours in a figure
 _MANY_BARS = 8  # from here on a figure is as wide as both columns
+
+
+def make_share_row(
+    study: Study, name: str, series: str, arm: str, of: str = ALL, tasks: Sequence[str] | None = None
+) -> Row:
+    """pass@1 or pass@n of an arm beside the paper's; `tasks`: those of the group `of`, unless given."""
+    estimate = study.estimate_pass_at_1 if name == "pass@1" else study.estimate_pass_at_n
+    value = estimate(series, arm, study.tasks_by_group[of] if tasks is None else tasks)
+    return Row(series, arm, name, of, value, study.find_paper(name, arm, series, of))
 
 
 def chart_bars(

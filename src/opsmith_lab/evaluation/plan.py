@@ -94,11 +94,6 @@ def _choose_seeds(experiment: Experiment, model: str, options: ExperimentOptions
     return dict.fromkeys(options.seeds or own or experiment.seeds)
 
 
-def _place_models(models: Sequence[str], url: str) -> dict[str, Any]:
-    """The settings that ask the run's only model, or each of its several ones, at a server of the user's own."""
-    return {"servers": tuple(f"{name}={url}" for name in models)} if models else {"base_url": url}
-
-
 def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, options: ExperimentOptions) -> Settings:
     model = arm.model or series
     seed = 0 if model == SEARCH else seed  # it has no chance in it: one run for all seeds
@@ -112,7 +107,9 @@ def _resolve_settings(experiment: Experiment, arm: Arm, series: str, seed: int, 
         "trust_tasks": options.trust_tasks,
     }
     if model not in EMBEDDED and options.base_url is not None:
-        stated |= _place_models(stated.get("models", ()), options.base_url)
+        models = stated.get("models", ())
+        url = options.base_url  # of a server of the user's own, which is asked for each of several models
+        stated |= {"servers": tuple(f"{name}={url}" for name in models)} if models else {"base_url": url}
     if options.samples is not None:
         if options.samples < 1:
             raise UsageError(f"--samples: given {options.samples}; expected at least 1")

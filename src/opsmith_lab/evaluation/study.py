@@ -90,6 +90,12 @@ class Study:
         names = {run.arm.name for run in self.observed}
         return tuple(arm.name for arm in self.experiment.arms if arm.name in names)
 
+    @cached_property
+    def cells(self) -> tuple[tuple[str, str], ...]:
+        """Each model with each of its arms that was observed."""
+        pairs = ((series, arm) for series in self.series_names for arm in self.arm_names)
+        return tuple(pair for pair in pairs if self.select_runs(*pair))
+
     def select_runs(self, series: str, arm: str) -> tuple[ObservedRun, ...]:
         """One arm of one model: an entry per seed."""
         return tuple(run for run in self.observed if (run.series, run.arm.name) == (series, arm))
@@ -162,7 +168,8 @@ def _observe_run(store: Store, performed: PerformedRun, arm: Arm, first: bool = 
     info = store.read_info(run)
     settings = {} if info is None else info.settings
     seed = performed.planned.settings.seed
-    further = 0 if first else _count_steps(store, run) + count_parts(store, run, tallies)
+    steps = sum(step.outcome in (Outcome.PASSED, Outcome.REFUSED) for step in store.read_steps(run))
+    further = 0 if first else steps + count_parts(store, run, tallies)
     return ObservedRun(
         arm, performed.planned.series, seed, performed.result, tuple(tallies), tokens, usage, settings, further
     )
@@ -172,10 +179,6 @@ def count_parts(store: Store, run: str, own: Sequence[Tally]) -> int:
     """The judged samples of the children of plans."""
     every = store.read_tallies(run, with_children=True) if store.has_plans(run) else own
     return sum(tally.judged for tally in every) - sum(tally.judged for tally in own)
-
-
-def _count_steps(store: Store, run: str) -> int:
-    return sum(step.outcome in (Outcome.PASSED, Outcome.REFUSED) for step in store.read_steps(run))
 
 
 def _count_all(tallies: Iterable[Tally]) -> Count:

@@ -127,7 +127,9 @@ def _choose_move(
     best = [move for move in moves if fits[id(move)] == max(fits.values())]
     if rng is not None:
         return rng.choice(best)
-    return max(best, key=lambda move: _count_parameters(move, suggestion.what))
+    return max(
+        best, key=lambda move: sum(f"{name} {value}" in suggestion.what for name, value in move.parameters.items())
+    )
 
 
 def _rate_place(move: TuningMove, source: str, where: str) -> int:
@@ -136,10 +138,6 @@ def _rate_place(move: TuningMove, source: str, where: str) -> int:
     if text and any(text == quoted.strip() for quoted in _QUOTED.findall(where)):
         return 2
     return int(str(move.line) in _LINE.findall(where))
-
-
-def _count_parameters(move: TuningMove, words: str) -> int:
-    return sum(f"{name} {value}" in words for name, value in move.parameters.items())
 
 
 def read_line(source: str, number: int) -> str:

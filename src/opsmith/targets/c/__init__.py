@@ -66,6 +66,9 @@ class CTarget(NativeTasks, NativePrograms):
     def describe_build(self, task: Task, source: str) -> str:
         return describe_loops(self._make_request(task, source, read_native_task(task.text)[1]), list_loops(source))
 
+    def number_program(self, source: str, number: int) -> str:
+        return f"{source}\nenum {{ opsmith_candidate = {number} }};\n"
+
     def make_tuner(self) -> Tuner:
         tuner: Tuner = import_by_name("opsmith_lab.c.tuning.tuner:CTuner", "language 'c': its tuner")()
         return tuner

@@ -13,7 +13,6 @@ from opsmith.targets.programs import Advice, TuningMove
 from opsmith_lab.c.tuning.dependence import ArrayUse, list_array_uses
 from opsmith_lab.c.tuning.evidence import Evidence, read_evidence
 from opsmith_lab.c.tuning.moves import list_moves
-from opsmith_lab.c.tuning.polynomials import Polynomial
 from opsmith_lab.c.tuning.syntax import BLOCK, FOR, IF, CountedLoop, SyntaxTree, list_inner_loops, walk_nodes
 from opsmith_lab.c.tuning.tiling import list_parallel_chains
 from opsmith_lab.c.tuning.vectorising import VectorLoop, list_vector_loops
@@ -171,15 +170,11 @@ def _count_step(step: int | None) -> int:
 def _find_step(use: ArrayUse, loop: CountedLoop) -> int | None:
     """Elements between what two turns of a loop touch; None: a row or more, or it is not seen."""
     factors = [subscript.find_factor(loop.variable) for subscript in use.subscripts]
-    if any(factor is None for factor in factors) or any(_is_large(factor) for factor in factors[:-1]):
+    if any(factor is None for factor in factors) or any(factor is not None and factor.terms for factor in factors[:-1]):
         return None
     factor = factors[-1]
     number = factor.constant if factor is not None else None
     return number if number is not None and abs(number) <= _SMALL_STRIDE else None
-
-
-def _is_large(factor: Polynomial | None) -> bool:
-    return factor is not None and bool(factor.terms)
 
 
 def _list_hot_uses(tree: SyntaxTree, loop: CountedLoop) -> list[ArrayUse]:
@@ -203,13 +198,12 @@ def _weigh_interleaving(reading: _Reading, move: TuningMove) -> tuple[float, str
     if any(loop.line in reading.vector_loops for loop in inner):
         return 1.2, "several sums at once wait less, though vectors would do more"
     remarks = [reading.evidence.remarks.get(loop.line) for loop in inner if not list_inner_loops(loop.node)]
-    if any(remark is not None and remark.is_vectorised for remark in remarks) or _has_pragma(reading.tree):
+    if (
+        any(remark is not None and remark.is_vectorised for remark in remarks)
+        or b"#pragma omp simd" in reading.tree.source
+    ):
         return 0.5, "the loops run in vectors already"
     return 2.0, "each turn of the inner loop waits for the one before, while other rows could go on"
-
-
-def _has_pragma(tree: SyntaxTree) -> bool:
-    return b"#pragma omp simd" in tree.source
 
 
 def _is_inside(loop: CountedLoop, outer: CountedLoop) -> bool:

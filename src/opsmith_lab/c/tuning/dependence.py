@@ -160,7 +160,7 @@ def list_array_uses(tree: SyntaxTree, body: Node) -> list[ArrayUse] | None:
     if not list_called(body) <= tree.pure_functions:
         return None
     for node in walk_nodes(body):
-        if node.type in ("field_expression", "asm_statement", "comma_expression") or _is_dereference(node):
+        if node.type in ("field_expression", "asm_statement", "comma_expression", "pointer_expression"):
             return None
         if node.type == "subscript_expression" and not _is_inner_subscript(node):
             use = _read_use(node, assigned)
@@ -168,10 +168,6 @@ def list_array_uses(tree: SyntaxTree, body: Node) -> list[ArrayUse] | None:
                 return None
             uses.append(use)
     return uses
-
-
-def _is_dereference(node: Node) -> bool:
-    return node.type == "pointer_expression"
 
 
 def _is_inner_subscript(node: Node) -> bool:

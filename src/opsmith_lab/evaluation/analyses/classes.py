@@ -21,7 +21,7 @@ from opsmith_lab.evaluation.analysis import (
     format_number,
     format_paper,
 )
-from opsmith_lab.evaluation.bars import chart_bars, make_namer
+from opsmith_lab.evaluation.bars import chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.study import ALL, Study
 
@@ -33,12 +33,9 @@ MEASURES = ("pass@1", "pass@n")
 def analyse_classes(study: Study) -> Analysis:
     """pass@1 and pass@n by class and arm, and what the guardian did to the candidates."""
     members = classify_tasks(study.tasks)
-    cells = [
-        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
-    ]
     rows = [
-        _make_row(study, name, series, arm, kind, ids)
-        for series, arm in cells
+        make_share_row(study, name, series, arm, kind, ids)
+        for series, arm in study.cells
         for name in MEASURES
         for kind, ids in members.items()
         if ids
@@ -68,11 +65,6 @@ def _find_kind(task: Task) -> str | None:
         return None
     traits = target.find_traits(task, task.impl)
     return traits.name if traits else None
-
-
-def _make_row(study: Study, name: str, series: str, arm: str, kind: str, tasks: tuple[str, ...]) -> Row:
-    estimate = study.estimate_pass_at_1 if name == "pass@1" else study.estimate_pass_at_n
-    return Row(series, arm, name, kind, estimate(series, arm, tasks), study.find_paper(name, arm, series, kind))
 
 
 def _tabulate_rows(rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> Grid:

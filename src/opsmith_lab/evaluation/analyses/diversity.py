@@ -31,10 +31,7 @@ Classes = Mapping[str, Counter[tuple[str, bool]]]  # by task: samples by (syntax
 
 def analyse_diversity(study: Study) -> Analysis:
     """The three diversities and pass@n, by arm and model."""
-    cells = [
-        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
-    ]
-    rows = [row for series, arm in cells for row in _make_rows(study, series, arm)]
+    rows = [row for series, arm in study.cells for row in _make_rows(study, series, arm)]
     columns = ("model", "arm", "measure", "value", "paper")
     lines = tuple(
         (shorten_model(r.model), r.arm, r.measure, format_estimate(r.estimate), format_paper(r.paper)) for r in rows

@@ -48,12 +48,7 @@ class _ArmRun:
 
 def analyse_gains(study: Study) -> Analysis:
     """Gain, share of right attempts and fast_p of every arm, and its gain over that of `relative_to`."""
-    cells = {
-        (series, arm): [_read_run(study, run) for run in runs]
-        for series in study.series_names
-        for arm in study.arm_names
-        if (runs := study.select_runs(series, arm))
-    }
+    cells = {cell: [_read_run(study, run) for run in study.select_runs(*cell)] for cell in study.cells}
     rows = [row for cell in cells for row in _list_rows(study, cells, *cell)]
     finding = _write_headline(study, rows, cells)
     return Analysis(

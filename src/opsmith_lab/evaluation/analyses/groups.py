@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opsmith.models.roles import shorten_model
 from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper
-from opsmith_lab.evaluation.bars import AXES, chart_bars, make_namer
+from opsmith_lab.evaluation.bars import AXES, chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.study import ALL, Study
 
@@ -13,13 +13,10 @@ MEASURES = ("pass@1", "pass@n")
 
 def analyse_groups(study: Study) -> Analysis:
     """pass@1 and pass@n by group, for every arm and model."""
-    cells = [
-        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
-    ]
     rows = [
-        _make_row(study, name, series, arm, group)
+        make_share_row(study, name, series, arm, group)
         for name in MEASURES
-        for series, arm in cells
+        for series, arm in study.cells
         for group in study.tasks_by_group
     ]
     grids = tuple(_tabulate_rows(study, rows, name) for name in MEASURES)
@@ -28,12 +25,6 @@ def analyse_groups(study: Study) -> Analysis:
         "" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name, findings[name]) for name in MEASURES
     }
     return Analysis(findings["pass@n"], tuple(rows), grids, figures)
-
-
-def _make_row(study: Study, name: str, series: str, arm: str, group: str) -> Row:
-    estimate = study.estimate_pass_at_1 if name == "pass@1" else study.estimate_pass_at_n
-    value = estimate(series, arm, study.tasks_by_group[group])
-    return Row(series, arm, name, group, value, study.find_paper(name, arm, series, group))
 
 
 def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:

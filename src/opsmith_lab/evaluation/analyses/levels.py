@@ -12,24 +12,21 @@ from opsmith_lab.evaluation.analysis import (
     format_number,
     format_paper,
 )
-from opsmith_lab.evaluation.bars import AXES, OVER, OVER_SAMPLES, make_namer
+from opsmith_lab.evaluation.bars import AXES, OVER, OVER_SAMPLES, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.study import ALL, Study
 
 
 def analyse_levels(study: Study) -> Analysis:
     """pass@n and tokens by arm, each as a ratio to the arm `relative_to`."""
-    cells = [
-        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
-    ]
-    rows = [row for series, arm in cells for row in _make_rows(study, series, arm)]
+    rows = [row for series, arm in study.cells for row in _make_rows(study, series, arm)]
     base = study.experiment.relative_to
     notes = (
         f"performance: pass@n of {base} over that of the arm; tokens: those of the arm over those of {base}, so "
         f"that above 1 speaks for {base} in both",
         "the paper does not say which tokens its ratio counts; both ways of counting stand in the table",
     )
-    grid = Grid("By granularity", _list_columns(base), tuple(_format_row(study, rows, *cell) for cell in cells))
+    grid = Grid("By granularity", _list_columns(base), tuple(_format_row(study, rows, *cell) for cell in study.cells))
     finding = _write_headline(study, rows)
     return Analysis(finding, tuple(rows), (grid,), {"": _draw_figure(study, rows, finding)}, notes)
 
@@ -40,11 +37,10 @@ def _list_columns(base: str) -> tuple[str, ...]:
 
 
 def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
-    tasks, base = study.tasks_by_group[ALL], study.experiment.relative_to
-    estimate = study.estimate_pass_at_n(series, arm, tasks)
+    base = study.experiment.relative_to
     better, over_samples = study.divide_solved(series, base, arm)
     return [
-        Row(series, arm, "pass@n", ALL, estimate, study.find_paper("pass@n", arm, series)),
+        make_share_row(study, "pass@n", series, arm),
         Row(series, arm, "performance ratio", ALL, better, study.find_paper("performance ratio", arm, series)),
         *([] if arm == base else [Row(series, arm, f"performance ratio, {OVER_SAMPLES}", ALL, over_samples)]),
     ]

@@ -12,14 +12,14 @@ from opsmith_lab.evaluation.analysis import (
     format_number,
     format_paper,
 )
-from opsmith_lab.evaluation.bars import OVER_SAMPLES, chart_bars, make_namer
+from opsmith_lab.evaluation.bars import OVER_SAMPLES, chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.study import ALL, Study
 
 
 def analyse_methods(study: Study) -> Analysis:
     """pass@1 and pass@n of every arm and model, their cost, and the ratio of pass@n to that of `relative_to`."""
-    rows = [row for series in study.series_names for arm in study.arm_names for row in _make_rows(study, series, arm)]
+    rows = [row for cell in study.cells for row in _make_rows(study, *cell)]
     base = study.experiment.relative_to
     note = (
         f"ratio: mean pass@n of the arm over that of {base}; {OVER_SAMPLES}: its interval if tasks and seeds were fixed"
@@ -36,43 +36,20 @@ def analyse_methods(study: Study) -> Analysis:
 
 
 def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
-    tasks = study.tasks_by_group[ALL]
-    rows = [
-        Row(
-            series,
-            arm,
-            "pass@1",
-            ALL,
-            study.estimate_pass_at_1(series, arm, tasks),
-            study.find_paper("pass@1", arm, series),
-        ),
-        Row(
-            series,
-            arm,
-            "pass@n",
-            ALL,
-            study.estimate_pass_at_n(series, arm, tasks),
-            study.find_paper("pass@n", arm, series),
-        ),
-    ]
+    rows = [make_share_row(study, name, series, arm) for name in ("pass@1", "pass@n")]
     base = study.experiment.relative_to
     if base and arm != base:
         ratio, over_samples = study.divide_solved(series, arm, base)
         rows.append(Row(series, arm, "ratio", ALL, ratio, study.find_paper("ratio", arm, series)))
         rows.append(Row(series, arm, f"ratio, {OVER_SAMPLES}", ALL, over_samples))
-    return [row for row in rows if study.select_runs(series, arm)]
+    return rows
 
 
 def _tabulate_rows(study: Study, rows: list[Row]) -> Grid:
     base = study.experiment.relative_to
     columns = ("model", "arm", "pass@1", "pass@n", *([f"ratio to {base}", OVER_SAMPLES] if base else []), "paper")
-    lines = [
-        _format_row(study, rows, series, arm)
-        for series in study.series_names
-        for arm in study.arm_names
-        if study.select_runs(series, arm)
-    ]
-    return Grid("By arm", (*columns, "judged samples", "input tokens", "output tokens", "USD"), tuple(lines))
+    lines = tuple(_format_row(study, rows, *cell) for cell in study.cells)
+    return Grid("By arm", (*columns, "judged samples", "input tokens", "output tokens", "USD"), lines)
 
 
 def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[str, ...]:

@@ -13,10 +13,7 @@ from opsmith_lab.evaluation.study import ALL, Study
 def analyse_samples(study: Study) -> Analysis:
     """pass@k of every arm and model for k = 1, 2, 4 ... and the number of samples of the task with the fewest."""
     ks = _list_powers(_count_fewest(study))
-    cells = [
-        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
-    ]
-    rows = [_make_row(study, series, arm, k, last=k == ks[-1]) for series, arm in cells for k in ks]
+    rows = [_make_row(study, series, arm, k, last=k == ks[-1]) for series, arm in study.cells for k in ks]
     finding = _write_headline(study, rows)
     notes = ("pass@k is the unbiased estimate of the paper's equation (1) at each task's best temperature",)
     return Analysis(

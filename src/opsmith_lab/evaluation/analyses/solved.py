@@ -27,17 +27,14 @@ INTERVALS = (
 
 def analyse_solved(study: Study) -> Analysis:
     """Tasks solved, tasks more than `relative_to`, samples and tokens of every arm; and every task in every arm."""
-    cells = [
-        (series, arm) for series in study.series_names for arm in study.arm_names if study.select_runs(series, arm)
-    ]
-    rows = [row for cell in cells for row in _list_rows(study, *cell)]
+    rows = [row for cell in study.cells for row in _list_rows(study, *cell)]
     base = study.experiment.relative_to
     notes = [f"{MORE.replace('base', base)}: of the same task and seed, by task"] if base else []
     finding = _write_headline(study, rows)
     return Analysis(
         finding,
         tuple(rows),
-        (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
+        (_tabulate_arms(study, rows), _tabulate_tasks(study)),
         {"": _draw_figure(study, rows, finding)},
         tuple(notes),
         INTERVALS,
@@ -74,11 +71,11 @@ def format_count(estimate: MeanEstimate | None) -> str:
     return f"{estimate:.1f}" + (f" ({seeds})" if len(estimate.seeds) > 1 else "")
 
 
-def _tabulate_arms(study: Study, rows: Sequence[Row], cells: Sequence[tuple[str, str]]) -> Grid:
+def _tabulate_arms(study: Study, rows: Sequence[Row]) -> Grid:
     base = study.experiment.relative_to
     names = [f"solved of {len(study.tasks)}", *([MORE.replace("base", base)] if base else [])]
     spent = ("seeds", "judged samples a run", "input tokens", "output tokens", "of those reasoning", "USD")
-    lines = (_format_arm(study, rows, *cell) for cell in cells)
+    lines = (_format_arm(study, rows, *cell) for cell in study.cells)
     return Grid("By arm", ("model", "arm", *names, *spent), tuple(lines))
 
 
@@ -96,16 +93,16 @@ def _format_arm(study: Study, rows: Sequence[Row], series: str, arm: str) -> tup
     return (shorten_model(series), arm, *values, seeds, *(format_number(number) for number in spent), cost)
 
 
-def _tabulate_tasks(study: Study, cells: Sequence[tuple[str, str]]) -> Grid:
+def _tabulate_tasks(study: Study) -> Grid:
     """In how many seeds each arm solved each task, so that a number hides nothing."""
     tasks = study.tasks_by_group[ALL]
-    marks = {cell: [run.mark_solved(tasks) for run in study.select_runs(*cell)] for cell in cells}
+    marks = {cell: [run.mark_solved(tasks) for run in study.select_runs(*cell)] for cell in study.cells}
     lines = [
         (task, *(f"{sum(seed[task] for seed in seeds):g} of {len(seeds)}" for seeds in marks.values()))
         for task in tasks
     ]
     has_one_series = len(study.series_names) == 1
-    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in cells]
+    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in study.cells]
     return Grid("Seeds in which a task was solved", ("task", *names), tuple(lines))
 
 

@@ -112,13 +112,9 @@ def _double_statement(program: StraightLine, place: int) -> Iterator[StraightLin
     """One statement applied to its own result, in the place of each operand."""
     statement = program.statements[place]
     for target in statement.targets:
-        first = replace(statement, targets=tuple(_fresh_name(name, target) for name in statement.targets))
+        first = replace(statement, targets=tuple(NEW if name == target else f"{name}_" for name in statement.targets))
         for operand in statement.operands:
             yield program.with_statements(place, place + 1, first, statement.rename_operand(operand, NEW))
-
-
-def _fresh_name(name: str, chosen: str) -> str:
-    return NEW if name == chosen else f"{name}_"
 
 
 def _exchange_statements(program: StraightLine) -> Iterator[StraightLine]:

@@ -134,7 +134,7 @@ class _Writer:
         uses: dict[Value, int] = {}
         needed = self._needed_lines()
         for line in needed:
-            if not _is_list(line):
+            if not line.form.startswith("["):
                 for operand in line.operands:
                     uses[operand] = uses.get(operand, 0) + 1
         names = dict(enumerate(self.task.input_names))
@@ -175,11 +175,6 @@ def _tuple_form(count: int) -> str:
 
 def _branch_map(name: str | None, place: str) -> str:
     return place if name is None else f"step.Map(fn={name}).apply({place})"
-
-
-def _is_list(line: _Line) -> bool:
-    """Whether the line takes the streams of a Partition, a list, which is not consumed itself."""
-    return line.form.startswith("[")
 
 
 def _write_copies(name: str, uses: int, fresh: Iterator[str], out: list[str]) -> list[str]:
