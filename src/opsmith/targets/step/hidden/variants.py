@@ -179,10 +179,9 @@ def _trace_key(traced: ProgramTrace) -> Key | None:
 
 def make_key(graph: Graph) -> Key:
     """Equal for graphs whose outputs are made alike."""
-    makers = {graph.values[stream]: node for node in graph.distinct for stream in node.results}
     numbers: dict[int, int] = {graph.values[number]: number for number in range(len(graph.inputs))}
     rows: list[Any] = []
-    needed = _find_needed(graph, makers)
+    needed = _find_needed(graph)
     for node in graph.distinct:
         values = [graph.values[stream] for stream in node.results]
         if needed.isdisjoint(values):
@@ -194,14 +193,10 @@ def make_key(graph: Graph) -> Key:
     return (*rows, tuple(numbers[graph.values[stream]] for stream in graph.outputs))
 
 
-def _find_needed(graph: Graph, makers: Mapping[int, Any]) -> set[int]:
+def _find_needed(graph: Graph) -> set[int]:
     """The value numbers of what the outputs are made of, themselves included."""
-    needed: set[int] = set()
-    pending = [graph.values[stream] for stream in graph.outputs]
-    while pending:
-        value = pending.pop()
-        if value not in needed:
-            needed.add(value)
-            node = makers.get(value)
-            pending += [graph.values[stream] for stream in node.operands] if node is not None else []
+    needed = {graph.values[stream] for stream in graph.outputs}
+    for node in reversed(graph.distinct):
+        if not needed.isdisjoint(graph.values[stream] for stream in node.results):
+            needed.update(graph.values[stream] for stream in node.operands)
     return needed

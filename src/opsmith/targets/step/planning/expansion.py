@@ -203,11 +203,15 @@ def _var(
 ) -> Lines:
     less = correction or ("0" if unbiased and not e.is_true(unbiased) else "1")
     axes = tuple(e.read_axes(x, dim))
-    rows = [f"mean = {x}.mean({axes}, keepdim=True)", f"centered = {x} - mean", "square = centered * centered"]
+    rows = _centre_squares(x, axes)
     if not e.look_up(less):
         return [*rows, f"result = square.mean({axes}, keepdim={keepdim})"]
     count = f"({e.count_entries(x, dim)} - {less})"
     return [*rows, f"total = square.sum({axes}, keepdim={keepdim})", f"result = total / {count}"]
+
+
+def _centre_squares(x: str, axes: object) -> Lines:
+    return [f"mean = {x}.mean({axes}, keepdim=True)", f"centered = {x} - mean", "square = centered * centered"]
 
 
 def _std(
@@ -256,12 +260,7 @@ def _layer_norm(
     e: Expander, x: str, normalized_shape: str, weight: str = "None", bias: str = "None", eps: str = "1e-05"
 ) -> Lines:
     axes = _last_axes(e, normalized_shape)
-    rows = [
-        f"mean = {x}.mean({axes}, keepdim=True)",
-        f"centered = {x} - mean",
-        "square = centered * centered",
-        f"variance = square.mean({axes}, keepdim=True)",
-    ]
+    rows = [*_centre_squares(x, axes), f"variance = square.mean({axes}, keepdim=True)"]
     return [*rows, *_divide_by_root(e, "centered", "variance", eps), *_scale_and_shift(weight, bias)]
 
 
@@ -284,9 +283,7 @@ def _group_norm(
     inner = ", 1" * (e.count_axes(x) - 2)
     rows = [
         f"grouped = {x}.reshape({x}.shape[0], {num_groups}, -1)",
-        "mean = grouped.mean(-1, keepdim=True)",
-        "centered = grouped - mean",
-        "square = centered * centered",
+        *_centre_squares("grouped", -1),
         "variance = square.mean(-1, keepdim=True)",
         *_divide_by_root(e, "centered", "variance", eps),
         f"normed = normed.reshape({x}.shape)",
@@ -298,19 +295,16 @@ def _group_norm(
 def _softmax(e: Expander, x: str, dim: str, _stacklevel: str = "3", dtype: str = "None") -> Lines | None:
     if dtype != "None" or not e.has.has_any("exp"):
         return None
-    rows, shifted = _shift_by_highest(e, x, dim)
-    return [
-        *rows,
-        f"exponential = torch.exp({shifted})",
-        f"total = exponential.sum({dim}, keepdim=True)",
-        "result = exponential / total",
-    ]
+    rows, _ = _sum_exponentials(e, x, dim)
+    return [*rows, "result = exponential / total"]
 
 
-def _shift_by_highest(e: Expander, x: str, dim: str) -> tuple[Lines, str]:
-    if not (e.has.has_any("max") and e.has.has_any("sub")):
-        return [], x
-    return [f"highest = {x}.amax({dim}, keepdim=True)", f"shifted = {x} - highest"], "shifted"
+def _sum_exponentials(e: Expander, x: str, dim: str) -> tuple[Lines, str]:
+    """`exponential` and its `total`, and the name of x less its highest, where functions can take that off."""
+    is_shifted = e.has.has_any("max") and e.has.has_any("sub")
+    rows = [f"highest = {x}.amax({dim}, keepdim=True)", f"shifted = {x} - highest"] if is_shifted else []
+    source = "shifted" if is_shifted else x
+    return [*rows, f"exponential = torch.exp({source})", f"total = exponential.sum({dim}, keepdim=True)"], source
 
 
 def _softmin(e: Expander, x: str, dim: str) -> Lines:
@@ -320,21 +314,14 @@ def _softmin(e: Expander, x: str, dim: str) -> Lines:
 def _log_softmax(e: Expander, x: str, dim: str, _stacklevel: str = "3", dtype: str = "None") -> Lines | None:
     if dtype != "None" or not e.has.has_any("exp", "log"):
         return None
-    rows, shifted = _shift_by_highest(e, x, dim)
-    return [
-        *rows,
-        f"exponential = torch.exp({shifted})",
-        f"total = exponential.sum({dim}, keepdim=True)",
-        "logarithm = torch.log(total)",
-        f"result = {shifted} - logarithm",
-    ]
+    rows, shifted = _sum_exponentials(e, x, dim)
+    return [*rows, "logarithm = torch.log(total)", f"result = {shifted} - logarithm"]
 
 
 def _logsumexp(e: Expander, x: str, dim: str, keepdim: str = "False") -> Lines | None:
     if not e.has.has_any("exp"):
         return None
-    rows, shifted = _shift_by_highest(e, x, dim)
-    rows += [f"exponential = torch.exp({shifted})", f"total = exponential.sum({dim}, keepdim=True)"]
+    rows, shifted = _sum_exponentials(e, x, dim)
     rows += ["logarithm = torch.log(total)"]
     whole = "logarithm + highest" if shifted != x else "logarithm"
     return [*rows, f"kept = {whole}", "result = kept" if e.is_true(keepdim) else f"result = kept.squeeze({dim})"]
