@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from opsmith.judging.pool import Pool
     from opsmith.store import Store
 
-_JUDGED = "what is taken away is judged first"
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or the beginning of it.")]
 
 
@@ -78,7 +77,9 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
 
     Exit code 0: all is there; 1: operators were left out that the verifier of today does not pass.
     """
-    if sum(folder is not None for folder in (library, dataset, kernelbench, flashinfer)) != 1:
+    options = {"library": library, "dataset": dataset, "kernelbench": kernelbench, "flashinfer": flashinfer}
+    folders = {option: folder for option, folder in options.items() if folder is not None}
+    if len(folders) != 1:
         raise UsageError("export: expected one of --library DIR, --dataset DIR, --kernelbench DIR and --flashinfer DIR")
     if name is not None and library is None:
         raise UsageError("export: --name belongs to --library")
@@ -92,13 +93,10 @@ def export_run(  # noqa: PLR0913, PLR0917  (one parameter per option: that is ho
             return
         settings = store.summarise_run(store.find_run(run)).info.settings
         choices = _choose_programs(store, run, objective, trust_tasks) if objective is not None else {}
-        with make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings) as pool:
-            if library is not None:
-                raise typer.Exit(_export_library(store, run, library, name, pool, as_json, choices))
-            if kernelbench is not None:
-                raise typer.Exit(_export_modules(store, run, kernelbench, pool, as_json, choices))
-            if flashinfer is not None:
-                raise typer.Exit(_export_traces(store, run, flashinfer, pool, as_json, choices))
+        pool_of_run = make_pool(None, trust_tasks, candidate_seconds, trial_seconds, settings)
+        with pool_of_run as pool, show_progress("what is taken away is judged first"):
+            written = _export_programs(store, run, folders, name, pool, choices)
+        raise typer.Exit(_print_export(*written, as_json))
 
 
 def _choose_programs(store: Store, name: str, objective: str, trust_tasks: bool) -> dict[str, ProgramChoice]:
@@ -118,43 +116,32 @@ def _choose_programs(store: Store, name: str, objective: str, trust_tasks: bool)
     return choose_programs(store, run, own, objective)
 
 
-def _export_library(
+def _export_programs(
     store: Store,
     run: str,
-    folder: Path,
+    folders: Mapping[str, Path],
     name: str | None,
     pool: Pool,
-    as_json: bool,
     choices: Mapping[str, ProgramChoice],
-) -> int:
-    from opsmith.export.library import export_library
-    from opsmith.export.shown import exported_lines
+) -> tuple[ExportedFiles, Iterable[str]]:
+    """What was written to the one folder, by its option, and what is said of it."""
+    from opsmith.export.shown import exported_lines, list_module_lines, list_trace_lines
 
-    with show_progress(_JUDGED):
-        exported = export_library(store, run, folder, name, pool, choices)
-    return _print_export(exported, exported_lines(exported), as_json)
+    [(form, folder)] = folders.items()
+    if form == "library":
+        from opsmith.export.library import export_library
 
+        package = export_library(store, run, folder, name, pool, choices)
+        return package, exported_lines(package)
+    if form == "kernelbench":
+        from opsmith.export.torch_modules import export_torch_modules
 
-def _export_modules(
-    store: Store, run: str, folder: Path, pool: Pool, as_json: bool, choices: Mapping[str, ProgramChoice]
-) -> int:
-    from opsmith.export.shown import list_module_lines
-    from opsmith.export.torch_modules import export_torch_modules
-
-    with show_progress(_JUDGED):
-        exported = export_torch_modules(store, run, folder, pool, choices)
-    return _print_export(exported, list_module_lines(exported), as_json)
-
-
-def _export_traces(
-    store: Store, run: str, folder: Path, pool: Pool, as_json: bool, choices: Mapping[str, ProgramChoice]
-) -> int:
+        modules = export_torch_modules(store, run, folder, pool, choices)
+        return modules, list_module_lines(modules)
     from opsmith.export.flashinfer import export_traces
-    from opsmith.export.shown import list_trace_lines
 
-    with show_progress(_JUDGED):
-        exported = export_traces(store, run, folder, pool, choices)
-    return _print_export(exported, list_trace_lines(exported), as_json)
+    traces = export_traces(store, run, folder, pool, choices)
+    return traces, list_trace_lines(traces)
 
 
 def _print_export(exported: ExportedFiles, lines: Iterable[str], as_json: bool) -> int:

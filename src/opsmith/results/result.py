@@ -121,9 +121,14 @@ def result_of(store: Store, run: str) -> RunResult:
     earned = {row.experience.task.id: row for row in solutions if row.sample is not None}
     before = {row.experience.task.digest for row in solutions if row.sample is None}
     tasks = [task for task in store.read_tasks(run) if task.digest not in before]
-    per_task = _note_unjudged(store, run, _per_task(store, run, tasks, earned))
-    if summary.info.is_language_model:  # no other has a limit of tokens to run into
-        per_task = _note_cut(per_task, store.count_blamed(run, CUT_SHORT))
+    failed = list_failed_samples(store, run, list_functional_rounds(store, run))
+    unjudged = Counter(sample.task for sample in failed)
+    # no other has a limit of tokens to run into
+    cut = store.count_blamed(run, CUT_SHORT) if summary.info.is_language_model else {}
+    per_task = {
+        name: replace(row, unjudged=unjudged[name], cut_short=cut.get(name, 0))
+        for name, row in _per_task(store, run, tasks, earned).items()
+    }
     rates = {name: row.success_rate for name, row in per_task.items()}
     tokens = [float(row.input_tokens) for row in per_task.values() if row.input_tokens is not None]
     return RunResult(
@@ -175,16 +180,6 @@ def _per_task(store: Store, run: str, tasks: list[Task], earned: Mapping[str, Ke
         task.id: _read_task_result(task, earned.get(task.id), samples.get(task.id, 0), tokens.get(task.id))
         for task in tasks
     }
-
-
-def _note_unjudged(store: Store, run: str, per_task: Mapping[str, TaskResult]) -> dict[str, TaskResult]:
-    failed = list_failed_samples(store, run, list_functional_rounds(store, run))
-    counts = Counter(sample.task for sample in failed)
-    return {name: replace(result, unjudged=counts[name]) for name, result in per_task.items()}
-
-
-def _note_cut(per_task: Mapping[str, TaskResult], counts: Mapping[str, int]) -> dict[str, TaskResult]:
-    return {name: replace(result, cut_short=counts.get(name, 0)) for name, result in per_task.items()}
 
 
 def _read_task_result(task: Task, solution: KeptExperience | None, samples: int, tokens: int | None) -> TaskResult:

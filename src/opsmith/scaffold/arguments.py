@@ -19,10 +19,11 @@ import numpy
 import torch
 
 from opsmith.errors import UsageError
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.scaffold.functions import Function
 
 TYPES = ("fp32", "fp16", "bf16", "fp64", "int32", "int64", "bool")
-TORCH = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}  # the others have one name
+TORCH = {name: dtype for dtype, name in TORCH_NAMES.items()}
 AXIS = re.compile(r"[A-Z]|[1-9]\d{0,6}")
 FORM = "NAME=SIZES[:TYPE[:LEAST:LARGEST]], such as x=4,8 or x=N,D or idx=N:int64:0:9"
 

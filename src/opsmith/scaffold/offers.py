@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from opsmith.scaffold.arguments import TORCH
+from opsmith.problems.dtypes import TORCH_NAMES
 from opsmith.scaffold.operations import PLACES, Operation
 
 # Where a largest or smallest whole number may start; of int64, as far as the numbers of a task file are exact.
@@ -70,17 +70,12 @@ def _with_numbers(body: str, operands: Sequence[Any], operation: Operation) -> s
     ]
     filled = re.sub(r"input\[(\d)\]", lambda match: texts[int(match[1])], body)
     number = next((argument for argument in operation.arguments[::-1] if not isinstance(argument, str)), 0)
-    return filled.replace("DTYPE", f"torch.{_torch_name(operation.results[0])}").replace(
-        "NUMBER", _write_literal(number)
-    )
+    dtype = TORCH_NAMES.get(operation.results[0], operation.results[0])
+    return filled.replace("DTYPE", f"torch.{dtype}").replace("NUMBER", _write_literal(number))
 
 
 def _write_literal(value: Any) -> str:
     return f"float('{value}')" if isinstance(value, float) and not math.isfinite(value) else repr(value)
-
-
-def _torch_name(dtype: str) -> str:
-    return next((name for name, short in TORCH.items() if short == dtype), dtype)
 
 
 def _named_apart(offers: Iterable[Offer]) -> Iterator[Offer]:

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from opsmith.errors import UsageError
-from opsmith.scaffold.arguments import TORCH, TYPES, Arguments, TensorArgument
+from opsmith.problems.dtypes import TORCH_NAMES
+from opsmith.scaffold.arguments import TYPES, Arguments, TensorArgument
 from opsmith.scaffold.functions import Function
 from opsmith.scaffold.operations import Operation, name_dtype, record_operations
 
@@ -190,7 +191,7 @@ def _draw_tensor(argument: TensorArgument, shape: Sequence[int], floats: str) ->
 
 
 def torch_type(dtype: str) -> Any:
-    return getattr(torch, {short: name for name, short in TORCH.items()}.get(dtype, dtype))
+    return getattr(torch, TORCH_NAMES.get(dtype, dtype))
 
 
 def _are_equal(first: Tensor, second: Tensor) -> bool:
