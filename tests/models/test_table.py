@@ -7,14 +7,17 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from opsmith.errors import UsageError
-from opsmith.models import Request
+from opsmith.models import Request, table
 from opsmith.models.openai import OpenAIModel
-from opsmith.models.table import FAMILIES, ProviderServer, check_thinking, get_model, list_models
+from opsmith.models.order import Order
+from opsmith.models.table import FAMILIES, Family, ProviderServer, check_thinking, get_model, list_models
 from opsmith.records import Usage
 from opsmith.settings import Settings
 
@@ -179,3 +182,27 @@ def test_thinking_is_refused_where_nobody_can_do_it(changes: dict[str, object], 
 def test_of_several_models_those_that_cannot_think_ignore_it() -> None:
     check_thinking(Settings(models=("embedded", "openai/x"), think=True, reasoning="low"))
     check_thinking(Settings(model="command:x", think=True))
+
+
+def test_another_package_adds_a_family_which_is_looked_for_under_unknown_names_only(monkeypatch) -> None:
+    asked: list[str] = []
+
+    def list_points(*, group: str, name: str) -> tuple[EntryPoint, ...]:
+        asked.append(name)
+        return (EntryPoint("acme", f"{__name__}:ACME", group),) if name == "acme" else ()
+
+    monkeypatch.setattr(table.metadata, "entry_points", list_points)
+    assert get_model(Settings(model="acme/small")).name == "small"
+    get_model(Settings(model="openai/any", base_url="http://127.0.0.1:9/v1"))
+    assert "openai" not in asked
+    with pytest.raises(UsageError, match="no such model; known: embedded"):
+        get_model(Settings(model="nowhere/small"))
+    with pytest.raises(UsageError, match="no such model"):
+        get_model(Settings(model="acme"))
+
+
+def make_acme(order: Order) -> SimpleNamespace:
+    return SimpleNamespace(name=order.model)
+
+
+ACME = Family("NAME", "a family of another package", f"{__name__}:make_acme")

@@ -246,10 +246,11 @@ def find_family(name: str) -> tuple[str, Family]:
     for prefix, family in FAMILIES.items():
         if name.startswith(prefix) and bool(name.removeprefix(prefix)) == bool(family.suffix):
             return prefix, family
-    own, slash, _ = name.partition("/")
+    own, slash, rest = name.partition("/")
     for point in metadata.entry_points(group=_ENTRY_POINTS, name=own):
         outside: Family = import_by_name(point.value, f"model {name!r}")
-        return own + slash, outside
+        if bool(rest) == bool(outside.suffix):
+            return own + slash, outside
     patterns = ", ".join(info.pattern for info in list_models())
     raise UsageError(f"model {name!r}: no such model; known: {patterns}")
 
