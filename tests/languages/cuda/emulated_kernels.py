@@ -8,7 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -36,7 +36,7 @@ from opsmith.targets.gpu.plan import (
     read_bound_plan,
 )
 from opsmith.targets.gpu.reading import read_plan
-from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_outputs, split_outputs, write_inputs
+from opsmith.targets.native.layout import DrawLayout, TrialLayout, read_outputs, write_inputs
 
 needs_emulator = pytest.mark.skipif(
     find_toolchain(CXX_COMPILER) is None or bool(sandbox.missing()), reason=NO_CXX_COMPILER + sandbox.missing()
@@ -151,6 +151,17 @@ def run_kernels(
         data = next(answers) if isinstance(library, Path) else library
         results.append(data if isinstance(data, str) else _read_tensors(call, layout, data))
     return results
+
+
+def split_outputs(layout: TrialLayout, data: memoryview) -> Iterator[list[memoryview]]:
+    """The outputs of each draw, out of the bytes of one pass."""
+    place = 0
+    for draw in layout.draws:
+        views = []
+        for size in draw.outputs:
+            views.append(data[place : place + size])
+            place += size
+        yield views
 
 
 def _read_tensors(call: Call, layout: TrialLayout, data: bytes) -> list[list[torch.Tensor]]:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from languages.cuda.emulated_kernels import split_outputs
 from languages.cuda.translated_mistakes import MISTAKES, Mistake
 from languages.gpu_programs import GpuProgram, list_plain, load_gpu_task, needs_cuda
 from opsmith.judging.pool import Pool
@@ -21,7 +22,7 @@ from opsmith.problems.precision import dtype_of
 from opsmith.records import Boundary, Outcome, Task
 from opsmith.suites import load_tasks
 from opsmith.targets import Built, get_target
-from opsmith.targets.native.layout import read_outputs, split_outputs
+from opsmith.targets.native.layout import read_outputs
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.protocols import HidesSizes
 from opsmith.targets.trial import Trial

@@ -3,8 +3,9 @@
 import pytest
 
 from opsmith.running.compiler import CompileRefusal
-from opsmith.targets.cuda.messages import LONGEST, MOST, explain_refusal
+from opsmith.targets.cuda.messages import MOST, explain_refusal
 from opsmith.targets.cuda.remarks import KernelResources, read_resources
+from opsmith.targets.native.messages import LONGEST
 
 SOURCE = """// launch k grid=(M) block=(32) args=(x, y)
 #include <cuda_fp16.h>

@@ -20,7 +20,6 @@ from opsmith.targets.native.build import explain_lack_of_compiler
 from opsmith.targets.native.flags import find_isa
 from opsmith.targets.native.programs import NativePrograms
 from opsmith.targets.native.remarks import describe_loops
-from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Solved, TorchExtension, TorchModule
 from opsmith.targets.protocols import PROPOSER, Tuner
@@ -64,7 +63,7 @@ class CTarget(NativeTasks, NativePrograms):
         return write_canonical(source)
 
     def describe_build(self, task: Task, source: str) -> str:
-        return describe_loops(self._make_request(task, source, read_native_task(task.text)[1]), list_loops(source))
+        return describe_loops(self._make_request(task, source), list_loops(source))
 
     def number_program(self, source: str, number: int) -> str:
         return f"{source}\nenum {{ opsmith_candidate = {number} }};\n"

@@ -27,28 +27,27 @@ NO_PARSER = "the language C: its parser is not installed; try: pip install 'opsm
 
 def write_canonical(source: str) -> str:
     """The canonical form of a text that `check_source` lets pass. Raises UsageError where there is no parser."""
-    text = "".join(character if character.isascii() else "?" for character in join_splices(source))
-    lines = split_lines(join_splices(source))
-    tree = load_parser().parse(text.encode())
-    if tree.root_node.has_error or not has_plain_macros(lines):
-        return join_tokens(lines, {})
-    renaming = Renaming(find_fixed_names(lines))
-    renaming.walk_tree(tree.root_node)
-    return join_tokens(lines, renaming.new_names)
+    text = join_splices(source)
+    return join_tokens(split_lines(text), _choose_names(text))
 
 
 def list_inner_names(source: str) -> dict[int, str]:
     """Names that nobody outside sees, by their places in the joined source. None of a program that keeps its names, or
     is no ASCII. Raises UsageError where there is no parser."""
     text = join_splices(source)
+    matches = (re.compile(r"\w+").match(text, place) for place in (_choose_names(text) if text.isascii() else ()))
+    return {match.start(): match[0] for match in matches if match is not None}
+
+
+def _choose_names(text: str) -> dict[int, str]:
+    """New names by their places; none where the parser may read the text otherwise than a compiler."""
     lines = split_lines(text)
-    tree = load_parser().parse(text.encode())
-    if not text.isascii() or tree.root_node.has_error or not has_plain_macros(lines):
+    tree = load_parser().parse("".join(character if character.isascii() else "?" for character in text).encode())
+    if tree.root_node.has_error or not has_plain_macros(lines):
         return {}
     renaming = Renaming(find_fixed_names(lines))
     renaming.walk_tree(tree.root_node)
-    matches = (re.compile(r"\w+").match(text, place) for place in renaming.new_names)
-    return {match.start(): match[0] for match in matches if match is not None}
+    return renaming.new_names
 
 
 @cache

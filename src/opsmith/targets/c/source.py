@@ -8,15 +8,16 @@ grow to are left to the compiler and its limits: a parser that does not expand m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from opsmith.records import Diagnostic
 from opsmith.targets.native.source_checks import (
-    DIRECTIVES,
     KIND,
+    DirectiveChecks,
     Findings,
     check_definition,
+    check_directive,
     check_nesting,
     check_oddities,
     run_checks,
@@ -50,7 +51,7 @@ def _check_tokens(lines: Sequence[LogicalLine]) -> Findings:
     yield from check_oddities(lines, "C")
     for line in lines:
         if line.is_directive:
-            yield from _check_directive(line)
+            yield from check_directive(line, _CHECKS)
         yield from _check_words(line.tokens)
     yield from _check_attributes([token for line in lines for token in line.tokens])
     yield from tuple(check_nesting(code)) or _check_function([token.text for token in code])
@@ -84,19 +85,6 @@ def _find_reason(stem: str, name: str) -> tuple[str, str] | None:
 # -- directives
 
 
-def _check_directive(line: LogicalLine) -> Findings:
-    words = [token.text for token in line.tokens[1:]]
-    number = line.tokens[0].line
-    if not words:
-        return
-    check = _CHECKS.get(words[0])
-    if words[0] not in DIRECTIVES:
-        expected = f"one of {', '.join(sorted(DIRECTIVES))}"
-        yield Diagnostic(KIND, "directive", f"#{words[0]}", expected, "remove it", number)
-    elif check is not None:
-        yield from check(line.tokens[2:], number)
-
-
 def _check_include(tokens: Sequence[Token], number: int) -> Findings:
     path = "".join(token.text for token in tokens)
     if path not in {f"<{name}.h>" for name in HEADERS}:
@@ -105,12 +93,8 @@ def _check_include(tokens: Sequence[Token], number: int) -> Findings:
 
 
 def _check_definition(tokens: Sequence[Token], number: int) -> Findings:
-    return check_definition(tokens, number, _is_reserved)
-
-
-def _is_reserved(word: str) -> bool:
-    """Whether it is one that the checks rely on."""
-    return word in ATTRIBUTES or word.strip("_") in ATTRIBUTES or word in {FUNCTION, "void"}
+    reserved = ATTRIBUTES | {FUNCTION, "void"}  # what the checks rely on
+    return check_definition(tokens, number, lambda word: word in reserved or word.strip("_") in ATTRIBUTES)
 
 
 def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
@@ -121,7 +105,7 @@ def _check_pragma(tokens: Sequence[Token], number: int) -> Findings:
         yield Diagnostic(KIND, "directive", given, "#pragma omp, GCC ivdep or GCC unroll N", "remove it", number)
 
 
-_CHECKS: dict[str, Callable[[Sequence[Token], int], Findings]] = {
+_CHECKS: DirectiveChecks = {
     "include": _check_include,
     "define": _check_definition,
     "undef": _check_definition,

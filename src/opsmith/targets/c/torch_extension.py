@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from opsmith.problems.problem import Problem
 from opsmith.targets.c.library.package import find_judged_isa
-from opsmith.targets.native.flags import BuildFlags
 from opsmith.targets.native.signature import FUNCTION, list_dims, make_signature
 from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.torch_host import (
@@ -135,7 +134,7 @@ def write_torch_extension(solved: Solved) -> TorchExtension:
 
 def _write_file(solved: Solved) -> str:
     problem, options = read_native_task(solved.task.text)
-    flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
+    flags = options.choose_flags(find_judged_isa(solved.build))
     names = choose_names(problem)
     words: Mapping[str, str] = {
         "HEADER": write_literal(make_signature(problem).header),

@@ -86,7 +86,7 @@ def write_torch_module(solved: Solved) -> TorchModule:
     """The file with `ModelNew` and the one with `Model`. Raises UsageError for what has no such form."""
     problem, options = read_native_task(solved.task.text)
     frame = make_frame(problem, solved.task.id)
-    flags = BuildFlags(find_judged_isa(solved.build), options.flags, options.threads > 1)
+    flags = options.choose_flags(find_judged_isa(solved.build))
     sections = [
         write_head(solved, problem, "C", _NOTES),
         frame.code.futures,

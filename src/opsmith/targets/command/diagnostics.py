@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from opsmith.records import Diagnostic, printable
 from opsmith.running.commands import CommandResult
+from opsmith.targets.native.messages import LONGEST, cut_line, join_line
 
 KIND = "COMPILE"
 MOST = 5  # findings of one program
-LONGEST = 300  # characters of one message
 LONGEST_LINE, MOST_LINES = 1000, 1000  # of messages that patterns are tried on
 _LINES = 6  # of messages that no pattern knows
 
@@ -46,13 +46,13 @@ def cut_messages(messages: str) -> str:
 
 def _read_findings(pattern: str, messages: str, lines: Sequence[str], language: str) -> Iterator[Diagnostic]:
     for match in re.finditer(pattern, messages, re.MULTILINE):
-        groups = {name: _clean_text(value) for name, value in match.groupdict().items() if value is not None}
+        groups = {name: cut_line(join_line(value)) for name, value in match.groupdict().items() if value is not None}
         number = _read_number(groups.get("line"))
         text = lines[number - 1].strip() if number is not None and number <= len(lines) else ""
         yield Diagnostic(
             KIND,
             groups.get("file", "program"),
-            groups.get("message", _clean_text(match[0])),
+            groups.get("message", cut_line(join_line(match[0]))),
             groups.get("expected", f"{language} that the compiler takes"),
             groups.get("remedy", ""),
             number,
@@ -68,9 +68,4 @@ def _read_number(text: str | None) -> int | None:
 def quote_messages(messages: str) -> str:
     """The last lines of what was said, as one text; "": nothing was."""
     lines = [line[:LONGEST_LINE] for line in messages.splitlines() if line.strip()]
-    return _clean_text(" / ".join(lines[-_LINES:]))
-
-
-def _clean_text(text: str) -> str:
-    line = printable(" ".join(text.split()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."
+    return cut_line(join_line(" / ".join(lines[-_LINES:])))

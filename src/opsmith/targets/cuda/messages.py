@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from opsmith.records import Diagnostic, printable
+from opsmith.records import Diagnostic
 from opsmith.running.compiler import CompileRefusal
 from opsmith.targets.cuda.nvrtc_process import SOURCE
+from opsmith.targets.native.messages import Advice, choose_advice, cut_line, hide_paths, place_finding, show_line
 
 KIND = "COMPILE"
 MOST = 5  # findings of one compile
-LONGEST = 300  # characters of one message
 
 _ERROR = re.compile(r"^(?P<file>[^\n(]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #\d+(?:-D)?)?: (?P<text>.*)$")
 _NAMES = "__nv_name_map"  # where it looks up the names of kernels
@@ -28,10 +28,9 @@ _TOOLS = re.compile(r"^(?:ptxas|nvvm|NVVM)[^:]*\b(?:error|fatal)\b[^:]*:\s*(?P<t
 _SHARED = re.compile(
     r"Entry function '([^']+)' uses too much shared data \((0x[0-9a-f]+) bytes(?: \+ [^,]*)?, (0x[0-9a-f]+) max"
 )
-_PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")
 _OF_HALVES = r"half2?|(?:__|make_)half\w*|__\w+2half\w*"
 _OF_BFLOATS = r"\w*bfloat16\w*"
-_ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is expected, what to try
+_ADVICE: Advice = (
     (
         rf"identifier \"({_OF_BFLOATS})\" is undefined",
         "a name that is declared above its use",
@@ -152,12 +151,11 @@ def _find_place(match: re.Match[str], tail: Sequence[str]) -> _Place | None:
 
 def _explain_error(message: str, place: _Place | None, lines: Sequence[str]) -> Diagnostic:
     text = clean_text(message)
-    expected, remedy = _choose_advice(message)
+    expected, remedy = choose_advice(message, _ADVICE, clean_text, "CUDA C++ that the compiler takes")
     if place is None or not 1 <= place.line <= len(lines):
         return Diagnostic(KIND, "a header that the program includes", text, expected, remedy)
-    line = lines[place.line - 1]
-    where = _name_token(line, place.column)
-    return Diagnostic(KIND, where, text, expected, remedy, place.line, place.column, printable(line.strip()[:LONGEST]))
+    where = _name_token(lines[place.line - 1], place.column)
+    return Diagnostic(KIND, where, text, expected, remedy, place.line, place.column, show_line(lines, place.line))
 
 
 def _name_token(line: str, column: int | None) -> str:
@@ -165,15 +163,6 @@ def _name_token(line: str, column: int | None) -> str:
         return "on this line"
     token = re.match(r"\w+|[^\w\s]{1,3}", line[max(column - 1, 0) :])
     return f"at {clean_text(token[0])}" if token else "at the end of the line"
-
-
-def _choose_advice(message: str) -> tuple[str, str]:
-    for pattern, expected, remedy in _ADVICE:
-        match = re.search(pattern, message)
-        if match is not None:
-            names = [clean_text(name or "") for name in match.groups()]
-            return expected.format(*names), remedy.format(*names)
-    return "CUDA C++ that the compiler takes", ""
 
 
 def _read_tool_errors(rows: Sequence[str], lines: Sequence[str]) -> Iterator[Diagnostic]:
@@ -186,7 +175,8 @@ def _read_tool_errors(rows: Sequence[str], lines: Sequence[str]) -> Iterator[Dia
             actual = f"kernel {name} with {int(shared[2], 16)} bytes of static shared memory"
             expected = f"at most {int(shared[3], 16)} of a block"
             remedy = "use smaller tiles, or dynamic shared memory (shared=... in the plan)"
-            yield _name_line(Diagnostic(KIND, "ptxas", actual, expected, remedy), name, lines)
+            finding = Diagnostic(KIND, "ptxas", actual, expected, remedy)
+            yield place_finding(finding, rf"\b{re.escape(name)}\s*\(", lines)  # where it is defined
         elif match is not None and "ptxas fatal" not in row:
             yield Diagnostic(KIND, "ptxas", clean_text(match["text"]), "a kernel that the architecture can run")
 
@@ -201,14 +191,6 @@ def _demangle_name(symbol: str) -> str:
     return symbol[match.end() : match.end() + int(match[1])] if match else clean_text(symbol)
 
 
-def _name_line(finding: Diagnostic, name: str, lines: Sequence[str]) -> Diagnostic:
-    """The finding at the line that defines a kernel."""
-    use = re.compile(rf"\b{re.escape(name)}\s*\(")
-    number = next((number for number, line in enumerate(lines, 1) if use.search(line)), None)
-    text = "" if number is None else printable(lines[number - 1].strip()[:LONGEST])
-    return Diagnostic(KIND, finding.where, finding.given, finding.expected, finding.remedy, number, None, text)
-
-
 def _explain_remainder(rows: Sequence[str]) -> Diagnostic:
     """What is no error of a known form."""
     plain = [row for row in rows if row.strip() and "Compilation terminated" not in row]
@@ -220,5 +202,4 @@ def _explain_remainder(rows: Sequence[str]) -> Diagnostic:
 
 def clean_text(text: str) -> str:
     """One printable line of sensible length without paths of this machine."""
-    line = _PATH.sub(r"\1", printable(" ".join(text.split())))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."
+    return cut_line(hide_paths(text))

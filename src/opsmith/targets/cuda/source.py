@@ -8,7 +8,7 @@ and types are left to NVRTC. What is right CUDA and cannot be emulated is anothe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,11 @@ from opsmith.records import Diagnostic, printable
 from opsmith.targets.cuda.agreement import list_ambiguous
 from opsmith.targets.cuda.syntax import list_kernels, parse_program, read_text
 from opsmith.targets.native.source_checks import (
-    DIRECTIVES,
     KIND,
+    DirectiveChecks,
     Findings,
     check_definition,
+    check_directive,
     check_nesting,
     check_oddities,
     run_checks,
@@ -140,14 +141,9 @@ def _check_directives(lines: Sequence[LogicalLine]) -> Findings:
         words = [token.text for token in line.tokens[1:]]
         if not line.is_directive or not words:
             continue
-        number = line.tokens[0].line
-        if words[0] not in DIRECTIVES:
-            expected = f"one of {', '.join(sorted(DIRECTIVES))}"
-            yield Diagnostic(KIND, "directive", f"#{words[0]}", expected, "remove it", number)
-        elif words[0] in _CONDITIONALS and not _is_guard(lines[place : place + 3]):
-            yield from _check_condition(line.tokens[2:], own, number)
-        elif words[0] in _CHECKS:
-            yield from _CHECKS[words[0]](line.tokens[2:], number)
+        yield from check_directive(line, _CHECKS)
+        if words[0] in _CONDITIONALS and not _is_guard(lines[place : place + 3]):
+            yield from _check_condition(line.tokens[2:], own, line.tokens[0].line)
         if words[0] == "define":
             own.update(words[1:2])
 
@@ -199,7 +195,7 @@ _KEYWORDS = frozenset(
     {"void", "const", "static", "extern", "if", "for", "while", "return", "float", "int", "launch", "workspace"}
     | {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
 )
-_CHECKS: dict[str, Callable[[Sequence[Token], int], Findings]] = {
+_CHECKS: DirectiveChecks = {
     "include": _check_include,
     "define": _check_definition,
     "undef": _check_definition,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
 
-from opsmith.errors import UsageError
 from opsmith.targets.native.task import Disagreement
 
 DISAGREEMENT = Disagreement(
@@ -39,12 +36,3 @@ class GpuOptions:
         """Those that differ from the default; `read_options` reads them back."""
         values = {member.name: getattr(self, member.name) for member in fields(self)}
         return {name: value for name, value in values.items() if value != getattr(type(self)(), name)}
-
-    @classmethod
-    def read_options(cls, words: Mapping[str, Any]) -> Self:
-        """Options by name, as the command line or a TOML table gives them. Raises UsageError."""
-        names = [member.name for member in fields(cls)]
-        for name in words:
-            if name not in names:
-                raise UsageError(f"option {name!r}: no such option; known: {', '.join(names) or 'none'}")
-        return cls(**{name: str(word) for name, word in words.items()})

@@ -7,10 +7,10 @@ from typing import Any
 
 from opsmith.errors import UnaskableError
 from opsmith.problems.dtypes import DTYPES
-from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.gpu.options import GpuOptions
 from opsmith.targets.native.adaptation import NativeTasks
+from opsmith.targets.native.task import check_option_names
 
 
 class GpuTasks(NativeTasks):
@@ -21,7 +21,8 @@ class GpuTasks(NativeTasks):
     dtypes: Collection[str] = DTYPES  # that arrays may have; a problem with others cannot be asked for
 
     def read_options(self, words: Mapping[str, Any]) -> GpuOptions:
-        return self.options.read_options(words)
+        check_option_names(words, self.options)
+        return self.options(**{name: str(word) for name, word in words.items()})
 
     def find_options(self, task: Task) -> GpuOptions:
         options = super().find_options(task)
@@ -31,14 +32,10 @@ class GpuTasks(NativeTasks):
     def _show_task(self, task: Task) -> Task:
         """Raises UnaskableError for a problem of types that the language lacks."""
         problem = self.find_problem(task)
-        lacking = list_lacking_dtypes(problem, self.dtypes)
+        dtypes = dict.fromkeys(type_.dtype for type_ in problem.types)
+        lacking = [dtype for dtype in dtypes if dtype not in self.dtypes]
         if lacking:
             expected = f"expected arrays of {', '.join(self.dtypes)}; try: another --target"
             name = task.path or task.id
             raise UnaskableError(f"{name}: given {', '.join(lacking)} for the target {self.name}; {expected}")
         return super()._show_task(task)
-
-
-def list_lacking_dtypes(problem: Problem, dtypes: Collection[str]) -> list[str]:
-    """Types of a problem's arrays that are none of these, each once."""
-    return [dtype for dtype in dict.fromkeys(type_.dtype for type_ in problem.types) if dtype not in dtypes]

@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from opsmith.records import Diagnostic, printable
+from opsmith.records import Diagnostic
 from opsmith.running.compiler import CompileRefusal
+from opsmith.targets.native.messages import Advice, choose_advice, cut_line, hide_paths, place_finding, show_line
 
 KIND = "COMPILE"
 MOST = 5  # findings of one compile
-LONGEST = 300  # characters of one message
 
-_PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+([\w.+-]+)")
 _TEMPORARY = re.compile(r"\b(?:cc|opsmith-compile-)[\w-]{6,12}\.(o|s)\b")
 _UNDEFINED = re.compile(r"undefined reference to [`']([^'`]+)'")
 _CRASH = re.compile(r"internal compiler error")
 _FAR = re.compile(r"relocation truncated to fit|failed to convert GOTPCREL relocation")
 _TWICE = re.compile(r"multiple definition of [`']([^'`]+)'")
-_ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is expected, what to try
+_ADVICE: Advice = (
     (
         r"implicit declaration of function '(.+?)'",
         "a function of an included header, or of the program",
@@ -137,41 +136,24 @@ def _explain_error(message: str, place: _Place | None, lines: Sequence[str], pro
     line = lines[place.line - 1]
     token = line.encode()[place.column - 1 : place.end].decode(errors="replace").strip()
     where = f"at {_clean_text(token)}" if token else "at the end of the line"
-    return Diagnostic(KIND, where, text, expected, remedy, place.line, place.column, printable(line.strip()[:LONGEST]))
+    return Diagnostic(KIND, where, text, expected, remedy, place.line, place.column, show_line(lines, place.line))
 
 
 def _choose_advice(message: str, prototype: str) -> tuple[str, str]:
     if re.search(r"conflicting types for 'kernel'", message):
         return prototype, "define kernel with these arguments, in this order"
-    for pattern, expected, remedy in _ADVICE:
-        match = re.search(pattern, message)
-        if match is not None:
-            names = [_clean_text(name or "") for name in match.groups()]
-            return expected.format(*names), remedy.format(*names)
-    return "C that the compiler takes", ""
+    return choose_advice(message, _ADVICE, _clean_text, "C that the compiler takes")
 
 
 def _read_link_errors(messages: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
     for name in dict.fromkeys(_UNDEFINED.findall(messages)):
         given = f"a use of {_clean_text(name)}, which no library that is linked defines"
         expected, remedy = "a function of libc or libm, or one of the program", f"define {_clean_text(name)}"
-        yield _name_line(Diagnostic(KIND, "linker", given, expected, remedy), name, lines)
+        yield place_finding(Diagnostic(KIND, "linker", given, expected, remedy), rf"\b{re.escape(name)}\b", lines)
     for name in dict.fromkeys(_TWICE.findall(messages)):
         given, expected = f"a second definition of {_clean_text(name)}", "names of the program's own"
-        yield _name_line(Diagnostic(KIND, "linker", given, expected, "take another name"), name, lines)
-
-
-def _name_line(finding: Diagnostic, name: str, lines: Sequence[str]) -> Diagnostic:
-    """The finding at the first line that mentions a name."""
-    number = _find_line(name, lines)
-    text = "" if number is None else printable(lines[number - 1].strip()[:LONGEST])
-    return replace(finding, line=number, text=text)
-
-
-def _find_line(name: str, lines: Sequence[str]) -> int | None:
-    """The first line, from 1, that mentions a name."""
-    use = re.compile(rf"\b{re.escape(name)}\b")
-    return next((number for number, line in enumerate(lines, 1) if use.search(line)), None)
+        finding = Diagnostic(KIND, "linker", given, expected, "take another name")
+        yield place_finding(finding, rf"\b{re.escape(name)}\b", lines)
 
 
 def _explain_remainder(messages: str) -> Diagnostic:
@@ -189,6 +171,4 @@ def _explain_remainder(messages: str) -> Diagnostic:
 
 def _clean_text(text: str) -> str:
     """One printable line of sensible length without paths of this machine."""
-    line = printable(" ".join(text.split()))
-    line = _TEMPORARY.sub("the program", _PATH.sub(r"\1", line))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."
+    return cut_line(_TEMPORARY.sub("the program", hide_paths(text)))

@@ -48,8 +48,7 @@ def read_program(task_text: str, source: str, isa: Isa, inputs: bytes | memoryvi
     problem, options = read_native_task(task_text)
     layout, arrays = read_inputs(memoryview(inputs))
     calls = [CallData(views, draw.outputs, draw.numbers) for draw, views in zip(layout.draws, arrays, strict=True)]
-    flags = BuildFlags(isa, options.flags, options.threads > 1)
-    return FailedProgram(problem, source, flags, calls, options.threads)
+    return FailedProgram(problem, source, options.choose_flags(isa), calls, options.threads)
 
 
 def explain_failure(failed: FailedProgram, limits: CommandLimits = LIMITS) -> tuple[Diagnostic, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from opsmith.timing.inputs import ALIGNMENT
@@ -93,7 +93,8 @@ class LayoutError(ValueError):
 
 def write_inputs(layout: TrialLayout, arrays: Iterable[bytes | memoryview]) -> bytes:
     """The bytes of a trial. `arrays`: those of all inputs of the first draw, then of the next."""
-    header = _write_header(layout)
+    draws = [[draw.inputs, draw.outputs, draw.numbers] for draw in layout.draws]
+    header = json.dumps({"threads": layout.threads, "draws": draws}).encode()
     pieces: list[bytes | memoryview] = [_LENGTH.pack(len(header)), header]
     size = _LENGTH.size + len(header)
     for array in arrays:
@@ -101,11 +102,6 @@ def write_inputs(layout: TrialLayout, arrays: Iterable[bytes | memoryview]) -> b
         pieces += [bytes(padding), array]
         size += padding + len(array)
     return b"".join(pieces)
-
-
-def _write_header(layout: TrialLayout) -> bytes:
-    draws = [[draw.inputs, draw.outputs, draw.numbers] for draw in layout.draws]
-    return json.dumps({"threads": layout.threads, "draws": draws}).encode()
 
 
 def read_inputs(data: memoryview) -> tuple[TrialLayout, list[list[memoryview]]]:
@@ -168,14 +164,3 @@ def _read_damage(layout: TrialLayout, words: Sequence[int], passes: int) -> Dama
     if not is_sound or not 0 <= output < len(layout.draws[draw].outputs) or distance < 0:
         raise LayoutError("a place that the trial does not have")
     return Damage(number, draw, output, bool(side), distance)
-
-
-def split_outputs(layout: TrialLayout, data: memoryview) -> Iterator[list[memoryview]]:
-    """The outputs of each draw, out of the bytes of one pass."""
-    place = 0
-    for draw in layout.draws:
-        views = []
-        for size in draw.outputs:
-            views.append(data[place : place + size])
-            place += size
-        yield views

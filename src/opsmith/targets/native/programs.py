@@ -102,17 +102,18 @@ class NativePrograms(DrawnTrials, ABC):
             return Build({}, failure=result.reason)
         return Build(result, toolchain=describe_toolchain(request.flags), threads=options.threads)
 
-    def _make_request(self, task: Task, source: str, options: NativeOptions) -> BuildRequest:
-        problem = read_native_task(task.text)[0]
-        flags = BuildFlags(find_isa(), options.flags, options.threads > 1)
+    def _make_request(self, task: Task, source: str, options: NativeOptions | None = None) -> BuildRequest:
+        """`options`: in place of the task's own."""
+        problem, own = read_native_task(task.text)
+        flags = (options or own).choose_flags(find_isa())
         return BuildRequest(hash_problem(problem), self.name, make_signature(problem), source, flags)
 
     def write_assembly(self, task: Task, source: str) -> tuple[str, str]:
-        request = self._make_request(task, source, read_native_task(task.text)[1])
+        request = self._make_request(task, source)
         return write_assembly(request), request.flags.isa.name
 
     def build_standalone(self, task: Task, source: str, inputs: bytes | memoryview) -> StandaloneProgram:
-        return build_standalone(self._make_request(task, source, read_native_task(task.text)[1]), inputs)
+        return build_standalone(self._make_request(task, source), inputs)
 
     def runtime_paths(self) -> Sequence[Path]:
         return ()  # what artefacts are linked with is loaded before they are

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.records import Diagnostic, printable
+from opsmith.targets.native.messages import Advice, choose_advice
 from opsmith.targets.native.sanitized import DIRECTION, REACH
 
 KIND, WHERE = "RUN", "run with sanitizers"
@@ -79,7 +80,7 @@ _FAULTS: Sequence[tuple[str, str, str, str]] = (  # words of the report, what is
         "look at how the index is computed: type, order of the axes, values of an index input",
     ),
 )
-_BEHAVIOURS: Sequence[tuple[str, str, str]] = (  # pattern of UBSan's words, what is expected, what to try
+_BEHAVIOURS: Advice = (  # by UBSan's words
     (r"index .* out of bounds", "an index inside of the array", "look at the bounds of the loop"),
     (r"signed integer overflow", "a result that the type holds", "compute it in int64_t"),
     (r"division by zero", "a divisor that is not 0", "look at sizes that may be 0 or small"),
@@ -155,7 +156,9 @@ class ReportReader:
         access = _read_access(error[1], report)
         places = _read_places(messages[: error.start()])
         line = self._find_line(report.partition("\n\n")[0])
-        words = self._describe_array(access, places) if _is_array_access(error[1]) else None
+        # these may be of one of the function's arrays, whose surroundings are poisoned or not mapped
+        is_array = error[1].startswith(("use-after-poison", "unknown-crash", "SEGV"))
+        words = self._describe_array(access, places) if is_array else None
         words = words or self._describe_own(access, report)
         yield self._make_finding(line, None, *(words or _describe_fault(error[1], access)))
 
@@ -191,7 +194,7 @@ class ReportReader:
     def _explain_behaviour(self, messages: str) -> Iterator[Diagnostic]:
         for file, line, column, words in _RUNTIME.findall(messages):
             if file == self.file:
-                expected, remedy = _choose_advice(words)
+                expected, remedy = choose_advice(words, _BEHAVIOURS, str, "behaviour that C defines")
                 yield self._make_finding(
                     int(line), int(column), printable(_POINTER.sub("an address", words))[:LONGEST], expected, remedy
                 )
@@ -209,11 +212,6 @@ class ReportReader:
             return Diagnostic(KIND, WHERE, given, expected, remedy)
         text = printable(lines[line - 1].strip()[:LONGEST])
         return Diagnostic(KIND, WHERE, given, expected, remedy, line, column, text)
-
-
-def _is_array_access(words: str) -> bool:
-    """Whether it may be one of the function's arrays, whose surroundings are poisoned or not mapped."""
-    return words.startswith(("use-after-poison", "unknown-crash", "SEGV"))
 
 
 def _read_access(words: str, report: str) -> _Access:
@@ -259,13 +257,6 @@ def _measure_distance(distance: int, side: str) -> str:
 def _describe_fault(words: str, access: _Access) -> tuple[str, str, str]:
     row = next(row for row in _FAULTS if row[0] in words)
     return row[1].format(access=access.words), row[2], row[3]
-
-
-def _choose_advice(words: str) -> tuple[str, str]:
-    for pattern, expected, remedy in _BEHAVIOURS:
-        if re.search(pattern, words):
-            return expected, remedy
-    return "behaviour that C defines", ""
 
 
 def _count_bytes(number: int) -> str:

@@ -7,7 +7,7 @@ beside them is its own to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -24,6 +24,7 @@ _ODD_CHARACTER = re.compile(r"[^\t\x20-\x7e\x80-\U0010ffff]|[\ud800-\udfff]")
 _OPENERS, _CLOSERS = {"(": ")", "[": "]", "{": "}"}, frozenset(")]}")
 
 Findings = Iterator[Diagnostic]
+DirectiveChecks = Mapping[str, Callable[[Sequence[Token], int], Findings]]  # by the directive's word
 
 
 def run_checks(source: str, check_lines: Callable[[Sequence[LogicalLine]], Findings]) -> tuple[Diagnostic, ...]:
@@ -80,6 +81,16 @@ def check_oddities(lines: Sequence[LogicalLine], language: str) -> Findings:
         elif token.text == "##":
             remedy = "write the names out, or pass them to the macro whole"
             yield Diagnostic(KIND, "macro", "`##`", "names that can be read in the program", remedy, token.line)
+
+
+def check_directive(line: LogicalLine, checks: DirectiveChecks) -> Findings:
+    """Whether it is one that programs may have, and what the check of its kind says of what follows its word."""
+    words, number = [token.text for token in line.tokens[1:2]], line.tokens[0].line
+    if words and words[0] not in DIRECTIVES:
+        expected = f"one of {', '.join(sorted(DIRECTIVES))}"
+        yield Diagnostic(KIND, "directive", f"#{words[0]}", expected, "remove it", number)
+    elif words and words[0] in checks:
+        yield from checks[words[0]](line.tokens[2:], number)
 
 
 def check_definition(tokens: Sequence[Token], number: int, is_reserved: Callable[[str], bool]) -> Findings:

@@ -17,7 +17,7 @@ from opsmith.errors import TaskError, UsageError
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import Problem
 from opsmith.records import Task
-from opsmith.targets.native.flags import DEFAULT_FLAGS, check_flags, is_reordering
+from opsmith.targets.native.flags import DEFAULT_FLAGS, BuildFlags, Isa, check_flags, is_reordering
 from opsmith.targets.origins import find_stating
 
 MOST_THREADS = 64
@@ -95,10 +95,22 @@ class NativeOptions:
     def disagreement(self) -> Disagreement:
         return RACE if self.threads > 1 else STATE
 
+    def choose_flags(self, isa: Isa) -> BuildFlags:
+        """What programs are built with for an instruction set."""
+        return BuildFlags(isa, self.flags, self.threads > 1)
+
     def write_options(self) -> dict[str, str | int]:
         """Those that differ from the default; `read_options` reads them back."""
         words: dict[str, str | int] = {"flags": shlex.join(self.flags), "threads": self.threads}
         return {name: word for name, word in words.items() if getattr(self, name) != getattr(NativeOptions(), name)}
+
+
+def check_option_names(words: Mapping[str, Any], options: type[Any]) -> None:
+    """Whether they are fields of a dataclass of options. Raises UsageError."""
+    names = [member.name for member in fields(options)]
+    for name in words:
+        if name not in names:
+            raise UsageError(f"option {name!r}: no such option; known: {', '.join(names) or 'none'}")
 
 
 def read_options(words: Mapping[str, Any]) -> NativeOptions:
@@ -107,10 +119,7 @@ def read_options(words: Mapping[str, Any]) -> NativeOptions:
     >>> read_options({"threads": "2", "flags": "-O2 -ffast-math"})
     NativeOptions(flags=('-O2', '-ffast-math'), threads=2)
     """
-    names = [member.name for member in fields(NativeOptions)]
-    for name in words:
-        if name not in names:
-            raise UsageError(f"option {name!r}: no such option; known: {', '.join(names)}")
+    check_option_names(words, NativeOptions)
     defaults = NativeOptions()
     flags, threads = words.get("flags"), words.get("threads", defaults.threads)
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from opsmith.records import Diagnostic, printable
+from opsmith.records import Diagnostic
+from opsmith.targets.native.messages import Advice, choose_advice, cut_line, join_line, show_line
 
 KIND = "COMPILE"
-LONGEST = 300  # characters of one message
 
 _MESSAGE = re.compile(r"^Shader '[^']*' parsing error: (.+)$|^Shader validation error: (.+)$", re.MULTILINE)
 _PLACE = re.compile(r"┌─ (?:wgsl)?:(\d+):(\d+)")
@@ -16,7 +15,7 @@ _LABEL = re.compile(r"^ *│ *[ ^│]*\^+ *(.*)$", re.MULTILINE)
 _CAUSE = re.compile(r"^ *= (?!note)(.+)$", re.MULTILINE)
 _NOTE = re.compile(r"^ *= note: (.+)$", re.MULTILINE)
 _HANDLE = re.compile(r"naga::ir::\w+ ")
-_ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is expected, what to try
+_ADVICE: Advice = (
     (r"no definition in scope for identifier: `(.+?)`", "a name that the program declares, or WGSL's own",
      "declare {0}, or correct its spelling"),
     (r"expected (.+?), found", "{0}", "close what is open on that line or on the one before"),
@@ -46,20 +45,20 @@ _ADVICE: Sequence[tuple[str, str, str]] = (  # pattern of a message, what is exp
 def explain_words(words: str, source: str) -> tuple[Diagnostic, ...]:
     """The finding of a refusal; naga stops at the first error."""
     match = _MESSAGE.search(words)
-    message = next(filter(None, match.groups()), "") if match else _find_last_words(words)
+    rows = [row.strip() for row in words.splitlines() if row.strip()] or ["a program that is refused without a word"]
+    message = next(filter(None, match.groups()), "") if match else rows[-1]
     cause = _CAUSE.findall(words)
     label = next((text for text in _LABEL.findall(words) if text and "naga::" not in text and text != "see msg"), "")
     details = [detail for detail in (label, *cause[-1:]) if detail and detail not in message]
     is_vague = message.endswith("is invalid") and bool(details)
     actual = _clean_text("; ".join(details if is_vague else [message, *details]))
-    expected, remedy = _choose_advice(" ".join((message, label, *cause)))
+    expected, remedy = choose_advice(" ".join((message, label, *cause)), _ADVICE, _clean_text, "WGSL that naga takes")
     remedy = remedy or _clean_text(next(iter(_NOTE.findall(words)), ""))
     place = _PLACE.search(words)
     if place is None:
         return (Diagnostic(KIND, "program", actual, expected, remedy),)
     line, column = _find_required(words) or (int(place[1]), int(place[2]))
-    lines = source.split("\n")
-    text = printable(lines[line - 1].strip()[:LONGEST]) if 1 <= line <= len(lines) else ""
+    text = show_line(source.split("\n"), line)
     return (Diagnostic(KIND, "program", actual, expected, remedy, line, column, text),)
 
 
@@ -84,21 +83,5 @@ def explain_breakdown() -> Diagnostic:
     return Diagnostic(KIND, "compiler", "a program on which naga broke down", "one that it can compile", remedy)
 
 
-def _find_last_words(words: str) -> str:
-    """What a refusal without a place says, in its last line."""
-    rows = [row.strip() for row in words.splitlines() if row.strip()]
-    return rows[-1] if rows else "a program that is refused without a word"
-
-
-def _choose_advice(text: str) -> tuple[str, str]:
-    for pattern, expected, remedy in _ADVICE:
-        match = re.search(pattern, text)
-        if match is not None:
-            names = [_clean_text(name or "") for name in match.groups()]
-            return expected.format(*names), remedy.format(*names)
-    return "WGSL that naga takes", ""
-
-
 def _clean_text(text: str) -> str:
-    line = printable(" ".join(_HANDLE.sub("", text).split()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 4]} ..."
+    return cut_line(join_line(_HANDLE.sub("", text)))

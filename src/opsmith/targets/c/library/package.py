@@ -11,7 +11,7 @@ from opsmith.targets.c.library.header import write_isa_unit, write_public_header
 from opsmith.targets.c.library.sized import write_choosing_unit
 from opsmith.targets.native.flags import BuildFlags, Isa, find_isa
 from opsmith.targets.native.library.module import OperatorEntry, choose_variable, write_module
-from opsmith.targets.native.task import NativeOptions, read_native_task
+from opsmith.targets.native.task import read_native_task
 from opsmith.targets.programs import Solved
 from opsmith.targets.vendoring import vendor_modules
 
@@ -127,17 +127,13 @@ def _read_program(package: str, solved: Solved) -> CProgram:
     problem, options = read_native_task(solved.task.text)
     entry = OperatorEntry(solved.name, solved.task.id, problem, solved.facts, options.threads)
     units = tuple(
-        SizedUnit(f"{solved.name}__{number}", program.source, _choose_flags(options, program.build))
+        SizedUnit(f"{solved.name}__{number}", program.source, options.choose_flags(find_judged_isa(program.build)))
         for number, program in enumerate(solved.by_size)  # two underscores: no operator is called so
     )
     symbols = [f"{package}_{unit.name}" for unit in units]
     sizes = [program.sizes for program in solved.by_size]
     source = write_choosing_unit(symbols, problem, sizes) if units else solved.source
-    return CProgram(entry, source, _choose_flags(options, solved.build), units)
-
-
-def _choose_flags(options: NativeOptions, build: str) -> BuildFlags:
-    return BuildFlags(find_judged_isa(build), options.flags, options.threads > 1)
+    return CProgram(entry, source, options.choose_flags(find_judged_isa(solved.build)), units)
 
 
 def find_judged_isa(build: str) -> Isa:
