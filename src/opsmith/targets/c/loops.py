@@ -20,15 +20,14 @@ _PRAGMA = re.compile(rb"#\s*pragma\s+omp\b")
 def list_loops(source: str) -> list[SourceLoop]:
     """In the order of the text. Raises UsageError where there is no parser."""
     root = load_parser().parse(source.encode("utf-8", "replace")).root_node
-    return [_place_loop(node, depth) for node, depth in _walk_loops(root)]
-
-
-def _place_loop(node: Node, depth: int) -> SourceLoop:
-    """gcc places a loop under a pragma of OpenMP at its first statement, and at the pragma what it does before and
-    after the loop."""
-    first, is_innermost = node.start_point[0] + 1, not _holds_loops(node)
-    within = range(first + 1, node.end_point[0] + 2) if is_innermost else ()
-    return SourceLoop(first, depth, is_innermost, (first, *within, *_find_pragma(node)))
+    loops = []
+    for node, depth in _walk_loops(root):
+        first, is_innermost = node.start_point[0] + 1, all(child.id == node.id for child, _ in _walk_loops(node))
+        within = range(first + 1, node.end_point[0] + 2) if is_innermost else ()
+        # gcc places a loop under a pragma of OpenMP at its first statement, and at the pragma what it does before and
+        # after the loop
+        loops.append(SourceLoop(first, depth, is_innermost, (first, *within, *_find_pragma(node))))
+    return loops
 
 
 def _find_pragma(loop: Node) -> Iterator[int]:
@@ -49,7 +48,3 @@ def _walk_loops(root: Node) -> Iterator[tuple[Node, int]]:
             depth += 1
             yield node, depth
         stack.extend((child, depth) for child in reversed(node.named_children))
-
-
-def _holds_loops(node: Node) -> bool:
-    return next((True for child, _ in _walk_loops(node) if child.id != node.id), False)

@@ -7,14 +7,12 @@ reads torch's headers for many seconds, and needs ninja. So torch and gcc are al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from opsmith.targets.c.library.package import find_judged_isa
 from opsmith.targets.literals import write_literal
 from opsmith.targets.native.flags import BuildFlags, list_features
 from opsmith.targets.native.signature import FUNCTION, Signature, make_signature
 from opsmith.targets.native.task import read_native_task
-from opsmith.targets.native.torch_module.frame import make_frame, write_head
+from opsmith.targets.native.torch_module.frame import make_frame, write_constants, write_head
 from opsmith.targets.native.torch_module.host import CPU, write_checks, write_forward
 from opsmith.targets.programs import Solved, TorchModule
 
@@ -87,23 +85,19 @@ def write_torch_module(solved: Solved) -> TorchModule:
     problem, options = read_native_task(solved.task.text)
     frame = make_frame(problem, solved.task.id)
     flags = options.choose_flags(find_judged_isa(solved.build))
-    sections = [
+    constants = _write_constants(make_signature(problem), solved.source, flags)
+    host = (_IMPORTS, constants, f"\n{_BUILD}\n\n", f"{write_checks(CPU)}\n\n")
+    head, forward = (
         write_head(solved, problem, "C", _NOTES),
-        frame.code.futures,
-        _IMPORTS,
-        _write_constants(make_signature(problem), solved.source, flags),
-        f"\n{_BUILD}\n\n",
-        f"{write_checks(CPU)}\n\n",
-        frame.code.top,
-        frame.write_class(write_forward(problem, CPU, f"threads={options.threads}")),
-    ]
-    return TorchModule(frame.name, "\n".join(section for section in sections if section), frame.reference)
+        write_forward(problem, CPU, f"threads={options.threads}"),
+    )
+    return TorchModule(frame.name, frame.write_file(head, host, forward), frame.reference)
 
 
 def _write_constants(signature: Signature, source: str, flags: BuildFlags) -> str:
     kinds = {"int64_t": "ctypes.c_int64", "double": "ctypes.c_double"}
     arguments = ", ".join(kinds.get(argument.c_type, "ctypes.c_void_p") for argument in signature.arguments)
-    constants: Mapping[str, str] = {
+    constants = {
         "KERNEL": write_literal(source, 0),
         "HEADER": write_literal(signature.header, 0),
         "ISA": repr(flags.isa.name),
@@ -112,4 +106,4 @@ def _write_constants(signature: Signature, source: str, flags: BuildFlags) -> st
         "LINK": repr(list(flags.link_flags)),
         "ARGUMENTS": f"[{arguments}]",
     }
-    return "\n" + "".join(f"OPSMITH_{name} = {value}\n" for name, value in constants.items())
+    return write_constants(constants)

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from math import prod
 from pathlib import Path
 
 from opsmith.problems.problem import ArrayType, Problem
@@ -164,16 +165,12 @@ def _list_program_paths(commands: Sequence[Sequence[str]]) -> Iterator[Path]:
             yield Path(command[0])
             yield Path(command[0]).resolve()
         if command[0] == _find_python():
-            yield from _list_library()
+            places = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+            yield from (Path(name).resolve() for name in (*places, sysconfig.get_config_var("LIBDIR") or "/lib"))
 
 
 def _find_python() -> str:
     return str(Path(sys.executable).resolve())
-
-
-def _list_library() -> list[Path]:
-    names = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    return [Path(name).resolve() for name in (*names, sysconfig.get_config_var("LIBDIR") or "/lib")]
 
 
 # -- words
@@ -245,17 +242,14 @@ def _refuse_script(language: Language, path: Path) -> None:
         return
     words = head[2:].split()
     interpreters = [shutil.which(word) for word in (words[:2] if words[:1] == ["/usr/bin/env"] else words[:1])]
-    lacking = [place for place in interpreters if place and not _is_readable(language, Path(place))]
+    roots = [root.resolve() for root in (*map(Path, _SYSTEM), *language.readable)]
+    places = (place for place in interpreters if place)
+    lacking = [place for place in places if not any(Path(place).resolve().is_relative_to(root) for root in roots)]
     if lacking:
         is_python = "python" in Path(lacking[-1]).name
         remedy = 'write "{python}" before it in the command' if is_python else "name them in toolchain.readable"
         names = ", ".join(lacking)
         raise MissingProgramError(f"{path}: a script for {names}, which its commands may not execute; try: {remedy}")
-
-
-def _is_readable(language: Language, path: Path) -> bool:
-    roots = [root.resolve() for root in (*map(Path, _SYSTEM), *language.readable)]
-    return any(path.resolve().is_relative_to(root) for root in roots)
 
 
 def find_programs(language: Language) -> list[str]:
@@ -330,10 +324,7 @@ def read_arrays(language: Language, arrays: RunArrays, result: CommandResult) ->
 
 
 def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
-    count = int(_NPY_KINDS[type_.dtype][2:])
-    for size in type_.shape_at(sizes):
-        count *= size
-    return count
+    return int(_NPY_KINDS[type_.dtype][2:]) * prod(type_.shape_at(sizes))
 
 
 def _describe_npy(type_: ArrayType, sizes: Mapping[str, int]) -> dict[str, object]:

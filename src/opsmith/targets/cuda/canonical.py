@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opsmith.targets.cuda.syntax import parse_program
+from opsmith.targets.cuda.syntax import parse_program, read_text
 from opsmith.targets.gpu.canonical import write_canonical_plan
 from opsmith.targets.gpu.plan import LaunchPlan
 from opsmith.targets.gpu.reading import read_plan
@@ -55,10 +55,7 @@ def _find_unscoped(root: Node) -> frozenset[str]:
         node, is_beyond = stack.pop()
         is_beyond = is_beyond or node.type in _BEYOND_SCOPES
         if is_beyond and not node.children:
-            names.update(_list_names((node.text or b"").decode()))
+            tokens = (token for line in split_lines(read_text(node)) for token in line.tokens)
+            names.update(token.text for token in tokens if token.kind is TokenKind.NAME)
         stack.extend((child, is_beyond) for child in node.children)
     return frozenset(names)
-
-
-def _list_names(text: str) -> list[str]:
-    return [token.text for line in split_lines(text) for token in line.tokens if token.kind is TokenKind.NAME]

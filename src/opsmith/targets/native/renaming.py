@@ -160,15 +160,13 @@ class Renaming:
         if name in self.fixed or place in self._tags:
             return
         if place in self._declared:
-            self._declare_name(name, self._scopes[self._declared[place]])
+            scope = self._scopes[self._declared[place]]
+            if name not in scope:
+                scope[name] = f"${self._count}"  # no program has such names
+                self._count += 1
         new_name = next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
         if new_name is not None:
             self.new_names[place] = new_name
-
-    def _declare_name(self, name: str, scope: dict[str, str]) -> None:
-        if name not in scope:
-            scope[name] = f"${self._count}"  # no program has such names
-            self._count += 1
 
     def _rename_words(self, node: Node) -> None:
         """The text of a directive: the variables that a pragma mentions."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from math import prod
 
 import torch
 from torch import Tensor
@@ -62,12 +63,9 @@ class NativeTrialData(TrialData[NativeDraw]):
     @cached_property
     def encoded_inputs(self) -> bytes:
         """What a candidate's process is given. Raises TaskFault."""
-        return write_inputs(self.layout, self._list_arrays())
-
-    def _list_arrays(self) -> Iterator[memoryview]:
-        for bindings in self.bindings:
-            for tensor in self.problem.tensors:
-                yield encode_tensor(bindings.input_data[tensor.name], tensor.type)
+        tensors = ((bindings, tensor) for bindings in self.bindings for tensor in self.problem.tensors)
+        arrays = (encode_tensor(bindings.input_data[tensor.name], tensor.type) for bindings, tensor in tensors)
+        return write_inputs(self.layout, arrays)
 
     def label(self, number: int) -> str:
         return self.draws[number].label
@@ -84,10 +82,7 @@ def _make_layout(problem: Problem, bindings: Bindings) -> DrawLayout:
 
 
 def _count_bytes(type_: ArrayType, sizes: Mapping[str, int]) -> int:
-    count = BYTES_BY_DTYPE[type_.dtype]
-    for size in type_.shape_at(sizes):
-        count *= size
-    return count
+    return BYTES_BY_DTYPE[type_.dtype] * prod(type_.shape_at(sizes))
 
 
 def encode_tensor(tensor: Tensor, type_: ArrayType) -> memoryview:

@@ -12,6 +12,7 @@ from opsmith.targets.gpu.canonical import write_canonical_plan
 from opsmith.targets.gpu.plan import LaunchPlan
 from opsmith.targets.gpu.reading import read_plan
 from opsmith.targets.wgsl.lexing import NAME, WgslToken, split_source
+from opsmith.targets.wgsl.syntax import list_names
 
 _DECLARING = frozenset("fn var let const struct alias override".split())  # noqa: SIM905
 
@@ -22,9 +23,9 @@ def write_canonical(source: str) -> str:
     declared = _list_declared(tokens)
     numbers: dict[str, str] = {}
     words = []
-    for before, token in zip((None, *tokens), tokens, strict=False):
-        is_name = token.kind == NAME and token.text in declared and (before is None or before.text != ".")
-        words.append(numbers.setdefault(token.text, f"%{len(numbers)}") if is_name else token.text)
+    places = {place for place, token in list_names(tokens) if token.text in declared}
+    for place, token in enumerate(tokens):
+        words.append(numbers.setdefault(token.text, f"%{len(numbers)}") if place in places else token.text)
     plan = read_plan(source)
     lines = write_canonical_plan(plan, numbers) if isinstance(plan, LaunchPlan) else ""
     return f"{lines}{' '.join(words)}\n"

@@ -184,7 +184,7 @@ def _check_numbers(module: Module, launch: BoundLaunch, variable: ModuleVariable
         for attribute in field.attributes:
             actual = f"@{attribute.name} at {field.name}"
             yield Diagnostic(KIND, where, actual, "fields of four bytes in a row", "leave it out", field.line)
-    kinds = [_name_kinds(argument) for argument in launch.numbers]
+    kinds = [("f32",) if argument.type == FLOATING else ("i32", "u32") for argument in launch.numbers]
     if len(fields) != len(kinds):
         actual = f"{len(fields)} fields ({', '.join(name for name, _, _ in fields)})"
         line = module.structure_lines.get(type_, variable.line)
@@ -195,7 +195,3 @@ def _check_numbers(module: Module, launch: BoundLaunch, variable: ModuleVariable
             actual = f"{name}: {field_type}"
             expected = f"{' or '.join(allowed)} for the number {argument.name} of line {launch.line}"
             yield Diagnostic(KIND, where, actual, expected, "", line)
-
-
-def _name_kinds(argument: BoundArgument) -> tuple[str, ...]:
-    return ("f32",) if argument.type == FLOATING else ("i32", "u32")

@@ -124,17 +124,12 @@ def _list_workgroup(module: Module) -> list[ModuleVariable]:
 
 def _list_axes(module: Module, variable: ModuleVariable) -> list[str]:
     """The texts of the lengths of its axes, outermost first; of a variable that is no array: one."""
-    return _list_lengths(module, variable.type) or ["1"]
-
-
-def _list_lengths(module: Module, type_: str) -> list[str]:
-    """The texts of the lengths of an array's axes, outermost first; none: it is no array."""
-    type_, lengths = module.resolve_type(type_), []
+    type_, lengths = module.resolve_type(variable.type), []
     while type_.startswith("array<"):
         element, length = split_array(type_)
         lengths.append(length)
         type_ = module.resolve_type(element)
-    return lengths
+    return lengths or ["1"]
 
 
 def _find_element(module: Module, variable: ModuleVariable) -> str:
@@ -175,16 +170,12 @@ def _wrap_kernels(
             edits.append((function.tokens[0].start, function.tokens[-1].end, bodies[name]))
         if function.is_entry:
             owned = [*function.attributes, *(entry for member in function.parameters for entry in member.attributes)]
-            edits += [(entry.start, entry.end, _keep_lines(text[entry.start : entry.end])) for entry in owned]
+            edits += [(entry.start, entry.end, re.sub(r"[^\n]", " ", text[entry.start : entry.end])) for entry in owned]
             edits.append((function.name_start, function.name_start + len(name), f"{PREFIX}kernel_{name}"))
     for launch in {launch.kernel: launch for launch in bound.launches}.values():
         zeros = "".join(_write_zeros(module, launch.kernel))
         wrappers.append(_write_wrapper(module, module.functions[launch.kernel], launch.block, order, zeros, end))
     return _apply_edits(text, edits) + "\n" + "".join(wrappers)
-
-
-def _keep_lines(text: str) -> str:
-    return "".join(character if character == "\n" else " " for character in text)
 
 
 def _apply_edits(text: str, edits: Sequence[tuple[int, int, str]]) -> str:
@@ -357,7 +348,7 @@ class _CheckWriter:
         else:
             last = self._write_guard(variable, indices or ["0"], mode, token.line)
         outer = [
-            f"[{PREFIX}within(u32({text}), u32({axis}), {self._find_place(variable)}u, {token.line}u)]"
+            f"[{PREFIX}within(u32({text}), u32({axis}), {find_place(self._module, variable)}u, {token.line}u)]"
             for text, axis in zip(indices[:-1], axes, strict=False)
         ]
         components = OwnArray("", 0, 0, list_lengths(self._module, _find_element(self._module, variable)))
@@ -382,9 +373,6 @@ class _CheckWriter:
             [">", ">="],
         )
         return _READ | _WRITE if text in _ASSIGNING or is_shift else _READ
-
-    def _find_place(self, variable: ModuleVariable) -> int:
-        return find_place(self._module, variable)
 
 
 def find_place(module: Module, variable: ModuleVariable) -> int:

@@ -216,7 +216,8 @@ class _DrawMemory:
     def make_numbers(self, launch: ResolvedLaunch) -> tuple[Any, int]:
         """A buffer with the numbers of a launch, in their order."""
         numbers = [argument for argument in launch.arguments if not argument.is_array]
-        data = b"".join(_encode_number(entry, self.layout.numbers[entry.place]) for entry in numbers)
+        values = ((entry.type == WHOLE, self.layout.numbers[entry.place]) for entry in numbers)
+        data = b"".join(struct.pack("<i", int(value)) if whole else struct.pack("<f", value) for whole, value in values)
         data += bytes(-len(data) % 16)
         buffer = self.make_buffer(len(data), api.UNIFORM | api.COPY_DST)
         self.device.write_buffer(buffer, data)
@@ -234,7 +235,3 @@ class _DrawMemory:
         for place, (dtype, size) in enumerate(self._sizes[OUTPUT]):
             buffer, length = self._arrays[OUTPUT, place]
             yield decode_array(dtype, self.device.read_buffer(buffer, length), size)
-
-
-def _encode_number(argument: BoundArgument, number: float) -> bytes:
-    return struct.pack("<i", int(number)) if argument.type == WHOLE else struct.pack("<f", number)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.native.source_checks import KIND, run_text_checks
 from opsmith.targets.wgsl.lexing import NAME, WgslToken, split_source
-from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, WgslSyntaxError, read_module
+from opsmith.targets.wgsl.syntax import Module, ModuleVariable, WgslFunction, WgslSyntaxError, list_names, read_module
 
 PREFIX = "opsmith_"  # of names that are ours
 EXTENSIONS = frozenset({"f16"})
@@ -69,7 +69,8 @@ def _check_directives(module: Module) -> Iterator[Diagnostic]:
 def _check_declarations(source: str, module: Module) -> Iterator[Diagnostic]:
     for name, line in module.repeated:
         yield Diagnostic(KIND, name, "a second declaration of the name", "entry", "take another name", line)
-    for token_line, word in _find_words(source):
+    for _, token in list_names(split_source(source)):
+        token_line, word = token.line, token.text
         if word in module.constants and not module.constants[word]:
             remedy = "write const: nobody sets it from outside"
             yield Diagnostic(KIND, word, "an override without a value, or with an @id", "a value", remedy, token_line)
@@ -90,13 +91,6 @@ def _check_predeclared(source: str, module: Module) -> Iterator[Diagnostic]:
         if name.text in hidden and word.text in _NAMING:
             actual, remedy = f"a declaration of `{name.text}`, which hides WGSL's own", f"call it {name.text}_own"
             yield Diagnostic(KIND, name.text, actual, "another name", remedy, name.line)
-
-
-def _find_words(source: str) -> Iterator[tuple[int, str]]:
-    tokens = split_source(source)
-    for before, token in pairwise([None, *tokens]):
-        if token is not None and token.kind == NAME and (before is None or before.text != "."):
-            yield token.line, token.text
 
 
 def _check_variable(module: Module, variable: ModuleVariable) -> Iterator[Diagnostic]:
@@ -168,10 +162,11 @@ def _check_names(function: WgslFunction, module: Module) -> Iterator[Diagnostic]
 def _check_uses(function: WgslFunction, module: Module) -> Iterator[Diagnostic]:
     """Arrays are used entry by entry."""
     tokens = function.tokens
-    for place, token in enumerate(tokens):
-        variable = module.variables.get(token.text) if token.kind == NAME else None
-        if variable is None or variable.space not in ("storage", "workgroup") or tokens[place - 1].text == ".":
+    for place, token in list_names(tokens):
+        variable = module.variables.get(token.text)
+        if variable is None or variable.space not in ("storage", "workgroup"):
             continue
+        is_array = module.resolve_type(variable.type).startswith("array<")
         before = [entry.text for entry in tokens[max(place - 3, 0) : place]]
         if _is_pointed_at(tokens, place):
             expected = "its entries, or &entry in a call of an atomic function"
@@ -180,7 +175,7 @@ def _check_uses(function: WgslFunction, module: Module) -> Iterator[Diagnostic]:
             if not (len(before) == 3 and before[1] == "(" and before[0].startswith("atomic")):
                 expected = "its entries, or &entry in a call of an atomic function"
                 yield Diagnostic(KIND, variable.name, "a pointer to it", expected, "index it directly", token.line)
-        elif _is_array(module, variable) and tokens[place + 1].text != "[" and before[0] not in _WHOLE_USES:
+        elif is_array and tokens[place + 1].text != "[" and before[0] not in _WHOLE_USES:
             actual = "the whole array as a value"
             yield Diagnostic(KIND, variable.name, actual, "its entries", "index it: name[i]", token.line)
 
@@ -197,10 +192,6 @@ def _is_pointed_at(tokens: Sequence[WgslToken], place: int) -> bool:
 def _is_binary(before: list[str]) -> bool:
     """Whether an `&` joins two values."""
     return len(before) > 1 and (before[-2][-1].isalnum() or before[-2][-1] in "_)]") and before[-2] != "return"
-
-
-def _is_array(module: Module, variable: ModuleVariable) -> bool:
-    return module.resolve_type(variable.type).startswith("array<")
 
 
 def _check_recursion(module: Module) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ breaks off or has no declaration where one must stand.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,8 +65,6 @@ class ModuleVariable:
     type: str
     attributes: tuple[Attribute, ...]
     line: int
-    type_start: int
-    type_end: int
 
     def find_number(self, name: str) -> int | None:
         """That of `@group(0)` or `@binding(1)`, where it is written in digits."""
@@ -88,7 +86,6 @@ class WgslFunction:
     line: int
     name_start: int
     result: str  # its type; "": none
-    signature_end: int  # where its body begins
 
     @property
     def is_entry(self) -> bool:
@@ -102,10 +99,7 @@ class WgslFunction:
     @cached_property
     def names(self) -> frozenset[str]:
         """Those that its body mentions, but for fields."""
-        texts = zip((None, *self.tokens), self.tokens, strict=False)
-        return frozenset(
-            token.text for before, token in texts if token.kind == NAME and (before is None or before.text != ".")
-        )
+        return frozenset(token.text for _, token in list_names(self.tokens))
 
 
 @dataclass(frozen=True)
@@ -285,7 +279,7 @@ class _ModuleReader:
         body = tuple(self._tokens[self._place : closing + 1])
         self._place = closing + 1
         self._functions[self._note_name(name)] = WgslFunction(
-            name.text, attributes, parameters, body, name.line, name.start, result.removeprefix("->"), brace.start
+            name.text, attributes, parameters, body, name.line, name.start, result.removeprefix("->")
         )
 
     def _read_members(self, opening: str, closing: str) -> tuple[Member, ...]:
@@ -328,9 +322,8 @@ class _ModuleReader:
         self._take_until(";")
         self._take(";")
         space, access = (*words, "", "")[:2]
-        start, end = (type_tokens[0].start, type_tokens[-1].end) if type_tokens else (name.end, name.end)
         self._variables[self._note_name(name)] = ModuleVariable(
-            name.text, space or "handle", access, join_tokens(type_tokens), attributes, name.line, start, end
+            name.text, space or "handle", access, join_tokens(type_tokens), attributes, name.line
         )
 
     def _read_structure(self, attributes: tuple[Attribute, ...]) -> None:
@@ -359,6 +352,13 @@ class _ModuleReader:
     def _skip_assertion(self, attributes: tuple[Attribute, ...]) -> None:
         self._take_until(";")
         self._take(";")
+
+
+def list_names(tokens: Sequence[WgslToken]) -> Iterator[tuple[int, WgslToken]]:
+    """The names among tokens, but for fields, with their places."""
+    for place, token in enumerate(tokens):
+        if token.kind == NAME and (place == 0 or tokens[place - 1].text != "."):
+            yield place, token
 
 
 def match_brackets(tokens: Sequence[WgslToken]) -> dict[int, int]:

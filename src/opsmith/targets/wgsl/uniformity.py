@@ -20,7 +20,7 @@ from opsmith.targets.native.source_checks import run_text_checks
 from opsmith.targets.wgsl.diagnostics import KIND
 from opsmith.targets.wgsl.lexing import NAME, WgslToken
 from opsmith.targets.wgsl.source import BARRIERS, UNIFORM_LOAD
-from opsmith.targets.wgsl.syntax import Module, WgslFunction, match_brackets, read_module
+from opsmith.targets.wgsl.syntax import Module, WgslFunction, list_names, match_brackets, read_module
 
 _DEEPEST = 4  # loops within loops that are walked several times
 _VARYING = frozenset({"local_invocation_id", "local_invocation_index", "global_invocation_id"})
@@ -152,13 +152,17 @@ class _Walker:
             place = self.match.get(place, place) + 1
         return place
 
+    def _find_brace(self, place: int) -> int:
+        """The one that opens a block, behind what decides it."""
+        while self.tokens[place].text != "{":
+            place = self.match.get(place, place) + 1
+        return place
+
     def _walk_branch(self, place: int, cause: str) -> int:
         """if, for, while, loop, switch: what decides them, then their block, and what is left behind it."""
         word, start = self.tokens[place].text, place
         place += 1
-        opening = place
-        while self.tokens[opening].text != "{":
-            opening = self.match.get(opening, opening) + 1
+        opening = self._find_brace(place)
         head = self.tokens[place:opening]
         before, loops = self.left, word in ("for", "while", "loop")
         hidden, self.hidden = self.hidden, {}
@@ -171,8 +175,9 @@ class _Walker:
             after = self._walk_arms(opening, cause or reason, word)
         self._leave_scope(hidden)
         self.depth -= loops
-        if (loops or word == "switch") and self._leaves_inside_only(opening):
-            self.left = before
+        inside = self.tokens[opening : self.match[opening]]
+        if (loops or word == "switch") and all(token.text != "return" for token in inside):
+            self.left = before  # who breaks comes out of it with the others
         return after
 
     def _walk_arms(self, opening: int, cause: str, word: str) -> int:
@@ -180,9 +185,7 @@ class _Walker:
         while word == "if" and after < len(self.tokens) and self.tokens[after].text == "else":
             following = after + 1
             if self.tokens[following].text == "if":
-                head_end = following + 1
-                while self.tokens[head_end].text != "{":
-                    head_end = self.match.get(head_end, head_end) + 1
+                head_end = self._find_brace(following + 1)
                 varying = self._find_cause(self.tokens[following + 1 : head_end])
                 line = self.tokens[following].line
                 cause = cause or (f"`if` of line {line} depends on {varying}" if varying else "")
@@ -190,10 +193,6 @@ class _Walker:
             else:
                 after = self._walk_block(following, cause)
         return after
-
-    def _leaves_inside_only(self, opening: int) -> bool:
-        """Whether nothing in a loop returns: who breaks comes out of it with the others."""
-        return all(token.text != "return" for token in self.tokens[opening : self.match[opening]])
 
     def _leave(self, tokens: Sequence[WgslToken], cause: str) -> None:
         self._note_uses(tokens, cause)
@@ -211,11 +210,8 @@ class _Walker:
         place = next((number for number, token in enumerate(tokens) if token.text in _ASSIGNING), None)
         if place is None or not tokens:
             return
-        left = [
-            token
-            for token in _drop_type(tokens[:place])
-            if token.kind == NAME and token.text not in ("let", "var", "const")
-        ]
+        colon = next((number for number, token in enumerate(tokens[:place]) if token.text == ":"), place)
+        left = [token for token in tokens[:colon] if token.kind == NAME and token.text not in _DECLARING]
         is_varying = bool(cause or self.left or self._find_cause(tokens[place + 1 :]) or self._find_cause(left[1:]))
         if not left or left[0].text in self.facts.module.variables:
             return
@@ -229,9 +225,7 @@ class _Walker:
     def _note_uses(self, tokens: Sequence[WgslToken], cause: str) -> None:
         """Barriers and calls among the words of a statement."""
         where = cause or self.left
-        for number, token in enumerate(tokens):
-            if token.kind != NAME or (number and tokens[number - 1].text == "."):
-                continue
+        for number, token in list_names(tokens):
             if token.text in self.facts.module.functions:
                 self._note_call(tokens, number, where)
             if token.text in BARRIERS | {UNIFORM_LOAD} and where and self.barrier is None:
@@ -248,9 +242,7 @@ class _Walker:
 
     def _find_cause(self, tokens: Sequence[WgslToken]) -> str:
         """What of an expression varies; "": nothing."""
-        for number, token in enumerate(tokens):
-            if token.kind != NAME or (number and tokens[number - 1].text == "."):
-                continue
+        for number, token in list_names(tokens):
             if token.text in self.names:
                 return token.text
             if self._is_varying_field(tokens, number) or token.text in self.facts.results:
@@ -266,12 +258,6 @@ class _Walker:
             return False
         members = self.facts.module.structures.get(parameter.type, ())
         return any(member.name == tokens[number + 2].text and member.builtin in _VARYING for member in members)
-
-
-def _drop_type(tokens: Sequence[WgslToken]) -> Sequence[WgslToken]:
-    """What stands before the colon of a declaration."""
-    end = next((number for number, token in enumerate(tokens) if token.text == ":"), len(tokens))
-    return tokens[:end]
 
 
 def _is_uniform_load(tokens: Sequence[WgslToken], number: int) -> bool:

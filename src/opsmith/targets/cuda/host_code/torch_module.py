@@ -12,7 +12,7 @@ from opsmith.targets.cuda.host_code.torch_extension import bind_source
 from opsmith.targets.literals import write_literal
 from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.native.torch_host import make_title
-from opsmith.targets.native.torch_module.frame import make_frame, write_head
+from opsmith.targets.native.torch_module.frame import make_frame, write_constants, write_head
 from opsmith.targets.native.torch_module.host import HostPlace, write_checks, write_forward
 from opsmith.targets.programs import Solved, TorchModule
 
@@ -56,17 +56,8 @@ def write_torch_module(solved: Solved) -> TorchModule:
     """The file with `ModelNew` and the one with `Model`. Raises UsageError for what has no such form."""
     problem = read_task_problem(solved.task.text)
     frame = make_frame(problem, solved.task.id)
-    sections = [
-        write_head(solved, problem, "CUDA", _NOTES),
-        frame.code.futures,
-        _IMPORTS,
-        _write_constants(solved),
-        f"\n{_BUILD}\n\n",
-        f"{write_checks(GPU)}\n\n",
-        frame.code.top,
-        frame.write_class(write_forward(problem, GPU)),
-    ]
-    text = "\n".join(section for section in sections if section)
+    host = (_IMPORTS, _write_constants(solved), f"\n{_BUILD}\n\n", f"{write_checks(GPU)}\n\n")
+    text = frame.write_file(write_head(solved, problem, "CUDA", _NOTES), host, write_forward(problem, GPU))
     return TorchModule(frame.name, text, frame.reference, GPU.device, "nvcc")
 
 
@@ -76,4 +67,4 @@ def _write_constants(solved: Solved) -> str:
     kernels = launching.write_kernel_file(solved.source, plan, title)
     name = f"opsmith_{content_hash(host, kernels)[:16]}"  # torch keeps builds by their name
     constants = {"NAME": repr(name), "HOST": write_literal(host, 0), "KERNELS": write_literal(kernels, 0)}
-    return "\n" + "".join(f"OPSMITH_{key} = {value}\n" for key, value in constants.items())
+    return write_constants(constants)

@@ -7,12 +7,13 @@ code, gives equal weights for equal seeds.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from opsmith.errors import UsageError
 
 _MODEL, _NEW = "Model", "ModelNew"
-_DROPPED = frozenset({"get_inputs", "get_init_inputs"})
+_DROPPED = frozenset({"get_inputs", "get_init_inputs"})  # what makes inputs
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,13 @@ def read_foreign(text: str, name: str) -> ForeignCode:
     if model is None:
         raise UsageError(f"{name}: the source's text has no class {_MODEL}; expected one, as KernelBench's files have")
     futures = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
-    top = [node for node in tree.body if node not in futures and node is not model and not _is_dropped(node)]
+    left_out = [*futures, model, *(node for node in tree.body if _is_text(node) or _is_function(node, _DROPPED))]
+    top = [node for node in tree.body if node not in left_out]
     return ForeignCode(_write_nodes(futures), _write_nodes(top), ast.unparse(_strip_forward(model)))
 
 
-def _is_dropped(node: ast.stmt) -> bool:
-    """Functions that make inputs, and texts that stand alone."""
-    is_maker = isinstance(node, ast.FunctionDef) and node.name in _DROPPED
-    return is_maker or _is_text(node)
+def _is_function(node: ast.stmt, names: Collection[str]) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name in names
 
 
 def _write_nodes(nodes: list[ast.stmt] | list[ast.ImportFrom]) -> str:
@@ -53,13 +53,9 @@ def _write_nodes(nodes: list[ast.stmt] | list[ast.ImportFrom]) -> str:
 def _strip_forward(model: ast.ClassDef) -> ast.ClassDef:
     renamed: ast.ClassDef = _RenameModel().visit(model)
     renamed.name = _NEW
-    renamed.body = [node for node in renamed.body if not _is_forward(node) and not _is_text(node)]
+    renamed.body = [node for node in renamed.body if not _is_function(node, ("forward",)) and not _is_text(node)]
     ast.fix_missing_locations(renamed)
     return renamed
-
-
-def _is_forward(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name == "forward"
 
 
 def _is_text(node: ast.stmt) -> bool:

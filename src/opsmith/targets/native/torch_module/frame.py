@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opsmith.problems.problem import Problem
@@ -23,9 +23,11 @@ class ModuleFrame:
     code: ForeignCode
     reference: str  # the file with `Model`
 
-    def write_class(self, forward: str) -> str:
-        """`ModelNew` with that method."""
-        return f"\n{self.code.module}\n{'' if self.code is _OWN else chr(10)}{forward}"
+    def write_file(self, head: str, host: Sequence[str], forward: str) -> str:
+        """The file with `ModelNew`, which has that method. `host`: what builds and calls the kernel."""
+        new = f"\n{self.code.module}\n{'' if self.code is _OWN else chr(10)}{forward}"
+        sections = [head, self.code.futures, *host, self.code.top, new]
+        return "\n".join(section for section in sections if section)
 
 
 def make_frame(problem: Problem, task_id: str) -> ModuleFrame:
@@ -39,6 +41,11 @@ def make_frame(problem: Problem, task_id: str) -> ModuleFrame:
 
 def _choose_name(name: str) -> str:
     return re.sub(r"[^\w-]", "_", name)
+
+
+def write_constants(constants: Mapping[str, str]) -> str:
+    """Texts of values by their names in the file."""
+    return "\n" + "".join(f"OPSMITH_{name} = {value}\n" for name, value in constants.items())
 
 
 def write_head(solved: Solved, problem: Problem, language: str, notes: Sequence[str]) -> str:
