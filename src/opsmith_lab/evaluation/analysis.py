@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opsmith.models.roles import shorten_model
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.experiment import Paper
 from opsmith_lab.evaluation.measure import MeanEstimate
+from opsmith_lab.evaluation.study import ObservedRun, Study
 
 
 @dataclass(frozen=True)
@@ -22,14 +23,21 @@ class Row:
     estimate: MeanEstimate | None  # None: could not be measured
     paper: tuple[tuple[float, Paper], ...] = ()
 
+    @property
+    def ends(self) -> dict[str, float | None]:
+        """The estimate with its interval, as figures take it."""
+        estimate = self.estimate
+        ends = (estimate.value, estimate.low, estimate.high) if estimate is not None else (None, None, None)
+        return dict(zip(("y", "low", "high"), ends, strict=True))
+
 
 @dataclass(frozen=True)
 class Grid:
     """A table of texts."""
 
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -37,10 +45,10 @@ class Analysis:
     """What an analysis makes of a study."""
 
     headline: str  # the result in a short sentence
-    rows: tuple[Row, ...]
-    grids: tuple[Grid, ...]
+    rows: Sequence[Row]
+    grids: Sequence[Grid]
     figures: Mapping[str, Chart] = field(default_factory=dict)  # by what is added to the file's name
-    notes: tuple[str, ...] = ()  # what a reader must know of how it was computed
+    notes: Sequence[str] = ()  # what a reader must know of how it was computed
     intervals: str = ""  # what values and brackets are, where they are not those of `page.INTERVALS`
 
 
@@ -59,13 +67,20 @@ def format_paper(paper: Sequence[tuple[float, Paper]]) -> str:
     )
 
 
-def list_points(rows: Sequence[Row], measure: str) -> list[dict[str, str | float | None]]:
+def select_estimates(rows: Iterable[Row], measure: str) -> list[tuple[Row, MeanEstimate]]:
+    """The rows of one measure that could be measured, each with its estimate."""
+    return [(row, row.estimate) for row in rows if row.measure == measure and row.estimate]
+
+
+def map_measures(rows: Iterable[Row], series: str, arm: str) -> dict[str, Row]:
+    """The rows of one arm of a model, by measure."""
+    return {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+
+
+def list_points(rows: Iterable[Row], measure: str) -> list[Mapping[str, str | float | None]]:
     """The estimates of one measure with their intervals, as a figure by arm and model draws them."""
-    return [
-        {"arm": row.arm, "model": shorten_model(row.model), "y": est.value, "low": est.low, "high": est.high}
-        for row in rows
-        if row.measure == measure and (est := row.estimate)
-    ]
+    own = select_estimates(rows, measure)
+    return [{"arm": row.arm, "model": shorten_model(row.model), **row.ends} for row, _ in own]
 
 
 def count_solved(estimate: MeanEstimate) -> str:
@@ -75,3 +90,12 @@ def count_solved(estimate: MeanEstimate) -> str:
 
 def format_number(value: float | None, form: str = ",.0f") -> str:
     return "-" if value is None else format(value, form)
+
+
+def format_means(
+    study: Study, series: str, arm: str, *numbers: Callable[[ObservedRun], float | None]
+) -> tuple[str, ...]:
+    """Numbers of an arm's runs, each as its mean over seeds; the last one is what they cost."""
+    dollars = study.average_number(series, arm, lambda run: run.usage.cost_usd)
+    means = (format_number(study.average_number(series, arm, number)) for number in numbers)
+    return *means, "unknown" if dollars is None else format_number(dollars, ",.2f")

@@ -44,9 +44,7 @@ def chart_bars(
         {
             "x": x(row),
             "series": series(row),
-            "y": row.estimate and row.estimate.value,
-            "low": row.estimate and row.estimate.low,
-            "high": row.estimate and row.estimate.high,
+            **row.ends,
         }
         for row in charted_rows
     ]
@@ -62,7 +60,7 @@ def chart_bars(
     width = COLUMNS if len(points) > _MANY_BARS else PAGE
     words = {"title": title, "x_title": x_title, "y_title": y_title, "width": width}
     over = ", ".join(dict.fromkeys(OVER.get(row.measure, OVER_SAMPLES) for row in charted_rows))
-    return Chart("bars", tuple(points), {**options, **words, "paper": marks}, (over,))
+    return Chart("bars", points, {**options, **words, "paper": marks}, (over,))
 
 
 def list_marks(study: Study, row: Row) -> Iterator[dict[str, Any]]:
@@ -75,6 +73,5 @@ def list_marks(study: Study, row: Row) -> Iterator[dict[str, Any]]:
 
 
 def make_namer(study: Study) -> Name:
-    """The arm's name, with its model's where there are several models."""
-    has_one_series = len(study.series_names) == 1
-    return lambda row: row.arm if has_one_series else f"{shorten_model(row.model)}, {row.arm}"
+    """What a row's arm is called: see `Study.name_cell`."""
+    return lambda row: study.name_cell(row.model, row.arm)

@@ -5,7 +5,7 @@ Data first, drawing second: an analysis makes charts, `files` keeps them, and `d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ class Chart:
     """One figure before it is drawn."""
 
     drawing: str  # a name in DRAWINGS
-    points: tuple[Mapping[str, Any], ...]
+    points: Sequence[Mapping[str, Any]]
     options: Mapping[str, Any] = field(default_factory=dict)  # the drawing's other arguments; `title` is the finding
     lines: tuple[str, ...] = ()  # small, below the title: who made it, how many; of an analysis: what whiskers are over
 
@@ -45,4 +45,4 @@ def read_chart(data: Any) -> Chart:
     """A chart as JSON has it. Raises UsageError."""
     if not isinstance(data, dict) or {"drawing", "points", "options", "lines"} != data.keys():
         raise UsageError("chart: expected drawing, points, options and lines; try: run the experiment again")
-    return Chart(data["drawing"], tuple(data["points"]), data["options"], tuple(data["lines"]))
+    return Chart(data["drawing"], data["points"], data["options"], tuple(data["lines"]))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from opsmith.models.roles import shorten_model
 from opsmith.records import Outcome, Task, Usage
 from opsmith.results.counting import Count, count_best, deciding_tallies, group_of
 from opsmith.results.result import RunResult
@@ -95,6 +96,10 @@ class Study:
         """Each model with each of its arms that was observed."""
         pairs = ((series, arm) for series in self.series_names for arm in self.arm_names)
         return tuple(pair for pair in pairs if self.select_runs(*pair))
+
+    def name_cell(self, series: str, arm: str) -> str:
+        """The arm's name, with its model's where there are several models."""
+        return arm if len(self.series_names) == 1 else f"{shorten_model(series)}, {arm}"
 
     def select_runs(self, series: str, arm: str) -> tuple[ObservedRun, ...]:
         """One arm of one model: an entry per seed."""

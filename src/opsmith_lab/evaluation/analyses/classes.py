@@ -20,6 +20,7 @@ from opsmith_lab.evaluation.analysis import (
     format_estimate,
     format_number,
     format_paper,
+    select_estimates,
 )
 from opsmith_lab.evaluation.bars import chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
@@ -44,7 +45,7 @@ def analyse_classes(study: Study) -> Analysis:
     finding = _write_headline(study, rows, members)
     return Analysis(
         finding,
-        tuple(rows),
+        rows,
         (_tabulate_sizes(study, members), _tabulate_rows(rows, members), effects),
         {"": _draw_figure(study, rows, finding)},
         _list_notes(study, members),
@@ -82,7 +83,7 @@ def _tabulate_rows(rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> G
         for row in rows
         if row.of == kind
     ]
-    return Grid("By class", ("class", "model", "arm", "measure", "value", "tasks solved", "paper"), tuple(lines))
+    return Grid("By class", ("class", "model", "arm", "measure", "value", "tasks solved", "paper"), lines)
 
 
 def _format_solved(row: Row, members: Mapping[str, tuple[str, ...]]) -> str:
@@ -99,7 +100,7 @@ def _tabulate_sizes(study: Study, members: Mapping[str, tuple[str, ...]]) -> Gri
         paper = next((p for p in study.experiment.paper if p.measure == "tasks" and kind in p.values), None)
         stated_size = f"{paper.values[kind]:.0f} ({paper.place})" if paper else "-"
         lines.append((kind, str(len(members[kind])), stated_size, ", ".join(members[kind])))
-    return Grid("The classes of these tasks", ("class", "tasks", "paper, of its 26", "which"), tuple(lines))
+    return Grid("The classes of these tasks", ("class", "tasks", "paper, of its 26", "which"), lines)
 
 
 def _tabulate_effects(study: Study) -> Grid:
@@ -113,7 +114,7 @@ def _tabulate_effects(study: Study) -> Grid:
             ):
                 value = study.average_number(series, arm, lambda o, name=effect: float(o.result.guardian[name]))  # type: ignore[misc]
                 lines.append((shorten_model(series), arm, effect, format_number(value, ",.1f")))
-    return Grid("What the guardian did", ("model", "arm", "effect", "candidates (mean over seeds)"), tuple(lines))
+    return Grid("What the guardian did", ("model", "arm", "effect", "candidates (mean over seeds)"), lines)
 
 
 def _write_headline(study: Study, rows: list[Row], members: Mapping[str, tuple[str, ...]]) -> str:
@@ -121,8 +122,8 @@ def _write_headline(study: Study, rows: list[Row], members: Mapping[str, tuple[s
     name = make_namer(study)
     phrases = []
     for half in ("Once", "Reuse"):
-        own = [row for row in rows if row.measure == "pass@n" and row.of == half and row.estimate]
-        counts = ", ".join(f"{name(row)} {count_solved(row.estimate)}" for row in own if row.estimate)
+        own = [pair for pair in select_estimates(rows, "pass@n") if pair[0].of == half]
+        counts = ", ".join(f"{name(row)} {count_solved(estimate)}" for row, estimate in own)
         phrases += [f"{half} {counts} of {len(members[half])}"] if own else []
     return f"tasks solved: {'; '.join(phrases)}" if phrases else "no task is in a class"
 

@@ -8,7 +8,7 @@ no longer prompt, so that a curve may turn back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsmith.models.roles import shorten_model
 from opsmith.report.figure_style import COLUMNS
@@ -43,7 +43,7 @@ def analyse_curves(study: Study) -> Analysis:
         for o, ps in curves_by_run
         for p in ps
     ]
-    grids = tuple(_tabulate_points(run, points) for run, points in curves_by_run)
+    grids = [_tabulate_points(run, points) for run, points in curves_by_run]
     figures = {
         _number_figure(study, series): _draw_figure(study, series, curves_by_run) for series in study.series_names
     }
@@ -51,7 +51,7 @@ def analyse_curves(study: Study) -> Analysis:
         "filled points are the Pareto points, of rounds that solved a task; lines join a run's rounds in their order",
         _note_pareto(curves_by_run),
     )
-    return Analysis(_write_headline(study, curves_by_run), tuple(rows), grids, figures, notes)
+    return Analysis(_write_headline(study, curves_by_run), rows, grids, figures, notes)
 
 
 def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
@@ -60,7 +60,7 @@ def make_points(run: ObservedRun, tasks: Sequence[str]) -> tuple[Point, ...]:
     before = [0, *(point.solved for point in points)]
     gaining = zip(points, before, strict=False)  # a round that solved nothing has reached nothing with its prompts
     best = find_pareto([(point.tokens if point.solved > solved else None, point.solved) for point, solved in gaining])
-    return tuple(Point(p.label, p.level, p.tokens, p.solved, p.estimate, i in best) for i, p in enumerate(points))
+    return tuple(replace(point, pareto=i in best) for i, point in enumerate(points))
 
 
 def find_pareto(places: Sequence[tuple[float | None, int]]) -> set[int]:
@@ -101,10 +101,10 @@ def _count_tokens(run: ObservedRun, task: str, last: int) -> float | None:
 
 
 def _tabulate_points(run: ObservedRun, points: Sequence[Point]) -> Grid:
-    lines = tuple(
+    lines = [
         (p.label, format_number(p.tokens), str(p.solved), format_estimate(p.estimate), "Pareto" if p.pareto else "")
         for p in points
-    )
+    ]
     columns = ("round", "input tokens, mean over tasks", "tasks solved", "pass@n", "")
     return Grid(f"{shorten_model(run.series)}, {run.arm.name}, seed {run.seed}", columns, lines)
 
@@ -131,7 +131,7 @@ def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[Observ
     options = {"x": "x", "y": "y", "series": "series", "label": "label", "mark": "pareto", "width": COLUMNS}
     words = {"x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
     title = f"{_write_headline(study, own)} (filled: Pareto points)"
-    return Chart("lines", tuple(drawn), {**options, **words, "title": title, "empty": "no round has ended"})
+    return Chart("lines", drawn, {**options, **words, "title": title, "empty": "no round has ended"})
 
 
 def _write_headline(study: Study, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> str:

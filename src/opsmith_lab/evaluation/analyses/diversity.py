@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 from opsmith.judging.verifier import canonical_source
 from opsmith.models.roles import shorten_model
 from opsmith.results.intervals import bound_redrawn
-from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper
-from opsmith_lab.evaluation.bars import chart_bars, make_namer
+from opsmith_lab.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    count_solved,
+    format_estimate,
+    format_paper,
+    select_estimates,
+)
+from opsmith_lab.evaluation.bars import chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.measure import MeanEstimate
 from opsmith_lab.evaluation.study import ALL, ObservedRun, Study
@@ -31,20 +39,19 @@ Classes = Mapping[str, Counter[tuple[str, bool]]]  # by task: samples by (syntax
 
 def analyse_diversity(study: Study) -> Analysis:
     """The three diversities and pass@n, by arm and model."""
-    rows = [row for series, arm in study.cells for row in _make_rows(study, series, arm)]
+    rows = [row for cell in study.cells for row in _make_rows(study, *cell)]
     columns = ("model", "arm", "measure", "value", "paper")
-    lines = tuple(
+    lines = [
         (shorten_model(r.model), r.arm, r.measure, format_estimate(r.estimate), format_paper(r.paper)) for r in rows
-    )
+    ]
     finding = _write_headline(study, rows)
     notes = ("intervals of diversities: the spread of redrawn samples around the value, which redrawing itself lowers",)
     grid = Grid("Diversity", columns, lines)
-    return Analysis(finding, tuple(rows), (grid,), {"": _draw_figure(study, rows, finding)}, notes)
+    return Analysis(finding, rows, (grid,), {"": _draw_figure(study, rows, finding)}, notes)
 
 
 def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
-    cell = study.select_runs(series, arm)
-    statistics_by_seed = [_measure_seed(study, run) for run in cell]
+    statistics_by_seed = [_measure_seed(study, run) for run in study.select_runs(series, arm)]
     rows = [
         Row(
             series,
@@ -56,8 +63,7 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
         )
         for position, name in enumerate(MEASURES)
     ]
-    share = study.estimate_pass_at_n(series, arm, study.tasks_by_group[ALL])
-    return [*rows, Row(series, arm, "pass@n", ALL, share, study.find_paper("pass@n", arm, series))]
+    return [*rows, make_share_row(study, "pass@n", series, arm)]
 
 
 def _measure_seed(study: Study, run: ObservedRun) -> list[_Seed | None]:
@@ -130,8 +136,7 @@ def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
     name = make_namer(study)
-    overall = [(row, row.estimate) for row in rows if row.measure == "overall diversity" and row.estimate]
-    shares = [(row, row.estimate) for row in rows if row.measure == "pass@n" and row.estimate]
+    overall = select_estimates(rows, "overall diversity")
     diversities = ", ".join(f"{name(row)} {estimate.value:.3f}" for row, estimate in overall)
-    counts = ", ".join(count_solved(estimate) for _, estimate in shares)
+    counts = ", ".join(count_solved(estimate) for _, estimate in select_estimates(rows, "pass@n"))
     return f"overall diversity: {diversities}; tasks solved of {len(study.tasks)}: {counts}"

@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from opsmith.models.roles import shorten_model
-from opsmith.results.optimisation import OptimisedRun, OptimisedTask, read_optimisation
+from opsmith.results.optimisation import read_optimisation
 from opsmith.results.states import AttemptState
 from opsmith_lab.evaluation.analysis import (
     Analysis,
     Grid,
     Row,
     format_estimate,
+    format_means,
     format_number,
     list_points,
+    map_measures,
+    select_estimates,
 )
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.measure import MeanEstimate, average_tasks, share_marks
@@ -53,10 +56,10 @@ def analyse_gains(study: Study) -> Analysis:
     finding = _write_headline(study, rows, cells)
     return Analysis(
         finding,
-        tuple(rows),
+        rows,
         (_tabulate_arms(study, rows, cells), _tabulate_tasks(study, cells)),
         {"": _draw_figure(study, rows, finding)},
-        tuple(_write_notes(study)),
+        _write_notes(study),
         INTERVALS,
     )
 
@@ -64,20 +67,11 @@ def analyse_gains(study: Study) -> Analysis:
 def _read_run(study: Study, run: ObservedRun) -> _ArmRun:
     """A task without a step (the run had nothing to begin with) has gained nothing."""
     optimised = read_optimisation(study.store, run.result.run)
-    tasks = {} if optimised is None else {task.task: task for task in optimised.tasks}
-    gains = {task.id: _read_gain(tasks.get(task.id)) for task in study.tasks}
-    return _ArmRun(run, gains, _share_correct(optimised))
-
-
-def _read_gain(task: OptimisedTask | None) -> float:
-    return 1.0 if task is None or task.best is None or task.published is None else task.published
-
-
-def _share_correct(optimised: OptimisedRun | None) -> dict[str, float]:
-    """By task, of those with a judged attempt."""
     tasks = () if optimised is None else optimised.tasks
+    gains = {task.task: task.published for task in tasks if task.best is not None and task.published is not None}
     states = {task.task: [step.state for step in task.steps if step.state is not None] for task in tasks}
-    return {task: of_task.count(AttemptState.CORRECT) / len(of_task) for task, of_task in states.items() if of_task}
+    correct = {name: own.count(AttemptState.CORRECT) / len(own) for name, own in states.items() if own}
+    return _ArmRun(run, {task.id: gains.get(task.id, 1.0) for task in study.tasks}, correct)
 
 
 # -- estimates
@@ -91,13 +85,10 @@ def _list_rows(study: Study, cells: _Cells, series: str, arm: str) -> list[Row]:
     if base and arm != base and (series, base) in cells:
         estimates[MORE] = compare_gains(gains, [run.gains for run in cells[series, base]])
     estimates[RIGHT] = average_tasks([run.correct for run in runs])
-    estimates |= {name: share_marks([_mark_fast(run, p) for run in gains]) for name, p in FAST.items()}
+    for name, least in FAST.items():
+        estimates[name] = share_marks([{task: float(gain >= least) for task, gain in run.items()} for run in gains])
     counted = {name: estimate and replace(estimate, samples=attempts) for name, estimate in estimates.items()}
     return [Row(series, arm, name, ALL, estimate) for name, estimate in counted.items()]
-
-
-def _mark_fast(gains: Gains, threshold: float) -> dict[str, float]:
-    return {task: float(gain >= threshold) for task, gain in gains.items()}
 
 
 def compare_gains(seeds: Sequence[Gains], base: Sequence[Gains]) -> MeanEstimate | None:
@@ -120,21 +111,23 @@ def _tabulate_arms(study: Study, rows: Sequence[Row], cells: _Cells) -> Grid:
     columns = ("model", "arm", *(name.replace("base", study.experiment.relative_to) for name in names))
     lines = [_format_arm(study, rows, names, cells[cell], *cell) for cell in cells]
     spent = ("seeds", "judged attempts", "tokens a run", "measured s", "USD")
-    return Grid("By arm", (*columns, *spent), tuple(lines))
+    return Grid("By arm", (*columns, *spent), lines)
 
 
 def _format_arm(
     study: Study, rows: Sequence[Row], names: Sequence[str], runs: Sequence[_ArmRun], series: str, arm: str
 ) -> tuple[str, ...]:
-    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    own = map_measures(rows, series, arm)
     values = [format_estimate(own[name].estimate) if name in own else "1" for name in names]
-    average = partial(study.average_number, series, arm)
-    tokens = average(lambda run: float(run.usage.input_tokens + run.usage.output_tokens))
-    measured, dollars = average(partial(_sum_measured, study)), average(lambda run: run.usage.cost_usd)
-    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
+    spent = format_means(
+        study,
+        series,
+        arm,
+        lambda run: float(run.usage.input_tokens + run.usage.output_tokens),
+        partial(_sum_measured, study),
+    )
     attempts = format_number(float(sum(run.observed.judged for run in runs)))
-    spent = (str(len(runs)), attempts, format_number(tokens), format_number(measured), cost)
-    return (shorten_model(series), arm, *values, *spent)
+    return (shorten_model(series), arm, *values, str(len(runs)), attempts, *spent)
 
 
 def _sum_measured(study: Study, run: ObservedRun) -> float | None:
@@ -148,25 +141,25 @@ def _tabulate_tasks(study: Study, cells: _Cells) -> Grid:
     for task in study.tasks:
         estimates = [average_tasks([{task.id: run.gains[task.id]} for run in runs], True) for runs in cells.values()]
         lines.append((task.id, *(format_number(e.value, ".2f") if e else "-" for e in estimates)))
-    has_one_series = len(study.series_names) == 1
-    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in cells]
-    return Grid("Gain by task, geometric mean over seeds", ("task", *names), tuple(lines))
+    names = [study.name_cell(*cell) for cell in cells]
+    return Grid("Gain by task, geometric mean over seeds", ("task", *names), lines)
 
 
 def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
     options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high", "reference": 1.0}
     words = {"title": finding, "x_title": "arm", "y_title": "gain, geometric mean (1: no better)"}
-    return Chart("intervals", tuple(list_points(rows, GAIN)), {**options, **words}, ("over tasks and seeds",))
+    return Chart("intervals", list_points(rows, GAIN), {**options, **words}, ("over tasks and seeds",))
 
 
 def _write_headline(study: Study, rows: Sequence[Row], cells: _Cells) -> str:
     """The gain of each arm, and how many times that of the base it is."""
     if {gain for runs in cells.values() for run in runs for gain in run.gains.values()} == {1.0}:
         return "no arm made a program better: every gain is 1"
-    words = ", ".join(f"{row.arm} {row.estimate:.2f}" for row in rows if row.measure == GAIN and row.estimate)
-    compared = [row for row in rows if row.measure == MORE and row.estimate]
-    times = ", ".join(f"{row.arm} {row.estimate:.2f}" for row in compared if row.estimate)
-    return f"gain: {words}" + (f"; by that of {study.experiment.relative_to}: {times}" if compared else "")
+    words, times = (
+        ", ".join(f"{row.arm} {estimate:.2f}" for row, estimate in select_estimates(rows, name))
+        for name in (GAIN, MORE)
+    )
+    return f"gain: {words}" + (f"; by that of {study.experiment.relative_to}: {times}" if times else "")
 
 
 def _write_notes(study: Study) -> list[str]:

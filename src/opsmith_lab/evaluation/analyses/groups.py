@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from opsmith.models.roles import shorten_model
-from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, count_solved, format_estimate, format_paper
+from opsmith_lab.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    count_solved,
+    format_estimate,
+    format_paper,
+    select_estimates,
+)
 from opsmith_lab.evaluation.bars import AXES, chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.study import ALL, Study
@@ -19,12 +27,12 @@ def analyse_groups(study: Study) -> Analysis:
         for series, arm in study.cells
         for group in study.tasks_by_group
     ]
-    grids = tuple(_tabulate_rows(study, rows, name) for name in MEASURES)
+    grids = [_tabulate_rows(study, rows, name) for name in MEASURES]
     findings = {name: _write_finding(study, rows, name) for name in MEASURES}
     figures = {
         "" if name == "pass@n" else "-pass1": _draw_figure(study, rows, name, findings[name]) for name in MEASURES
     }
-    return Analysis(findings["pass@n"], tuple(rows), grids, figures)
+    return Analysis(findings["pass@n"], rows, grids, figures)
 
 
 def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:
@@ -42,7 +50,7 @@ def _tabulate_rows(study: Study, rows: list[Row], name: str) -> Grid:
                     format_paper(row.paper),
                 )
             )
-    return Grid(name, ("group", "tasks", "model", "arm", name, "paper"), tuple(lines))
+    return Grid(name, ("group", "tasks", "model", "arm", name, "paper"), lines)
 
 
 def _draw_figure(study: Study, rows: list[Row], name: str, finding: str) -> Chart:
@@ -56,7 +64,7 @@ def _draw_figure(study: Study, rows: list[Row], name: str, finding: str) -> Char
 def _write_finding(study: Study, rows: list[Row], name: str) -> str:
     """What each arm comes to over all tasks, and the groups in which no arm solves any."""
     who = make_namer(study) if len(study.arm_names) > 1 else lambda row: shorten_model(row.model)
-    own = [(row, row.estimate) for row in rows if row.measure == name and row.estimate]
+    own = select_estimates(rows, name)
     overall = [(who(row), estimate) for row, estimate in own if row.of == ALL]
     if name == "pass@1":
         return f"pass@1 over all tasks: {', '.join(f'{arm} {estimate}' for arm, estimate in overall)}"

@@ -11,6 +11,8 @@ from opsmith_lab.evaluation.analysis import (
     format_estimate,
     format_number,
     format_paper,
+    map_measures,
+    select_estimates,
 )
 from opsmith_lab.evaluation.bars import AXES, OVER, OVER_SAMPLES, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
@@ -19,21 +21,18 @@ from opsmith_lab.evaluation.study import ALL, Study
 
 def analyse_levels(study: Study) -> Analysis:
     """pass@n and tokens by arm, each as a ratio to the arm `relative_to`."""
-    rows = [row for series, arm in study.cells for row in _make_rows(study, series, arm)]
+    rows = [row for cell in study.cells for row in _make_rows(study, *cell)]
     base = study.experiment.relative_to
     notes = (
         f"performance: pass@n of {base} over that of the arm; tokens: those of the arm over those of {base}, so "
         f"that above 1 speaks for {base} in both",
         "the paper does not say which tokens its ratio counts; both ways of counting stand in the table",
     )
-    grid = Grid("By granularity", _list_columns(base), tuple(_format_row(study, rows, *cell) for cell in study.cells))
-    finding = _write_headline(study, rows)
-    return Analysis(finding, tuple(rows), (grid,), {"": _draw_figure(study, rows, finding)}, notes)
-
-
-def _list_columns(base: str) -> tuple[str, ...]:
     ratios = (f"pass@n of {base} / arm", OVER_SAMPLES, f"tokens of arm / {base}", f"billed tokens of arm / {base}")
-    return "model", "arm", "pass@n", "input tokens, mean over tasks", "billed input tokens", *ratios, "paper"
+    columns = ("model", "arm", "pass@n", "input tokens, mean over tasks", "billed input tokens", *ratios, "paper")
+    grid = Grid("By granularity", columns, [_format_row(study, rows, *cell) for cell in study.cells])
+    finding = _write_headline(study, rows)
+    return Analysis(finding, rows, (grid,), {"": _draw_figure(study, rows, finding)}, notes)
 
 
 def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
@@ -47,7 +46,7 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
 
 
 def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[str, ...]:
-    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    own = map_measures(rows, series, arm)
     base = study.experiment.relative_to
     paper = [f"performance {format_paper(own['performance ratio'].paper)}"] if own["performance ratio"].paper else []
     tokens = study.find_paper("token ratio", arm, series)
@@ -79,7 +78,7 @@ def _count_billed(study: Study, series: str, arm: str) -> float | None:
 def _write_headline(study: Study, rows: list[Row]) -> str:
     """Tasks solved and input tokens of each arm, in its order."""
     name = make_namer(study)
-    own = [(row, row.estimate) for row in rows if row.measure == "pass@n" and row.estimate]
+    own = select_estimates(rows, "pass@n")
     counts = ", ".join(f"{name(row)} {count_solved(estimate)}" for row, estimate in own)
     tokens = ", ".join(format_number(_count_necessary(study, row.model, row.arm)) for row, _ in own)
     return f"tasks solved of {len(study.tasks)}: {counts}; input tokens of one prompt: {tokens}"
@@ -89,15 +88,12 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     points = [
         {
             "x": _count_necessary(study, row.model, row.arm),
-            "y": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
+            **row.ends,
             "label": row.arm,
             "series": shorten_model(row.model),
         }
-        for row in rows
-        if row.measure == "pass@n" and row.estimate
+        for row, _ in select_estimates(rows, "pass@n")
     ]
     options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "label": "label"}
     words = {"title": finding, "x_title": "input tokens of one prompt, mean over tasks", "y_title": AXES["pass@n"]}
-    return Chart("lines", tuple(points), {**options, **words, "is_joined": False}, (OVER["pass@n"],))
+    return Chart("lines", points, {**options, **words, "is_joined": False}, (OVER["pass@n"],))

@@ -9,8 +9,10 @@ from opsmith_lab.evaluation.analysis import (
     Row,
     count_solved,
     format_estimate,
-    format_number,
+    format_means,
     format_paper,
+    map_measures,
+    select_estimates,
 )
 from opsmith_lab.evaluation.bars import OVER_SAMPLES, chart_bars, make_namer, make_share_row
 from opsmith_lab.evaluation.charts import Chart
@@ -28,7 +30,7 @@ def analyse_methods(study: Study) -> Analysis:
     papers = [f"{row.arm} {format_paper(row.paper[:1])}" for row in rows if row.measure == "ratio" and row.paper]
     return Analysis(
         finding + (f"; paper: {papers[0]}" if papers else ""),
-        tuple(rows),
+        rows,
         (_tabulate_rows(study, rows),),
         {"": _draw_figure(study, rows, finding)},
         (note,) if base else (),
@@ -48,38 +50,40 @@ def _make_rows(study: Study, series: str, arm: str) -> list[Row]:
 def _tabulate_rows(study: Study, rows: list[Row]) -> Grid:
     base = study.experiment.relative_to
     columns = ("model", "arm", "pass@1", "pass@n", *([f"ratio to {base}", OVER_SAMPLES] if base else []), "paper")
-    lines = tuple(_format_row(study, rows, *cell) for cell in study.cells)
+    lines = [_format_row(study, rows, *cell) for cell in study.cells]
     return Grid("By arm", (*columns, "judged samples", "input tokens", "output tokens", "USD"), lines)
 
 
 def _format_row(study: Study, rows: list[Row], series: str, arm: str) -> tuple[str, ...]:
-    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    own = map_measures(rows, series, arm)
     names = ["pass@1", "pass@n", *(["ratio"] if study.experiment.relative_to else [])]
     values = [format_estimate(own[name].estimate) if name in own else "1" for name in names]
     beside = own.get(f"ratio, {OVER_SAMPLES}")
     values += [str(beside.estimate or "-") if beside else "1"] if study.experiment.relative_to else []
     paper = "; ".join(f"{name} {format_paper(row.paper)}" for name, row in own.items() if row.paper)
-    spent = [study.average_number(series, arm, lambda o: float(sum(tally.judged for tally in o.tallies)))]
-    spent += [study.average_number(series, arm, lambda o: float(o.usage.input_tokens))]
-    spent += [study.average_number(series, arm, lambda o: float(o.usage.output_tokens))]
-    dollars = study.average_number(series, arm, lambda o: o.usage.cost_usd)
-    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
-    return (shorten_model(series), arm, *values, paper, *(format_number(value) for value in spent), cost)
+    spent = format_means(
+        study,
+        series,
+        arm,
+        lambda run: float(sum(tally.judged for tally in run.tallies)),
+        lambda run: float(run.usage.input_tokens),
+        lambda run: float(run.usage.output_tokens),
+    )
+    return (shorten_model(series), arm, *values, paper, *spent)
 
 
 def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     charted_rows = [row for row in rows if row.measure == "pass@n"]
+    arms, models = (lambda row: row.arm), (lambda row: shorten_model(row.model))
     if len(study.series_names) == 1:
-        arms, models = (lambda row: row.arm), (lambda row: shorten_model(row.model))
         return chart_bars(study, charted_rows, x=arms, series=models, title=finding, x_title="arm")
-    models, arms = (lambda row: shorten_model(row.model)), (lambda row: row.arm)
     return chart_bars(study, charted_rows, x=models, series=arms, title=finding, x_title="model")
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:
     """Every arm, and how many times as much as the base each of the others solves: none is chosen for its result."""
     name = make_namer(study)
-    counts = [f"{name(row)} {count_solved(row.estimate)}" for row in rows if row.measure == "pass@n" and row.estimate]
-    ratios = [f"{name(row)} {row.estimate:.2f}" for row in rows if row.measure == "ratio" and row.estimate]
+    counts = [f"{name(row)} {count_solved(estimate)}" for row, estimate in select_estimates(rows, "pass@n")]
+    ratios = [f"{name(row)} {estimate:.2f}" for row, estimate in select_estimates(rows, "ratio")]
     times = f"; times those of {study.experiment.relative_to}, paired: {', '.join(ratios)}" if ratios else ""
     return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{times}"

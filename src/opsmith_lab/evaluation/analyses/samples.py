@@ -12,22 +12,19 @@ from opsmith_lab.evaluation.study import ALL, Study
 
 def analyse_samples(study: Study) -> Analysis:
     """pass@k of every arm and model for k = 1, 2, 4 ... and the number of samples of the task with the fewest."""
-    ks = _list_powers(_count_fewest(study))
+    tasks = study.tasks_by_group[ALL]
+    counts = (n for run in study.observed for n, _ in run.count_samples(tasks, best=True))
+    ks = _list_powers(min(counts, default=0))
     rows = [_make_row(study, series, arm, k, last=k == ks[-1]) for series, arm in study.cells for k in ks]
     finding = _write_headline(study, rows)
     notes = ("pass@k is the unbiased estimate of the paper's equation (1) at each task's best temperature",)
     return Analysis(
         finding,
-        tuple(rows),
+        rows,
         (_tabulate_rows(rows),),
         {"": _draw_figure(study, rows, finding)},
         notes,
     )
-
-
-def _count_fewest(study: Study) -> int:
-    tasks = study.tasks_by_group[ALL]
-    return min((n for run in study.observed for n, _ in run.count_samples(tasks, best=True)), default=0)
 
 
 def _list_powers(largest: int) -> list[int]:
@@ -54,7 +51,7 @@ def _tabulate_rows(rows: list[Row]) -> Grid:
         (shorten_model(row.model), row.arm, row.of, format_estimate(row.estimate), format_paper(row.paper))
         for row in rows
     ]
-    return Grid("pass@k", ("model", "arm", "k", "pass@k", "paper"), tuple(lines))
+    return Grid("pass@k", ("model", "arm", "k", "pass@k", "paper"), lines)
 
 
 def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
@@ -62,9 +59,7 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     points = [
         {
             "x": int(row.of),
-            "y": row.estimate.value,
-            "low": row.estimate.low,
-            "high": row.estimate.high,
+            **row.ends,
             "series": name(row),
         }
         for row in rows
@@ -78,7 +73,7 @@ def _draw_figure(study: Study, rows: list[Row], finding: str) -> Chart:
     options = {"x": "x", "y": "y", "low": "low", "high": "high", "series": "series", "log_x": True}
     words = {"title": finding, "x_title": "k, samples of each task", "y_title": "pass@k", "width": COLUMNS}
     limits = {"y_domain": [0.0, 1.0], "empty": "no task has a sample yet"}
-    return Chart("lines", tuple(points), {**options, **words, **limits, "paper": marks}, (OVER_SAMPLES,))
+    return Chart("lines", points, {**options, **words, **limits, "paper": marks}, (OVER_SAMPLES,))
 
 
 def _write_headline(study: Study, rows: list[Row]) -> str:

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from opsmith.models.roles import shorten_model
-from opsmith_lab.evaluation.analysis import Analysis, Grid, Row, format_number, list_points
+from opsmith_lab.evaluation.analysis import (
+    Analysis,
+    Grid,
+    Row,
+    format_means,
+    list_points,
+    map_measures,
+    select_estimates,
+)
 from opsmith_lab.evaluation.bars import make_namer
 from opsmith_lab.evaluation.charts import Chart
 from opsmith_lab.evaluation.measure import MeanEstimate, share_marks, subtract_marks
@@ -33,10 +40,10 @@ def analyse_solved(study: Study) -> Analysis:
     finding = _write_headline(study, rows)
     return Analysis(
         finding,
-        tuple(rows),
+        rows,
         (_tabulate_arms(study, rows), _tabulate_tasks(study)),
         {"": _draw_figure(study, rows, finding)},
-        tuple(notes),
+        notes,
         INTERVALS,
     )
 
@@ -75,22 +82,24 @@ def _tabulate_arms(study: Study, rows: Sequence[Row]) -> Grid:
     base = study.experiment.relative_to
     names = [f"solved of {len(study.tasks)}", *([MORE.replace("base", base)] if base else [])]
     spent = ("seeds", "judged samples a run", "input tokens", "output tokens", "of those reasoning", "USD")
-    lines = (_format_arm(study, rows, *cell) for cell in study.cells)
-    return Grid("By arm", ("model", "arm", *names, *spent), tuple(lines))
+    lines = [_format_arm(study, rows, *cell) for cell in study.cells]
+    return Grid("By arm", ("model", "arm", *names, *spent), lines)
 
 
 def _format_arm(study: Study, rows: Sequence[Row], series: str, arm: str) -> tuple[str, ...]:
-    own = {row.measure: row for row in rows if (row.model, row.arm) == (series, arm)}
+    own = map_measures(rows, series, arm)
     names = [SOLVED, *([MORE] if study.experiment.relative_to else [])]
     values = [format_count(own[name].estimate) if name in own else "0" for name in names]
-    average = partial(study.average_number, series, arm)
-    spent = [average(lambda run: float(run.judged)), average(lambda run: float(run.usage.input_tokens))]
-    spent.append(average(lambda run: float(run.usage.output_tokens)))
-    spent.append(average(lambda run: float(run.usage.reasoning_tokens)))
-    dollars = average(lambda run: run.usage.cost_usd)
-    cost = "unknown" if dollars is None else format_number(dollars, ",.2f")
-    seeds = str(len(study.select_runs(series, arm)))
-    return (shorten_model(series), arm, *values, seeds, *(format_number(number) for number in spent), cost)
+    spent = format_means(
+        study,
+        series,
+        arm,
+        lambda run: float(run.judged),
+        lambda run: float(run.usage.input_tokens),
+        lambda run: float(run.usage.output_tokens),
+        lambda run: float(run.usage.reasoning_tokens),
+    )
+    return (shorten_model(series), arm, *values, str(len(study.select_runs(series, arm))), *spent)
 
 
 def _tabulate_tasks(study: Study) -> Grid:
@@ -101,21 +110,20 @@ def _tabulate_tasks(study: Study) -> Grid:
         (task, *(f"{sum(seed[task] for seed in seeds):g} of {len(seeds)}" for seeds in marks.values()))
         for task in tasks
     ]
-    has_one_series = len(study.series_names) == 1
-    names = [arm if has_one_series else f"{shorten_model(series)}, {arm}" for series, arm in study.cells]
-    return Grid("Seeds in which a task was solved", ("task", *names), tuple(lines))
+    names = [study.name_cell(*cell) for cell in study.cells]
+    return Grid("Seeds in which a task was solved", ("task", *names), lines)
 
 
 def _draw_figure(study: Study, rows: Sequence[Row], finding: str) -> Chart:
     options = {"x": "arm", "y": "y", "series": "model", "low": "low", "high": "high"}
     words = {"title": finding, "x_title": "arm", "y_title": f"tasks solved of {len(study.tasks)}"}
     limits = {"y_domain": [0, len(study.tasks)]}
-    return Chart("bars", tuple(list_points(rows, SOLVED)), {**options, **words, **limits}, ("over tasks",))
+    return Chart("bars", list_points(rows, SOLVED), {**options, **words, **limits}, ("over tasks",))
 
 
 def _write_headline(study: Study, rows: Sequence[Row]) -> str:
     name = make_namer(study)
-    counts = [f"{name(row)} {row.estimate.value:.3g}" for row in rows if row.measure == SOLVED and row.estimate]
-    differences = [f"{name(row)} {row.estimate:.1f}" for row in rows if row.measure == MORE and row.estimate]
+    counts = [f"{name(row)} {estimate.value:.3g}" for row, estimate in select_estimates(rows, SOLVED)]
+    differences = [f"{name(row)} {estimate:.1f}" for row, estimate in select_estimates(rows, MORE)]
     beside = f"; more than {study.experiment.relative_to}: {', '.join(differences)}" if differences else ""
     return f"tasks solved of {len(study.tasks)}: {', '.join(counts)}{beside}"
