@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, SPENDING, PassEnv
+from opsmith.cli.options import ASKED, LEARNING, MODELS, PLACES, SPENDING, PassEnv, declare_option
 
 
 def declare_environment(pass_env: PassEnv = None) -> None:
@@ -25,28 +25,16 @@ def declare_environment(pass_env: PassEnv = None) -> None:
 def declare_tools(
     tools: Annotated[
         str | None,
-        typer.Option(
-            metavar="none|check|all",
-            help="What a model may call while it answers; default none.",
-            rich_help_panel=MODELS,
-        ),
+        declare_option(MODELS, "none|check|all", "What a model may call while it answers; default none."),
     ] = None,
-    tool_calls: Annotated[
-        int | None, typer.Option(metavar="N", help="Calls of a sample, at most; default 8.", rich_help_panel=MODELS)
-    ] = None,
+    tool_calls: Annotated[int | None, declare_option(MODELS, "N", "Calls of a sample, at most; default 8.")] = None,
     tool_tokens: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Output of a sample with tools, in all its turns; default 16384.",
-            rich_help_panel=SPENDING,
-        ),
+        declare_option(SPENDING, "N", "Output of a sample with tools, in all its turns; default 16384."),
     ] = None,
     tool_seconds: Annotated[
         float | None,
-        typer.Option(
-            metavar="S", help="Seconds that a sample's tools work, at most; default 120.", rich_help_panel=PLACES
-        ),
+        declare_option(PLACES, "S", "Seconds that a sample's tools work, at most; default 120."),
     ] = None,
 ) -> None:
     """Tools within a sample."""
@@ -55,45 +43,27 @@ def declare_tools(
 def declare_planning(
     plan: Annotated[
         str | None,
-        typer.Option(
-            metavar="none|static|llm",
-            help="Who splits tasks that stay unsolved; default none.",
-            rich_help_panel=LEARNING,
-        ),
+        declare_option(LEARNING, "none|static|llm", "Who splits tasks that stay unsolved; default none."),
     ] = None,
     planner: Annotated[
         str | None,
-        typer.Option(
-            metavar="M", help="The model that plans, with --plan llm; default: the run's own.", rich_help_panel=MODELS
-        ),
+        declare_option(MODELS, "M", "The model that plans, with --plan llm; default: the run's own."),
     ] = None,
     plan_after: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Rounds that a task stays unsolved before it is split; default 2.",
-            rich_help_panel=LEARNING,
-        ),
+        declare_option(LEARNING, "N", "Rounds that a task stays unsolved before it is split; default 2."),
     ] = None,
     splits: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="Different splits of a task that are tried; default 2.", rich_help_panel=LEARNING
-        ),
+        declare_option(LEARNING, "N", "Different splits of a task that are tried; default 2."),
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="Levels that tasks are split down to, at most; default 3.", rich_help_panel=LEARNING
-        ),
+        declare_option(LEARNING, "N", "Levels that tasks are split down to, at most; default 3."),
     ] = None,
     contract_rounds: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Rounds that a node stays unsolved before its contract is changed; default 1.",
-            rich_help_panel=LEARNING,
-        ),
+        declare_option(LEARNING, "N", "Rounds that a node stays unsolved before its contract is changed; default 1."),
     ] = None,
 ) -> None:
     """How a task that stays unsolved is split."""
@@ -102,10 +72,8 @@ def declare_planning(
 def declare_thinking(
     reasoning: Annotated[
         str | None,
-        typer.Option(
-            metavar="low|medium|high",
-            help="How much a model reasons, where it may be told; default: nothing is sent.",
-            rich_help_panel=MODELS,
+        declare_option(
+            MODELS, "low|medium|high", "How much a model reasons, where it may be told; default: nothing is sent."
         ),
     ] = None,
     think: Annotated[
@@ -119,11 +87,7 @@ def declare_thinking(
 def declare_showing(
     translate: Annotated[
         str | None,
-        typer.Option(
-            metavar="TARGET|RUN|DIR",
-            help="Show a program for the same problem in another language.",
-            rich_help_panel=ASKED,
-        ),
+        declare_option(ASKED, "TARGET|RUN|DIR", "Show a program for the same problem in another language."),
     ] = None,
     example: Annotated[
         bool | None,

@@ -6,39 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from opsmith.cli.commands import CommandApp
 from opsmith.cli.declared_options import declare_environment, declare_thinking, declare_tools, with_options
-from opsmith.cli.optimising_options import (
-    Allowed,
-    Analyst,
-    Attempts,
-    BeamSize,
-    Denied,
-    ExamplePair,
-    Fixes,
-    Generator,
-    Instructions,
-    LastGrade,
-    MaxMeasured,
-    MemoryRuns,
-    MemorySize,
-    ObjectiveName,
-    Plateau,
-    ProfileCommand,
-    ProfilerNames,
-    ReferencePlace,
-    Refines,
-    Rounds,
-    RunOrTasks,
-    SettingsFile,
-    SourceFiles,
-    StartProgram,
-)
 from opsmith.cli.options import (
+    ASKED,
+    LEARNING,
+    MODELS,
+    SPENDING,
     AnalystUrl,
     AsJson,
     BaseUrl,
@@ -57,9 +35,10 @@ from opsmith.cli.options import (
     TrialSeconds,
     TrustTasks,
     Workers,
+    declare_option,
     make_store,
     open_store,
-    read_target_options,
+    read_shared,
 )
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 from opsmith.cli.timing_runs import Place as RunPlace
@@ -71,6 +50,55 @@ if TYPE_CHECKING:
     from opsmith.records import Task
     from opsmith.settings import Settings
 
+RunOrTasks = Annotated[list[str], typer.Argument(metavar="RUN|TASK...", help="A run's solutions, or tasks.")]
+SettingsFile = Annotated[Path | None, declare_option(ASKED, "FILE.toml", "Settings to start from.", "--settings")]
+Generator = Annotated[str | None, declare_option(MODELS, "M", "The generator; a name of `opsmith models`.")]
+Analyst = Annotated[
+    str | None, declare_option(MODELS, "M|none", "Who suggests what to change; default: the same model.")
+]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="At most.", rich_help_panel=LEARNING)]
+ObjectiveName = Annotated[
+    str | None, declare_option(LEARNING, "O", "time, cycles, on_chip_bytes, off_chip_bytes or front.")
+]
+BeamSize = Annotated[int | None, declare_option(LEARNING, "N", "Programs of a task that a round starts from.")]
+Attempts = Annotated[int | None, declare_option(LEARNING, "N", "For each of them in a round.")]
+Fixes = Annotated[int | None, declare_option(LEARNING, "N", "Turns to mend a wrong program.")]
+Refines = Annotated[
+    bool | None,
+    typer.Option(
+        "--refine/--resample", help="Start from the best so far, or always from the first.", rich_help_panel=LEARNING
+    ),
+]
+Plateau = Annotated[int | None, declare_option(LEARNING, "N", "Rounds without a gain that end a task.")]
+ProfilerNames = Annotated[
+    list[str] | None, declare_option(ASKED, "NAME", "What the analyst is shown: auto, none, or profilers.")
+]
+ProfileCommand = Annotated[
+    str | None, declare_option(ASKED, "COMMAND", "Your own profiler: its text and PNG files are shown.")
+]
+MemorySize = Annotated[int | None, declare_option(ASKED, "N", "Changes of other tasks that a prompt shows; 0: none.")]
+MemoryRuns = Annotated[list[str] | None, declare_option(ASKED, "RUN", "Remember its changes too.")]
+ExamplePair = Annotated[
+    bool | None,
+    typer.Option("--example/--no-example", help="Show the language's example of a change.", rich_help_panel=ASKED),
+]
+ReferencePlace = Annotated[str | None, declare_option(ASKED, "TARGET|RUN|DIR", "Show a program of another language.")]
+Instructions = Annotated[str | None, declare_option(ASKED, "FILE|DIR", "Your own, for each prompt.")]
+SourceFiles = Annotated[list[str] | None, declare_option(ASKED, "FILE", "Shown to the generator.")]
+Denied = Annotated[list[str] | None, declare_option(LEARNING, "REGEX", "No program may match it.")]
+Allowed = Annotated[list[str] | None, declare_option(LEARNING, "REGEX", "Where it may.")]
+MaxMeasured = Annotated[float | None, declare_option(SPENDING, "S", "Of measuring, at most.")]
+LastGrade = Annotated[
+    str | None,
+    declare_option(
+        LEARNING,
+        "screen|full",
+        "How leaders are measured at the end; default: full. A screen alone makes none the best.",
+    ),
+]
+StartProgram = Annotated[
+    Path | None, declare_option(ASKED, "FILE", "The program to begin with; default: the task's own.", "--from")
+]
 ROUNDS = 3
 _NOT_SETTINGS = frozenset({"names", "program", "settings_file", "out", "url", "no_report", "as_json", "dry_run"})
 _LISTS = ("profiles", "memory_from", "source", "deny", "allow")  # options that may be given several times
@@ -166,11 +194,7 @@ def _list_work(settings: Settings, program: Path | None, place: RunPlace) -> tup
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
-    options |= options.pop("shared")
-    temperatures = options.pop("temperature")
-    options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None
-    options["target_options"] = read_target_options(options.pop("option")) or None
-    options["temperatures"] = tuple(temperatures) if temperatures else None
+    options = read_shared(options)
     for name in _LISTS:
         texts = options.pop(name)
         options["sources" if name == "source" else name] = tuple(texts) if texts else None

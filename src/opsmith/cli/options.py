@@ -22,10 +22,14 @@ ASKED, MODELS, LEARNING = (
 )  # groups of options, in the help of commands with many
 SPENDING, REQUESTS, PLACES, RESULTS = "How much is spent", "Requests", "Where it runs", "What comes out"
 
+
+def declare_option(panel: str, metavar: str, text: str, *names: str) -> Any:
+    """An option with a value, in a group of the help; `names` where they are not the parameter's own."""
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel)
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RESULTS)]
-Out = Annotated[
-    Path, typer.Option(metavar="DIR", help="The folder of the store of runs, and of reports.", rich_help_panel=RESULTS)
-]
+Out = Annotated[Path, declare_option(RESULTS, "DIR", "The folder of the store of runs, and of reports.")]
 StoreUrl = Annotated[
     str | None,
     typer.Option(
@@ -45,75 +49,39 @@ TrustTasks = Annotated[
     ),
 ]
 CandidateSeconds = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="Of one candidate, over all its trials; default 60.", rich_help_panel=PLACES),
+    float | None, declare_option(PLACES, "S", "Of one candidate, over all its trials; default 60.")
 ]
 TrialSeconds = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="Of each trial, where candidates are executed; default 10.", rich_help_panel=PLACES),
+    float | None, declare_option(PLACES, "S", "Of each trial, where candidates are executed; default 10.")
 ]
 TargetName = Annotated[
-    str | None,
-    typer.Option(
-        "--target", metavar="LANGUAGE", help="Ask for the problems in this language instead.", rich_help_panel=ASKED
-    ),
+    str | None, declare_option(ASKED, "LANGUAGE", "Ask for the problems in this language instead.", "--target")
 ]
 TargetOptions = Annotated[
     list[str] | None,
-    typer.Option(
-        "--option",
-        metavar="NAME=VALUE",
-        help="Of the target: threads=2. May be given several times.",
-        rich_help_panel=ASKED,
-    ),
+    declare_option(ASKED, "NAME=VALUE", "Of the target: threads=2. May be given several times.", "--option"),
 ]
-Executor = Annotated[
-    str | None,
-    typer.Option(metavar="local|ray", help="On this machine, or on a Ray cluster's.", rich_help_panel=PLACES),
-]
+Executor = Annotated[str | None, declare_option(PLACES, "local|ray", "On this machine, or on a Ray cluster's.")]
 RayAddress = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A", help="The cluster's HOST:PORT, or auto; without: one for this run.", rich_help_panel=PLACES
-    ),
+    str | None, declare_option(PLACES, "A", "The cluster's HOST:PORT, or auto; without: one for this run.")
 ]
 Workers = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="Verifier processes on each machine; as many of the embedded model.", rich_help_panel=PLACES
-    ),
+    int | None, declare_option(PLACES, "N", "Verifier processes on each machine; as many of the embedded model.")
 ]
-BaseUrl = Annotated[str | None, typer.Option(metavar="U", help="A server of your own.", rich_help_panel=MODELS)]
+BaseUrl = Annotated[str | None, declare_option(MODELS, "U", "A server of your own.")]
 ModelNames = Annotated[
     list[str] | None,
-    typer.Option(
-        "--model", metavar="M", help="A name that `opsmith models` lists; several may be given.", rich_help_panel=MODELS
-    ),
+    declare_option(MODELS, "M", "A name that `opsmith models` lists; several may be given.", "--model"),
 ]
 Servers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--server", metavar="NAME=URL", help="A server of your own for one of the models.", rich_help_panel=MODELS
-    ),
+    list[str] | None, declare_option(MODELS, "NAME=URL", "A server of your own for one of the models.", "--server")
 ]
-AnalystUrl = Annotated[
-    str | None, typer.Option(metavar="U", help="A server of the analyst's own.", rich_help_panel=MODELS)
-]
-Temperatures = Annotated[
-    list[float] | None, typer.Option(metavar="T", help="May be given several times.", rich_help_panel=LEARNING)
-]
-TokensFrom = Annotated[
-    str | None, typer.Option(metavar="RUN", help="Spend as many tokens as it did.", rich_help_panel=SPENDING)
-]
-MaxCost = Annotated[
-    float | None, typer.Option(metavar="USD", help="Once it is spent, no request starts.", rich_help_panel=SPENDING)
-]
-Seed = Annotated[
-    int | None, typer.Option(metavar="S", help="Of all that is drawn; default 0.", rich_help_panel=LEARNING)
-]
-Concurrency = Annotated[
-    int | None, typer.Option(metavar="N", help="Requests in flight, at most.", rich_help_panel=REQUESTS)
-]
+AnalystUrl = Annotated[str | None, declare_option(MODELS, "U", "A server of the analyst's own.")]
+Temperatures = Annotated[list[float] | None, declare_option(LEARNING, "T", "May be given several times.")]
+TokensFrom = Annotated[str | None, declare_option(SPENDING, "RUN", "Spend as many tokens as it did.")]
+MaxCost = Annotated[float | None, declare_option(SPENDING, "USD", "Once it is spent, no request starts.")]
+Seed = Annotated[int | None, declare_option(LEARNING, "S", "Of all that is drawn; default 0.")]
+Concurrency = Annotated[int | None, declare_option(REQUESTS, "N", "Requests in flight, at most.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="What it would ask and cost; nothing is asked.", rich_help_panel=RESULTS)
 ]
@@ -122,12 +90,7 @@ NoReport = Annotated[
 ]
 PassEnv = Annotated[
     list[str] | None,
-    typer.Option(
-        "--pass-env",
-        metavar="NAME",
-        help="A variable that agents of command: see too. Several times.",
-        rich_help_panel=PLACES,
-    ),
+    declare_option(PLACES, "NAME", "A variable that agents of command: see too. Several times.", "--pass-env"),
 ]
 Impl = Annotated[Path | None, typer.Option(metavar="FILE|-", help="The program; default: the one in the task's file.")]
 
@@ -141,6 +104,17 @@ def read_target_options(texts: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"--option: given {text!r}; expected NAME=VALUE, such as threads=2")
         options[name] = value
     return options
+
+
+def read_shared(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a run by the names of their settings, as far as all runs have them."""
+    temperatures, variables = options.pop("temperature"), options["shared"]["pass_env"]
+    own = {
+        "target_options": read_target_options(options.pop("option")) or None,
+        "temperatures": tuple(temperatures) if temperatures else None,
+        "pass_env": tuple(variables) if variables is not None else None,
+    }
+    return options | options.pop("shared") | own
 
 
 def make_pool(

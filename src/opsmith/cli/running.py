@@ -46,34 +46,26 @@ from opsmith.cli.options import (
     TrialSeconds,
     TrustTasks,
     Workers,
+    declare_option,
     make_store,
     open_store,
-    read_target_options,
+    read_shared,
 )
 from opsmith.cli.performing import RunOutput, print_forecast, run_and_report
 
 ExperimentFile = Annotated[Path | None, typer.Argument(metavar="[EXPERIMENT.toml]", help="Settings to start from.")]
 SelectionName = Annotated[
-    str | None,
-    typer.Option(metavar="S", help="adaptive|gain|all|random|similar|none (the control).", rich_help_panel=LEARNING),
+    str | None, declare_option(LEARNING, "S", "adaptive|gain|all|random|similar|none (the control).")
 ]
 PolicyName = Annotated[
     str | None,
-    typer.Option(
-        metavar="P",
-        help="Who makes which sample, of several: each|cheapest-first|bandit; default each.",
-        rich_help_panel=MODELS,
-    ),
+    declare_option(MODELS, "P", "Who makes which sample, of several: each|cheapest-first|bandit; default each."),
 ]
 GuardianName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="M", help="Asked by --guardian llm; default: the model of the sample.", rich_help_panel=MODELS
-    ),
+    str | None, declare_option(MODELS, "M", "Asked by --guardian llm; default: the model of the sample.")
 ]
 RequestDeadline = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="Of a request, with all attempts and waits; default 900.", rich_help_panel=REQUESTS),
+    float | None, declare_option(REQUESTS, "S", "Of a request, with all attempts and waits; default 900.")
 ]
 InBatches = Annotated[
     bool | None,
@@ -81,53 +73,23 @@ InBatches = Annotated[
         "--batch", help="The provider's batch API: half the price, hours of waiting.", rich_help_panel=REQUESTS
     ),
 ]
-TasksOption = Annotated[
-    str | None, typer.Option(metavar="IDS|DIR", help="Ids, files or folders, with commas.", rich_help_panel=ASKED)
-]
-SamplesOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Per task, round and temperature.", rich_help_panel=LEARNING)
-]
-LevelsOption = Annotated[int | None, typer.Option(metavar="m", help="Bins of difficulty.", rich_help_panel=LEARNING)]
-AgentsOption = Annotated[
-    str | None, typer.Option(metavar="single|agent", help="With the guardian or without.", rich_help_panel=MODELS)
-]
-GuardianOption = Annotated[
-    str | None, typer.Option(metavar="static|llm", help="A rewrite, or a second call.", rich_help_panel=MODELS)
-]
-PromptOption = Annotated[
-    str | None, typer.Option(metavar="structural|bare", help="bare: in plain Python.", rich_help_panel=ASKED)
-]
-RepairOption = Annotated[
-    int | None, typer.Option(metavar="K", help="Turns to mend a refused answer.", rich_help_panel=LEARNING)
-]
-FromRunOption = Annotated[
-    str | None, typer.Option("--from", metavar="RUN", help="Start from its solutions.", rich_help_panel=LEARNING)
-]
-BudgetFromOption = Annotated[
-    str | None, typer.Option(metavar="RUN", help="Spend as many samples as it did.", rich_help_panel=SPENDING)
-]
-MaxRoundsOption = Annotated[int | None, typer.Option(metavar="N", help="Rounds, at most.", rich_help_panel=LEARNING)]
-CompletionsOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Samples per request; saves input.", rich_help_panel=REQUESTS)
-]
-RequestsPerMinuteOption = Annotated[
-    int | None, typer.Option(metavar="N", help="The account's limit.", rich_help_panel=REQUESTS)
-]
-TokensPerMinuteOption = Annotated[
-    int | None, typer.Option(metavar="N", help="The account's limit.", rich_help_panel=REQUESTS)
-]
-RequestTimeoutOption = Annotated[
-    float | None, typer.Option(metavar="S", help="Of one attempt; default 300.", rich_help_panel=REQUESTS)
-]
-MeasureOption = Annotated[
-    str | None, typer.Option(metavar="none|screen|full", help="Time what is solved.", rich_help_panel=LEARNING)
-]
-OptimiseOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Rounds that make solutions better.", rich_help_panel=LEARNING)
-]
-TrackOption = Annotated[
-    str | None, typer.Option(metavar="mlflow", help="Log the run there too.", rich_help_panel=RESULTS)
-]
+TasksOption = Annotated[str | None, declare_option(ASKED, "IDS|DIR", "Ids, files or folders, with commas.")]
+SamplesOption = Annotated[int | None, declare_option(LEARNING, "N", "Per task, round and temperature.")]
+LevelsOption = Annotated[int | None, declare_option(LEARNING, "m", "Bins of difficulty.")]
+AgentsOption = Annotated[str | None, declare_option(MODELS, "single|agent", "With the guardian or without.")]
+GuardianOption = Annotated[str | None, declare_option(MODELS, "static|llm", "A rewrite, or a second call.")]
+PromptOption = Annotated[str | None, declare_option(ASKED, "structural|bare", "bare: in plain Python.")]
+RepairOption = Annotated[int | None, declare_option(LEARNING, "K", "Turns to mend a refused answer.")]
+FromRunOption = Annotated[str | None, declare_option(LEARNING, "RUN", "Start from its solutions.", "--from")]
+BudgetFromOption = Annotated[str | None, declare_option(SPENDING, "RUN", "Spend as many samples as it did.")]
+MaxRoundsOption = Annotated[int | None, declare_option(LEARNING, "N", "Rounds, at most.")]
+CompletionsOption = Annotated[int | None, declare_option(REQUESTS, "N", "Samples per request; saves input.")]
+RequestsPerMinuteOption = Annotated[int | None, declare_option(REQUESTS, "N", "The account's limit.")]
+TokensPerMinuteOption = Annotated[int | None, declare_option(REQUESTS, "N", "The account's limit.")]
+RequestTimeoutOption = Annotated[float | None, declare_option(REQUESTS, "S", "Of one attempt; default 300.")]
+MeasureOption = Annotated[str | None, declare_option(LEARNING, "none|screen|full", "Time what is solved.")]
+OptimiseOption = Annotated[int | None, declare_option(LEARNING, "N", "Rounds that make solutions better.")]
+TrackOption = Annotated[str | None, declare_option(RESULTS, "mlflow", "Log the run there too.")]
 NOT_SETTINGS = frozenset({"experiment", "out", "url", "track", "no_report", "as_json", "dry_run"})
 
 
@@ -200,13 +162,10 @@ def improve_on_tasks(  # noqa: PLR0913, PLR0917  (one parameter per option: that
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The options by the names of the settings."""
-    options |= options.pop("shared")
-    temperatures, tasks = options.pop("temperature"), options.pop("tasks")
+    options = read_shared(options)
+    tasks = options.pop("tasks")
     models = tuple(options.pop("model") or ())
     options |= {"model": models[0]} if len(models) == 1 else {"models": models or None}
     options["servers"] = tuple(options.pop("server") or ()) or None
-    options["target_options"] = read_target_options(options.pop("option")) or None
-    options["temperatures"] = tuple(temperatures) if temperatures else None
-    options["pass_env"] = tuple(options["pass_env"]) if options["pass_env"] is not None else None
     options["tasks"] = tuple(filter(None, tasks.split(","))) if tasks is not None else None
     return options
