@@ -94,18 +94,15 @@ def read_config(file: Path) -> dict[str, Any]:
     except ValidationError as error:
         name, value, problem = _read_first_error(error)
         raise TaskError(f"{_find_place(file, text, name)}: {name}: given {value}; expected {problem}") from error
-    return (
-        {**stated, "tasks": [_resolve_beside(file, name) for name in stated["tasks"]]} if "tasks" in stated else stated
-    )
+    if "tasks" not in stated:
+        return stated
+    # names that begin with ./ or ../ lie beside the file, wherever the command runs
+    names = [str(file.parent / name) if name.startswith(("./", "../")) else name for name in stated["tasks"]]
+    return {**stated, "tasks": names}
 
 
 def _name_option(setting: str) -> str:
     return OPTIONS.get(setting, f"--{setting.replace('_', '-')}")
-
-
-def _resolve_beside(file: Path, name: str) -> str:
-    """A name of tasks; one that begins with ./ or ../ lies beside the file, wherever the command runs."""
-    return str(file.parent / name) if name.startswith(("./", "../")) else name
 
 
 def _read_first_error(error: ValidationError) -> tuple[str, str, str]:

@@ -225,7 +225,7 @@ class Settings(_Group):
     def as_flat(self, mode: Literal["python", "json"] = "python") -> dict[str, Any]:
         """Every setting by its flat name; mode json: as plain JSON data."""
         dumped = self.model_dump(mode=mode)
-        return {name: _get_value(dumped, (*PATH_OF.get(name, ()), name)) for name in NAMES}
+        return {name: reduce(getitem, (*PATH_OF.get(name, ()), name), dumped) for name in NAMES}
 
     def replace(self, **values: Any) -> Settings:
         """The same settings but for these flat names."""
@@ -247,10 +247,6 @@ def _put_value(nested: dict[str, Any], path: Sequence[str], value: Any) -> None:
         nested[name] = dict(inner)  # a copy: of a mapping or of a group
         nested = nested[name]
     nested[path[-1]] = value
-
-
-def _get_value(nested: Mapping[str, Any], path: Sequence[str]) -> Any:
-    return reduce(getitem, path, nested)
 
 
 def _list_settings(kind: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...]]]:

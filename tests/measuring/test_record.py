@@ -76,12 +76,6 @@ def test_a_ratio_says_to_whom_and_by_which_clock(ratio: Any, words: str) -> None
         ratio()
 
 
-def test_only_a_claim_of_both_clocks_is_published() -> None:
-    in_process = replace(FULL, ratio=replace(FASTER, claim=Claim.IN_PROCESS))
-    assert FULL.is_publishable
-    assert not any(row.is_publishable for row in (in_process, WITHOUT_RATIO, UNMEASURED, SCREEN))
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"version": 2}, {"version": None}, {"unit": "hours"}, {"time": {"value": 1.0}}, {"time": 3}, {"colour": "red"}],

@@ -14,7 +14,6 @@ from opsmith.measuring.measure import estimate_ratio
 from opsmith.measuring.pairs import (
     compare_times,
     estimate_median,
-    measure_variation,
 )
 from opsmith.timing.engine import PairTimes
 
@@ -153,12 +152,6 @@ def test_a_faster_program_is_claimed_as_such() -> None:
     claims = draw_claims(1.5, 1.0)
     assert claims[Claim.FASTER] >= 36, "the trusted interval misses one in twenty"
     assert set(claims) <= {Claim.FASTER, Claim.REFUSED}
-
-
-def test_variation_is_a_share_of_the_mean() -> None:
-    assert measure_variation([2.0, 2.0, 2.0]) == 0
-    assert measure_variation([20.0, 60.0]) == measure_variation([1.0, 3.0])
-    assert measure_variation([1.0]) is None
 
 
 def test_what_a_turn_costs_makes_the_trusted_interval_of_fast_programs_wider_and_that_of_equal_ones_not() -> None:

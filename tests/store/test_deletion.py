@@ -105,7 +105,7 @@ def test_texts_stay_while_another_run_is_worked_on_and_go_with_the_next_deletion
 def test_an_error_half_way_deletes_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     name = run(store)
     before = counts(store)
-    monkeypatch.setattr("opsmith.store.deletion._message_names", lambda _: 1 // 0)
+    monkeypatch.setattr("opsmith.store.deletion._delete_unnamed_texts", lambda _: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         store.delete_run(name)
     assert counts(store) == before

@@ -24,7 +24,7 @@ from opsmith.results.result import RunResult, result_of
 from opsmith.store import Store
 from opsmith.store.attempts import spent_by_round
 from opsmith.store.queries import RunSummary
-from opsmith.store.rows import FUNCTIONAL, RunInfo
+from opsmith.store.rows import FUNCTIONAL
 
 EXPERIMENT = "opsmith"
 STATUS = {Status.RUNNING: "RUNNING", Status.FINISHED: "FINISHED", Status.STOPPED: "KILLED", Status.FAILED: "FAILED"}
@@ -43,7 +43,9 @@ class MlflowTracker:
         summary = self._store.summarise_run(run)
         logged = self._find_run(summary) or self._create_run(summary)
         name, is_finished = logged.info.run_id, logged.info.status == STATUS[Status.FINISHED]
-        self._log_params(name, summary.info)
+        # what decided the run's result; the same however often it is stopped
+        params = {**summary.info.settings, "model_name": summary.info.model}
+        self._client.log_batch(name, params=[Param(key, _format_value(value)) for key, value in params.items()])
         self._log_rounds(name, run)
         if status is not Status.RUNNING and not is_finished:
             self._log_result(name, result_of(self._store, run))
@@ -70,11 +72,6 @@ class MlflowTracker:
             "opsmith.version": str(info.versions.get("opsmith", "")),
         }
         return self._client.create_run(self._find_experiment(), int(summary.started * 1000), tags, info.id)
-
-    def _log_params(self, name: str, info: RunInfo) -> None:
-        """What decided the run's result; the same however often it is stopped."""
-        params = {**info.settings, "model_name": info.model}
-        self._client.log_batch(name, params=[Param(key, _format_value(value)) for key, value in params.items()])
 
     def _find_experiment(self) -> str:
         experiment_id = os.environ.get("MLFLOW_EXPERIMENT_ID")

@@ -108,13 +108,13 @@ def read_target_options(texts: Sequence[str] | None) -> dict[str, str]:
 
 def read_shared(options: dict[str, Any]) -> dict[str, Any]:
     """The options of a run by the names of their settings, as far as all runs have them."""
-    temperatures, variables = options.pop("temperature"), options["shared"]["pass_env"]
-    own = {
+    options |= options.pop("shared")
+    temperatures, variables = options.pop("temperature"), options["pass_env"]
+    return options | {
         "target_options": read_target_options(options.pop("option")) or None,
         "temperatures": tuple(temperatures) if temperatures else None,
         "pass_env": tuple(variables) if variables is not None else None,
     }
-    return options | options.pop("shared") | own
 
 
 def make_pool(

@@ -68,7 +68,8 @@ def describe_device(root: Path = Path("/"), facts: MachineFacts | None = None) -
         governor=_read_text(frequency / "scaling_governor"),
         max_mhz=_as_mhz(_read_text(frequency / "cpuinfo_max_freq")),
         mhz=_as_mhz(_read_text(frequency / "scaling_cur_freq")) or _as_float(_find_field(cpuinfo, "cpu MHz")),
-        hypervisor=_read_text(root / "sys/hypervisor/type") or _find_flag(cpuinfo),
+        hypervisor=_read_text(root / "sys/hypervisor/type")
+        or ("unnamed" if "hypervisor" in read_features(cpuinfo) else None),
         compiler=facts.compiler,
     )
 
@@ -85,10 +86,6 @@ def _find_isa(architecture: str, cpuinfo: Path) -> str | None:
         return choose_isa(architecture, read_features(cpuinfo)).name
     except UsageError:
         return None
-
-
-def _find_flag(cpuinfo: Path) -> str | None:
-    return "unnamed" if "hypervisor" in read_features(cpuinfo) else None
 
 
 def _read_memory(meminfo: Path) -> int | None:

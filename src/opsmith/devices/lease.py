@@ -48,9 +48,10 @@ def lease_device(device: str, purpose: str, seconds: float = 0.0, folder: Path |
     another would be. What the block needs of others' work (verdicts, builds) is done before it: they would wait for it.
     """
     holder = Holder(os.getpid(), purpose, time.time())
+    note = f"{holder}\n{json.dumps(asdict(holder))}".encode()  # a line for people, and one for us
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(have_alone(device, _write_note(holder), seconds, folder))
+            stack.enter_context(have_alone(device, note, seconds, folder))
         except OccupiedError as error:
             raise _explain_refusal(device, error, seconds) from None
         yield holder
@@ -68,11 +69,6 @@ def _explain_refusal(device: str, error: OccupiedError, seconds: float) -> BusyE
     holder = _read_holder(error.note)
     words = "another process" if holder is None else str(holder)
     return BusyError(f"{device}: {words} has it; try: wait until it has ended", holder)
-
-
-def _write_note(holder: Holder) -> bytes:
-    """A line for people, and one for us."""
-    return f"{holder}\n{json.dumps(asdict(holder))}".encode()
 
 
 def _read_holder(note: bytes) -> Holder | None:

@@ -44,14 +44,11 @@ def read_figures(device: str, lines: Iterable[str]) -> Peaks:
     rows = [line.split() for line in lines]
     try:
         gflops = {dtype: float(figure) for kind, dtype, figure in (row for row in rows if row[0] == "gflops")}
-        sets = [(int(size), float(read), float(triad)) for _, size, read, triad in _drop_kind(rows, "gflops")]
+        others = [row for row in rows if row[0] != "gflops"]
+        sets = [(int(size), float(read), float(triad)) for _, size, read, triad in others]
         return Peaks(device, gflops, tuple(Bandwidth(*row) for row in sets))
     except (ValueError, IndexError) as error:
         raise PeaksError(f"peaks: the program printed something else than figures: {error}") from None
-
-
-def _drop_kind(rows: Iterable[list[str]], kind: str) -> list[list[str]]:
-    return [row for row in rows if row[0] != kind]
 
 
 def _build_program(isa: Isa) -> bytes:

@@ -80,7 +80,9 @@ def join_cluster(address: str | None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _start_cluster(ray: ModuleType) -> Iterator[str]:
-    temporary = tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=_find_short_folder(), ignore_cleanup_errors=True)
+    # its path must leave room for those of sockets
+    place = "/tmp" if len(tempfile.gettempdir()) > SOCKET_ROOM and Path("/tmp").is_dir() else None
+    temporary = tempfile.TemporaryDirectory(prefix="opsmith-ray-", dir=place, ignore_cleanup_errors=True)
     with temporary as folder, _set_token():
         try:
             with _hide_keys(), _block_hangup(), _report_failure(_NO_START):
@@ -209,8 +211,3 @@ def _set_token() -> Iterator[None]:
 def _make_token() -> str:
     """One for all clusters of this process: Ray reads it once."""
     return secrets.token_hex(32)
-
-
-def _find_short_folder() -> str | None:
-    """A folder for temporary files whose path leaves room for those of sockets; None: the usual one."""
-    return "/tmp" if len(tempfile.gettempdir()) > SOCKET_ROOM and Path("/tmp").is_dir() else None

@@ -19,7 +19,7 @@ from opsmith.executors.wire import pack_message, read_record, refuse_error, unpa
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import write_report
 from opsmith.models import ChatModel, Request
-from opsmith.records import Boundary, Outcome, Task, Verdict, to_json
+from opsmith.records import Boundary, Outcome, Task, to_json
 from opsmith.settings import Settings
 
 MEMBERS_BUSINESS = {  # the settings that a member is told
@@ -63,22 +63,22 @@ class ClusterMember:
             status["devices"] = {PROCESSOR: describe_device().digest, **list_own_gpus()}
             tasks = [read_record(Task, task) for task in order["tasks"]]
             status["versions"] = list_versions({task.target for task in tasks})
+            settings = Settings(**order["settings"])
+            settings = settings.replace(workers=min(settings.place.workers, self._room))
             with contextlib.ExitStack() as stack:
-                executor = stack.enter_context(LocalExecutor(self._read_settings(order), tasks))
+                executor = stack.enter_context(LocalExecutor(settings, tasks))
                 stack.pop_all()  # it stays open as long as the member lives
             self._executor = executor
         except Exception as error:  # of another version, perhaps: who asked compares versions first
             status["problem"] = str(error) or type(error).__name__
         return {"found": status}
 
-    def _read_settings(self, order: dict[str, Any]) -> Settings:
-        settings = Settings(**order["settings"])
-        return settings.replace(workers=min(settings.place.workers, self._room))
-
     async def _judge_candidate(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
         verdict = await self._executor.judge.judge(read_record(Task, message["task"]), message["source"])
-        return {"found": to_json(verdict), "again": _may_be_ours(verdict)}
+        # whether a failing machine may be why there is no verdict
+        may_be_ours = verdict.outcome is Outcome.UNJUDGED and verdict.charged_to in (Boundary.SANDBOX, Boundary.OURS)
+        return {"found": to_json(verdict), "again": may_be_ours}
 
     async def _fill_order(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
@@ -97,8 +97,3 @@ async def _answer_message(work: Work, message: bytes) -> bytes:
         return pack_message(await work(unpack_message(message)))
     except Exception as error:
         return pack_message(refuse_error(error))
-
-
-def _may_be_ours(verdict: Verdict) -> bool:
-    """Whether a failing machine may be why there is no verdict."""
-    return verdict.outcome is Outcome.UNJUDGED and verdict.charged_to in (Boundary.SANDBOX, Boundary.OURS)

@@ -111,7 +111,8 @@ class Roster:
         try:
             problem = await self._begin_member(seat)
         except (self._ray.exceptions.RayError, ValueError, LookupError, TypeError) as error:
-            problem = self._count_failure(machine, error)
+            starts = self._failed[machine.id] = self._failed.get(machine.id, 0) + 1
+            problem = f"no member starts there: {list_lines(error)[-1]}" if starts >= STARTS else ""
             self._kill_actor(seat)
         else:
             if problem:
@@ -127,22 +128,14 @@ class Roster:
     async def _begin_member(self, seat: Seat) -> str:
         """Start a member; returns why it takes no part ("": it does)."""
         try:
-            seat.actor = self._make_actor(seat)
+            options = {"num_cpus": seat.room, "scheduling_strategy": _pin_to(seat.machine), "max_restarts": 0}
+            seat.actor = self._ray.remote(ClusterMember).options(**options).remote(self._order, seat.room)
             answer = unpack_message(await seat.actor.begin.remote())["found"]
             seat.devices = {str(name): str(digest) for name, digest in dict(answer.get("devices", {})).items()}
         except asyncio.CancelledError:
             self._kill_actor(seat)
             raise
         return _describe_difference(describe_differences(self._versions, answer["versions"])) or str(answer["problem"])
-
-    def _make_actor(self, seat: Seat) -> Any:
-        options = {"num_cpus": seat.room, "scheduling_strategy": _pin_to(seat.machine), "max_restarts": 0}
-        return self._ray.remote(ClusterMember).options(**options).remote(self._order, seat.room)
-
-    def _count_failure(self, machine: ClusterMachine, error: Exception) -> str:
-        """Why the machine is given up after one more failed start; "": it is not."""
-        starts = self._failed[machine.id] = self._failed.get(machine.id, 0) + 1
-        return f"no member starts there: {list_lines(error)[-1]}" if starts >= STARTS else ""
 
     def _kill_actor(self, seat: Seat) -> None:
         if seat.actor is not None:

@@ -103,7 +103,10 @@ def measure_figures(
     """
     measured = frozenset(read_keys(store, run, only_timed=True))
     figures = _read_measured_figures(store, run, grade)
-    for program in [*_list_own(programs), *_choose_of_isomorphs(programs, figures)]:
+    tasks = {program.task.id: program.task for program in programs}
+    # the tasks' own programs, which the others stand beside
+    own = [ComparedProgram(task, task.impl, None) for task in tasks.values() if task.impl is not None]
+    for program in [*own, *_choose_of_isomorphs(programs, figures)]:
         known_names = figures.get((program.task.id, Candidate(program.source).id), set())
         missing = tuple(name for name in names if name not in known_names)
         if missing:
@@ -120,12 +123,6 @@ def _read_measured_figures(store: Store, run: str, grade: MeasuringGrade) -> dic
         if measurement.time is not None and is_enough and is_beside_own(measurement):
             figures.setdefault((speed.task, measurement.program), set()).add(measurement.objective.name)
     return figures
-
-
-def _list_own(programs: Sequence[ComparedProgram]) -> list[ComparedProgram]:
-    """The tasks' own programs, which the others stand beside."""
-    tasks = {program.task.id: program.task for program in programs}
-    return [ComparedProgram(task, task.impl, None) for task in tasks.values() if task.impl is not None]
 
 
 def _choose_of_isomorphs(

@@ -155,16 +155,13 @@ class Asking:
         if reply.blind and any(message.images for message in question.messages):
             prompt, rows = prompt_rows([replace(message, images=()) for message in question.messages])  # what it saw
         for key, share in zip(group, replies, strict=False):
-            author = self._name_author(agent, share)
+            # one without an answer leaves the agent's place free for a later one
+            author = in_turn(UNANSWERED, self._session.number) if describe_missing_answer(share) else agent
             rows += reply_rows(key, author, prompt, request, share, seconds, self._session.models.name_of_role(agent))
         await asyncio.wrap_future(self._session.store.put(rows))
         for share in replies:
             self._session.note_reply(describe_missing_answer(share), model)
         return replies
-
-    def _name_author(self, agent: str, reply: Reply) -> str:
-        """Under whose name a reply is stored: one without an answer leaves the agent's place free for a later one."""
-        return in_turn(UNANSWERED, self._session.number) if describe_missing_answer(reply) else agent
 
     async def _complete_request(self, proposer: str, model: ChatModel, request: Request) -> Reply:
         session = self._session

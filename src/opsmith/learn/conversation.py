@@ -14,12 +14,13 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from opsmith.agents.reply import PLAIN, ReadReply, ReplyForm, read_reply
 from opsmith.learn.ask import AgentQuestion, Asking, HaltedError
 from opsmith.learn.session import RunSession
-from opsmith.models import Message, Reply, ToolCall
+from opsmith.models import Message, ToolCall
 from opsmith.models.answers import describe_cut
 from opsmith.records import Task, printable
 from opsmith.settings import Tooling
@@ -115,7 +116,10 @@ class Conversing:
             results = [await self._answer_call(key, agent, call, talk, context) for call in calls]
             if is_last:
                 return Conversation(talk.messages, tuple(talk.turns))
-            talk.messages = (*talk.messages, _write_turn(reply, calls), *results)
+            sent = tuple(call.call for call in calls)
+            raw = next(iter(reply.raw), "") if sent == reply.calls[0] else ""  # where nothing was changed
+            said = Message("assistant", reply.texts[0], calls=sent, raw=raw)
+            talk.messages = (*talk.messages, said, *results)
             if talk.allowance.exhausted:
                 talk.messages = (*talk.messages, Message("user", ANSWER_NOW))
 
@@ -191,25 +195,13 @@ def _name_uniquely(calls: Sequence[ToolCall]) -> list[_NamedCall]:
         name = call.id.strip()
         if not name or name in used:
             problem = f"its id {printable(name[:MOST_NAME])!r} is that of another call of the same turn" if name else ""
-            name = _choose_id(place, {*used, *(stated.id for stated in calls)})
+            taken = {*used, *(stated.id for stated in calls)}
+            name = next(chosen for number in count(place) if (chosen := f"call-{number}") not in taken)
         used.add(name)
         is_long = len(call.arguments) > MOST_ARGUMENTS  # the tool refuses it; nobody pays for sending it back
         sent = ToolCall(name, call.name[:MOST_NAME], "{}" if is_long else call.arguments)
         named.append(_NamedCall(call, sent, problem))
     return named
-
-
-def _choose_id(place: int, used: set[str]) -> str:
-    while f"call-{place}" in used:
-        place += 1
-    return f"call-{place}"
-
-
-def _write_turn(reply: Reply, calls: Sequence[_NamedCall]) -> Message:
-    """What the model said, as it is sent back; its provider's own form only where nothing was changed."""
-    sent = tuple(call.call for call in calls)
-    is_whole = sent == reply.calls[0]
-    return Message("assistant", reply.texts[0], calls=sent, raw=next(iter(reply.raw), "") if is_whole else "")
 
 
 def _refuse_unknown(name: str, tools: Mapping[str, Tool[Any]]) -> ToolResult:

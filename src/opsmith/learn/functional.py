@@ -140,7 +140,9 @@ class FunctionalPhase:
         if forest.steps:
             return forest.steps[0]
         if state.is_replanned:
-            past = _restart_cycle(state.past) if state.experiences else ()
+            # as if the last round had solved something: the next one begins a cycle
+            ended = [replace(last, solved=max(1, last.solved)) for last in state.past[-1:]]
+            past = (*state.past[:-1], *ended) if state.experiences else ()
             selection = self.select_demonstrations(state.experiences, past)
         if forest.joins and (selection is None or is_spent or not forest.frontier):
             return Selection(state.past[-1].cycle if state.past else 0, JOIN)
@@ -170,7 +172,11 @@ class FunctionalPhase:
         tasks = {task.id: task for task in (*sampled, *(node.task for node in joins.values()))}
         await self.attendant.await_work(sample_slices(session, self.policy, plan, tasks, composer, keys))
         if not session.halt:
-            rates = {name: _multiply_rates(node, state.experiences) for name, node in joins.items()}
+            rate_by_digest = {experience.task.digest: experience.success_rate for experience in state.experiences}
+            rates = {
+                name: math.prod(rate_by_digest[child.task.digest] for child in node.children)
+                for name, node in joins.items()
+            }
             await self._close_round(info, self._filter_round(info, _RoundMaterial(tasks, prompts, rates)))
 
     def _samples_left(self, state: _State) -> int | None:
@@ -285,17 +291,6 @@ class _Solution:
     contaminated: bool
     program: RightProgram
     rows: list[Row]
-
-
-def _restart_cycle(past: Sequence[Past]) -> tuple[Past, ...]:
-    """The same rounds, as if the last one had solved something: the next one begins a cycle."""
-    return (*past[:-1], *(replace(ended, solved=max(1, ended.solved)) for ended in past[-1:]))
-
-
-def _multiply_rates(node: PlannedTask, experiences: Sequence[Experience]) -> float:
-    """How hard a task is whose children's programs are joined: the product of their success rates."""
-    rate_by_digest = {experience.task.digest: experience.success_rate for experience in experiences}
-    return math.prod(rate_by_digest[child.task.digest] for child in node.children)
 
 
 def plan_joins(run: str, number: int, nodes: Sequence[PlannedTask], target: str) -> list[SampleKey]:

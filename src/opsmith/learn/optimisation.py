@@ -31,7 +31,6 @@ from opsmith.results.bests import choose_best, grade_programs
 from opsmith.results.lineage import LIMIT, Lineage, OptimisedProgram, read_lineages
 from opsmith.settings import Settings
 from opsmith.store import Store
-from opsmith.store.queries import StepRow
 from opsmith.store.rows import NOBODY, OPTIMISATION, RoundInfo, SampleKey, round_end_row, round_row
 from opsmith.targets import get_target
 
@@ -171,12 +170,10 @@ class OptimisationPhase:
             form = canonical_source(task, row.source)
             if form not in forms:
                 forms.add(form)
-                yield self._order_screen(task, row, _find_parent(info, lineage, row))
-
-    def _order_screen(self, task: Task, row: StepRow, parent: OptimisedProgram) -> RightProgram:
-        figures = choose_figures(task, self.session.settings.optimisation.objective)
-        assert row.source is not None
-        return RightProgram(task, row.source, row.sample, MeasuringGrade.SCREEN, parent.source, (), figures)
+                starts = [name for of_task, name in info.demonstrations if of_task == row.task]
+                parent = lineage.find_program(starts[row.number % len(starts)])
+                figures = choose_figures(task, self.session.settings.optimisation.objective)
+                yield RightProgram(task, row.source, row.sample, MeasuringGrade.SCREEN, parent.source, (), figures)
 
     def _end_round(self, info: RoundInfo, progress: _Progress) -> None:
         """Close a round. The tasks whose best program it changed are said to be those that it solved."""
@@ -249,8 +246,3 @@ def _is_finished(lineage: Lineage, plateau: int) -> bool:
     """Whether a task is left alone: rounds without a gain, or as fast as the device allows."""
     share = lineage.leader.share
     return lineage.idle_rounds >= plateau or (share is not None and share >= LIMIT)
-
-
-def _find_parent(info: RoundInfo, lineage: Lineage, row: StepRow) -> OptimisedProgram:
-    names = [name for task, name in info.demonstrations if task == row.task]
-    return lineage.find_program(names[row.number % len(names)])

@@ -168,7 +168,9 @@ class _Sampling:
         if answer.source is None:
             return [Judged(None, answer.make_refusal(session.target.verifier), agent)]
         verdict = self.composer.refuse_program(answer.source) or await self._find_verdict(task, answer.source)
-        proposed = self._name_parent(key, Judged(answer.source, _warn_of_dropped(verdict, answer.dropped), agent))
+        proposed = Judged(answer.source, _warn_of_dropped(verdict, answer.dropped), agent)
+        if (start := self.composer.find_parent(key)) is not None:
+            proposed = replace(proposed, parent=start.candidate, parent_sample=start.sample)
         guarding = in_turn(GUARDIAN, turn)
         rewritten = (
             await self._ask_guardian(key, task, proposed, guarding)
@@ -180,11 +182,6 @@ class _Sampling:
         source, parent = rewritten.candidate.source, rewritten.candidate.parent
         verdict = _warn_of_dropped(await self._find_verdict(task, source), rewritten.dropped)
         return [proposed, Judged(source, verdict, guarding, parent)]
-
-    def _name_parent(self, key: SampleKey, judged: Judged) -> Judged:
-        """With the program that the sample set out from, where there is one."""
-        parent = self.composer.find_parent(key)
-        return judged if parent is None else replace(judged, parent=parent.candidate, parent_sample=parent.sample)
 
     async def _ask_guardian(self, key: SampleKey, task: Task, proposed: Judged, agent: str) -> Guarded | None:
         """What the guardian, under its name in this turn, makes of a candidate; None where it is not asked."""

@@ -10,7 +10,7 @@ solved task starts a new one), so that they differ from it in which demonstratio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
@@ -81,12 +81,14 @@ def _select_by_rank(
     if position >= len(strata):
         return None  # the demonstrations are used up
     demonstrations = tuple(experience for stratum in strata[: position + 1] for experience in stratum)
-    return Selection(cycle, _label_level(position), demonstrations)
+    level = "HME"[: position + 1] + "E" * (position - 2)  # H, HM, HME, and one more E for each further level
+    return Selection(cycle, level, demonstrations)
 
 
 def select_all(experiences: Sequence[Experience], past: Sequence[Past], levels: int, seed: int = 0) -> Selection | None:
     """All demonstrations at once: `adaptive` with one level."""
-    return _rename_level("all", select_adaptive(experiences, past, 1))
+    step = select_adaptive(experiences, past, 1)
+    return step if step is None or step.level == NONE else replace(step, level="all")
 
 
 def select_random(
@@ -149,10 +151,6 @@ def hardest_first(experiences: Sequence[Experience]) -> list[Experience]:
     return [experience for stratum in stratify_experiences(experiences, 1) for experience in stratum]
 
 
-def _rename_level(level: str, step: Selection | None) -> Selection | None:
-    return step if step is None or step.level == NONE else Selection(step.cycle, level, step.demonstrations)
-
-
 def _next_place(past: Sequence[Past]) -> tuple[int, int]:
     """The next round's cycle and its place in it."""
     if not past:
@@ -161,11 +159,6 @@ def _next_place(past: Sequence[Past]) -> tuple[int, int]:
     if past[-1].solved:
         return last + 1, 0
     return last, sum(ended.cycle == last for ended in past)
-
-
-def _label_level(position: int) -> str:
-    """H, HM, HME, and one more E for each further level."""
-    return "HME"[: position + 1] + "E" * (position - 2)
 
 
 # -- strata of experiences, from hard to easy: the stratification of Algorithm 1 (paper, section 3.2)

@@ -4,7 +4,7 @@ is dealt out in the same way again."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from opsmith.errors import ProviderError
@@ -100,14 +100,13 @@ def _make_chooser(session: RunSession, idle: set[str]) -> Callable[[Sequence[Pro
     def choose_model(arms: Sequence[Proposer], size: int) -> str | None:
         asked_arms = [arm for arm in arms if arm.model not in session.left_out and arm.model not in idle]
         bills = sum_bills(session.store, session.run)
-        paid = [replace(arm, usd=_sum_usd(bills, arm.model)) for arm in asked_arms]
+        paid = [
+            replace(arm, usd=Usage.total(usage for (name, _), usage in bills.items() if name == arm.model).cost_usd)
+            for arm in asked_arms
+        ]
         return choose_arm(paid, size) if paid else None
 
     return choose_model
-
-
-def _sum_usd(bills: Mapping[tuple[str, str], Usage], model: str) -> float | None:
-    return Usage.total(usage for (name, _), usage in bills.items() if name == model).cost_usd
 
 
 def _note_silence(session: RunSession, dealt_keys: Slice, idle: set[str], is_last: bool) -> None:

@@ -80,7 +80,7 @@ class _Reader:
 
     def __init__(self, problem: Problem, tensor: InputTensor) -> None:
         self._numbers = problem.symbols | frozenset(problem.scalars)
-        self._shape = [_normalise(str(dim)) for dim in tensor.type.shape]
+        self._shape = [ast.unparse(ast.parse(str(dim), mode="eval")) for dim in tensor.type.shape]
 
     def read_axes(self, node: ast.expr) -> int:
         """How many last axes belong together; -1: it is a number, the same for all entries."""
@@ -119,7 +119,3 @@ class _Reader:
         if len(arguments) == 1 and isinstance(arguments[0], ast.Tuple | ast.List):
             arguments = arguments[0].elts
         return [ast.unparse(argument) for argument in arguments] == self._shape
-
-
-def _normalise(text: str) -> str:
-    return ast.unparse(ast.parse(text, mode="eval"))

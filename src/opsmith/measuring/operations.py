@@ -56,7 +56,8 @@ def count_operations(operator: OpOverload[..., Any], arguments: Sequence[Any], r
     count = _find_rule(name)
     if count is None:
         return None
-    return count(arguments, result) if _has_floats(arguments) else 0
+    has_floats = any(tensor.is_floating_point() for tensor in _list_tensors(arguments))
+    return count(arguments, result) if has_floats else 0
 
 
 def _find_rule(name: str) -> Callable[[Sequence[Any], Any], int] | None:
@@ -77,10 +78,6 @@ def _count_pool(arguments: Sequence[Any], result: Any) -> int:
     axes = 3 if tensor.dim() == 5 else 2
     area = math.prod(window) if len(window) > 1 else window[0] ** axes
     return int(area) * _list_tensors((result,))[0].numel()
-
-
-def _has_floats(arguments: Sequence[Any]) -> bool:
-    return any(tensor.is_floating_point() for tensor in _list_tensors(arguments))
 
 
 def _list_tensors(values: Sequence[Any]) -> list[Tensor]:

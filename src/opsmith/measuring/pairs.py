@@ -65,14 +65,3 @@ def _widen_few(processes: int) -> float:
     """The factor for so many processes; 1 for one alone, of whose kind nothing is known."""
     freedom = processes - 1
     return _STUDENT[freedom - 1] / _NORMAL if 0 < freedom <= len(_STUDENT) else 1.0
-
-
-def measure_variation(figures: Sequence[float]) -> float | None:
-    """The coefficient of variation: standard deviation by mean, as a share; None for fewer than two figures.
-
-    >>> measure_variation([1.0, 3.0])
-    0.7071067811865476
-    """
-    if len(figures) < 2:
-        return None
-    return float(np.std(figures, ddof=1) / np.mean(figures))

@@ -92,11 +92,6 @@ class SpeedMeasurement:
             return f"{self.pairs} pairs in {self.processes} processes"
         return ""
 
-    @property
-    def is_publishable(self) -> bool:
-        """Whether a headline may hold its ratio."""
-        return self.ratio is not None and self.ratio.claim is Claim.FASTER
-
 
 @dataclass(frozen=True)
 class RooflineShare:

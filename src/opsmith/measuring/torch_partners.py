@@ -205,14 +205,10 @@ def _list_readable(partners: Sequence[str]) -> list[Path]:
     paths = [*readable_by_workers(), _PACKAGES, python, python.resolve(), Path(sys.prefix, "pyvenv.cfg")]
     toolchain = find_toolchain(CXX_COMPILER) if COMPILE in partners else None
     if toolchain is not None:
-        paths += [*toolchain.readable, Path(sysconfig.get_path("include")), *_find_programs()]
+        paths += [*toolchain.readable, Path(sysconfig.get_path("include"))]
+        # what torch's compiler starts beside the compiler of C++
+        paths += [Path(place).resolve() for place in map(shutil.which, _PROGRAMS) if place is not None]
     return [*paths, *map(Path, _KERNEL_FILES)]
-
-
-def _find_programs() -> list[Path]:
-    """What torch's compiler starts beside the compiler of C++."""
-    places = [shutil.which(name) for name in _PROGRAMS]
-    return [Path(place).resolve() for place in places if place is not None]
 
 
 # -- what the process answered

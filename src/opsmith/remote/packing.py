@@ -255,20 +255,12 @@ def _pack_inputs(
     draws = [arrays, *(draw_arrays(number)[1] for number in range(1, count if is_drawn_again else 1))]
     rows = []
     for place, array in enumerate(inputs):
-        pools = [_take_pool(draw[place], array) for draw in (draws[:1] if array.unit else draws)]
+        # some entries, or some rows; the whole of an array that cannot be taken apart
+        size = max(1, POOL_BYTES // array.unit) * array.unit if array.unit else None
+        pools = [draw[place][:size] for draw in (draws[:1] if array.unit else draws)]
         digests = [pack.add_file(pool) for pool in pools]
         rows.append(asdict(replace(array, pools=tuple(digests if len(set(digests)) > 1 else digests[:1]))))
     return layout, rows, count
-
-
-def _take_pool(data: bytes, array: InputArray) -> bytes:
-    """Some entries, or some rows; the whole of an array that cannot be taken apart."""
-    return data[: max(1, POOL_BYTES // array.unit) * array.unit] if array.unit else data
-
-
-def _write_references(pack: Pack) -> dict[str, Any]:
-    """For torch beside kernels, by the keys of shape sets; the runner does not look at them."""
-    return {key: _write_reference(packed) for key, packed in pack.sets.items() if packed.request.problem.reference}
 
 
 def _write_reference(packed: PackedSet) -> dict[str, Any]:
@@ -293,8 +285,8 @@ def write_pack(pack: Pack, folder: Path, command: str, version: str) -> int:
         raise OpsmithError(f"--pack {folder}: given a folder with files of something else; expected a new one")
     files = pack.list_files() | {"README.txt": _README.format(version=version, command=command).encode()}
     if device := next(filter(None, (packed.convention.torch_device for packed in pack.sets.values())), ""):
-        references = {"device": device, "references": _write_references(pack)}
-        files[torch_beside.REFERENCES] = json.dumps(references).encode()
+        references = {key: _write_reference(each) for key, each in pack.sets.items() if each.request.problem.reference}
+        files[torch_beside.REFERENCES] = json.dumps({"device": device, "references": references}).encode()
         files["torch_beside.py"] = Path(torch_beside.__file__).read_bytes()
     for old in (folder / "files").glob("*"):
         if f"files/{old.name}" not in files:

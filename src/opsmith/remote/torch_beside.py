@@ -58,7 +58,8 @@ def measure_references(folder: Path, device: str | None, modes: Sequence[str]) -
                 row[mode] = {"error": f"{type(error).__name__}: {error}"[:500]}
         print(row["name"], file=sys.stderr)
         rows.append(row)
-    return {"torch": torch.__version__, "device": _name_device(torch, device), "rows": rows}
+    name = "cpu" if device == "cpu" else str(torch.cuda.get_device_name(0))
+    return {"torch": torch.__version__, "device": name, "rows": rows}
 
 
 def _list_references(folder: Path, references: Any) -> list[tuple[Any, Any, Any]]:
@@ -68,10 +69,6 @@ def _list_references(folder: Path, references: Any) -> list[tuple[Any, Any, Any]
         for program in manifest["programs"]
         for shape_set in program["sets"]
     ]
-
-
-def _name_device(torch: Any, device: str) -> str:
-    return str(torch.cuda.get_device_name(0)) if device != "cpu" else "cpu"
 
 
 def _time_reference(torch: Any, folder: Path, shape_set: Any, reference: Any, how: tuple[str, str]) -> dict[str, float]:

@@ -8,7 +8,6 @@ for, and whoever asks for the same finds its batch again instead of paying for a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from sqlalchemy import Connection, bindparam, delete, except_, select
 
@@ -73,14 +72,9 @@ def delete_run(database: Database, run: str) -> None:
 def _delete_unnamed_texts(connection: Connection) -> None:
     query = except_(select(text.c.hash), *(select(column) for column in _NAMING))
     unnamed = set(connection.execute(query).scalars())
-    unnamed.difference_update(_message_names(connection))
+    prompts = select(text.c.body).where(text.c.hash.in_(select(request.c.prompt)))
+    for body in connection.execute(prompts).scalars():  # the texts and pictures of what was asked
+        unnamed.difference_update(*(message.names for message in read_prompt_names(body)))
     if unnamed:
         deletion = delete(text).where(text.c.hash == bindparam("name"))
         connection.execute(deletion, [{"name": name} for name in sorted(unnamed)])
-
-
-def _message_names(connection: Connection) -> Iterator[str]:
-    """The texts and pictures of the prompts that were asked."""
-    prompts = select(text.c.body).where(text.c.hash.in_(select(request.c.prompt)))
-    for body in connection.execute(prompts).scalars():
-        yield from (name for message in read_prompt_names(body) for name in message.names)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, exists, func, or_, select, tuple_
+from sqlalchemy import Row, exists, func, or_, select, tuple_
 
 from opsmith.records import Diagnostic, Outcome, Stage, verdict_from_json
 from opsmith.store import schema
@@ -165,7 +165,9 @@ def page_of(
     cells = _list_cells(counts, condition, edge, back)
     for number, cell in enumerate(cells):
         within = edge if edge is not None and cell == edge[:3] else None
-        rows += _select_lines(reader, run, condition, _is_in_cell(cell), within, back, size + 1 - len(rows))
+        rows += _select_lines(
+            reader, run, condition, tuple_(*PLACE[:3]) == tuple_(*cell), within, back, size + 1 - len(rows)
+        )
         if len(rows) > size:
             break
         is_new = edge is None or cell != edge[:3]  # else the next page might stop where this one did
@@ -194,10 +196,6 @@ def _list_cells(
     if edge is not None:
         cells = {cell for cell in cells if (cell <= edge[:3] if back else cell >= edge[:3])}
     return sorted(cells, reverse=back)
-
-
-def _is_in_cell(cell: tuple[int, str, float]) -> Any:
-    return tuple_(*PLACE[:3]) == tuple_(*cell)
 
 
 def last_verdicts(reader: Reader, run: str, number: int) -> list[SampleLine]:
@@ -251,18 +249,12 @@ def run_ids(reader: Reader) -> list[tuple[str, float]]:
     return [(row.id, row.at) for row in reader.fetch_rows(query)]
 
 
-def _join_verdicts(query: Select[Any], run: str) -> Select[Any]:
-    """The proposer's requests with the verdict that counts and who wrote its program."""
-    joined = request.outerjoin(verdict, is_counted).outerjoin(candidate, _COUNTED)
-    return query.select_from(joined).where(is_proposed(run))
-
-
 def _select_lines(
     reader: Reader, run: str, condition: Filter, where: Any, edge: SamplePlace | None, back: bool, size: int
 ) -> list[SampleLine]:
-    query = _join_verdicts(select(request.c.id, *PLACE, *_FOUND, verdict.c.at), run).where(
-        where, *_filter_conditions(condition)
-    )
+    joined = request.outerjoin(verdict, is_counted).outerjoin(candidate, _COUNTED)
+    query = select(request.c.id, *PLACE, *_FOUND, verdict.c.at).select_from(joined)
+    query = query.where(is_proposed(run), where, *_filter_conditions(condition))
     if edge is not None:
         place = tuple_(*PLACE, request.c.id)
         query = query.where(place < tuple_(*edge) if back else place > tuple_(*edge))

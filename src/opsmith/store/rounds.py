@@ -49,7 +49,16 @@ class RoundQueries(Reading):
         query = select(began, ended.c.solved).select_from(joined).where(began.c.run == run).order_by(began.c.number)
         rounds = [(_round_info(row), _read_names(row.solved)) for row in self.fetch_rows(query)]
         children = frozenset() if with_children else self.list_children(run)
-        return [_leave_out(children, info, solved) for info, solved in rounds] if children else rounds
+        if not children:
+            return rounds
+
+        def leave_out(tasks: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(task for task in tasks if task not in children)
+
+        return [
+            (replace(info, attempted=leave_out(info.attempted)), None if solved is None else leave_out(solved))
+            for info, solved in rounds
+        ]
 
     def judged_ids(self, run: str, number: int) -> set[str]:
         """The samples of a round that have their verdict."""
@@ -89,15 +98,6 @@ class RoundQueries(Reading):
         """(round, task, charged to) of all samples of a run that were left unjudged at least once."""
         query = select(failure.c.round, failure.c.task, failure.c.charged_to).where(failure.c.run == run).distinct()
         return {(row.round, row.task, row.charged_to) for row in self.fetch_rows(query)}
-
-
-def _leave_out(
-    children: frozenset[str], info: RoundInfo, solved: tuple[str, ...] | None
-) -> tuple[RoundInfo, tuple[str, ...] | None]:
-    """A round without what it did to children."""
-    attempted = tuple(task for task in info.attempted if task not in children)
-    own = None if solved is None else tuple(task for task in solved if task not in children)
-    return replace(info, attempted=attempted), own
 
 
 def _round_info(row: Row[Any]) -> RoundInfo:

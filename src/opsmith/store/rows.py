@@ -282,18 +282,15 @@ def reply_rows(
     place = {"run": key.run, "round": key.round, "task": key.task, "temperature": key.temperature}
     limits = {"number": key.number, "seed": request.seed, "max_tokens": request.max_tokens}
     phase = None if key.phase == FUNCTIONAL else key.phase
-    lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish), "calls": _dump_calls(reply)}
+    has_calls = any(reply.calls) or any(reply.raw)  # else nothing of it must go back as it came
+    calls = dumps({"calls": reply.calls, "raw": reply.raw}) if has_calls else None
+    lists = {"texts": dumps(reply.texts), "finish": dumps(reply.finish), "calls": calls}
     bill = {**to_json(reply.usage), "reasoning_tokens": reply.usage.reasoning_tokens or None}
     received = {"request": name, "run": key.run, "model": reply.model, **lists, **bill}
     return [
         (schema.request, {**names, **place, **limits, "phase": phase, "asked": role_model or key.model or None}),
         (schema.reply, {**received, "seconds": seconds, "at": time.time()}),
     ]
-
-
-def _dump_calls(reply: Reply) -> str | None:
-    """What `read_calls` reads; None: the reply called no tool, and nothing of it must go back as it came."""
-    return dumps({"calls": reply.calls, "raw": reply.raw}) if any(reply.calls) or any(reply.raw) else None
 
 
 def read_calls(text: str | None) -> tuple[tuple[tuple[ToolCall, ...], ...], tuple[str, ...]]:

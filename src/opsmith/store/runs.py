@@ -72,7 +72,9 @@ class RunQueries(RequestQueries):
         tasks, rounds = self._count_by_run(schema.task, only), self._count_by_run(schema.round_end, only)
         is_own = exists().where(schema.task.c.run == solved.c.run, schema.task.c.body == solved.c.body)
         given = self._count_by_run(solved, only, solved.c.sample.is_(None), is_own)
-        right = self._count_by_run(solved, only, solved.c.sample.is_not(None), ~_is_child(solved.c.run, solved.c.task))
+        node = schema.plan_node  # a task that a plan of the run has made is none of its own
+        is_child = exists().where(node.c.run == solved.c.run, node.c.id == solved.c.task)
+        right = self._count_by_run(solved, only, solved.c.sample.is_not(None), ~is_child)
         reasons = {row.run: row.reason for row in self.fetch_rows(select(run_end.c.run, run_end.c.reason).where(own))}
         ends: dict[str, list[Row[Any]]] = defaultdict(list)
         for end in self.fetch_rows(select(session_end).where(_is_of(session_end, only)).order_by("id_number")):
@@ -167,12 +169,6 @@ _NO_RECORDS = {
 def _is_of(table: Table, run: str | None) -> Any:
     """A condition: a row of that run; None: of any."""
     return true() if run is None else table.c.run == run
-
-
-def _is_child(run: Any, task: Any) -> Any:
-    """A condition: a task that a plan of the run has made, which is none of the run's own."""
-    node = schema.plan_node
-    return exists().where(node.c.run == run, node.c.id == task)
 
 
 def _run_info(row: Row[Any]) -> RunInfo:

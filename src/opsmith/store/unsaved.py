@@ -45,9 +45,8 @@ class Unsaved:
             return
         try:
             for run in {values["run"] for table, values in self._rows.values() if table is schema.reply}:
-                self._files[run] = _write_file(
-                    _unsaved_folder(self._store), run, self._rows_of_run(run), self._files.get(run)
-                )
+                rows = [row for row in self._rows.values() if row[1].get("run", run) == run]
+                self._files[run] = _write_file(_unsaved_folder(self._store), run, rows, self._files.get(run))
             self._problem = ""
         except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
             self._problem = str(error)
@@ -69,9 +68,6 @@ class Unsaved:
         elif replies:
             place = ", ".join(map(str, self._files.values()))
             log.warning("%d replies that could not be stored are in %s; the same command stores them", replies, place)
-
-    def _rows_of_run(self, run: str) -> list[Row]:
-        return [row for row in self._rows.values() if row[1].get("run", run) == run]
 
 
 def read_kept(store: str, run: str) -> Iterator[tuple[Path, list[Row]]]:

@@ -26,7 +26,9 @@ def prepare_tables(database: Database) -> None:
             raise StoreError(f"store {database.name}: an SQLite file of another program; choose another --out")
         database.hold_tables(connection)  # of two processes, one makes the tables
         if "meta" not in _table_names(connection):
-            _make_tables(connection)
+            schema.metadata.create_all(connection)
+            connection.execute(schema.meta.insert(), [{"name": "schema", "value": str(schema.VERSION)}])
+            connection.execute(schema.revision.insert(), [{"version_num": str(schema.VERSION)}])
         written = _written_version(connection)
         if OLDEST <= written < schema.VERSION:
             migrate_tables(connection)
@@ -49,12 +51,6 @@ def migrate_tables(connection: Connection) -> None:
     command.upgrade(config, str(schema.VERSION))
     mark = schema.meta.update().where(schema.meta.c.name == "schema")
     connection.execute(mark.values(value=str(schema.VERSION)))
-
-
-def _make_tables(connection: Connection) -> None:
-    schema.metadata.create_all(connection)
-    connection.execute(schema.meta.insert(), [{"name": "schema", "value": str(schema.VERSION)}])
-    connection.execute(schema.revision.insert(), [{"version_num": str(schema.VERSION)}])
 
 
 def _written_version(connection: Connection) -> int:

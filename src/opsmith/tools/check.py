@@ -7,7 +7,7 @@ import asyncio
 from opsmith.judging.executed import COMPILE, build_checked
 from opsmith.judging.verifier import check_program
 from opsmith.records import Diagnostic, Stage
-from opsmith.targets import Built, Target
+from opsmith.targets import Built
 from opsmith.targets.faults import charged_to_target
 from opsmith.targets.protocols import Equipped
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult
@@ -42,12 +42,8 @@ class CheckTool:
                 return ToolResult(f"The text passes, but the build failed: {build.failure}", ToolOutcome.ERROR)
             if build.errors:
                 return ToolResult(_describe_refusal(context, COMPILE, build.errors) + warnings)
-        return ToolResult(f"Nothing is wrong before it runs ({_list_stages(target)}).{warnings}")
+        return ToolResult(f"Nothing is wrong before it runs ({', '.join(target.stages)}).{warnings}")
 
 
 def _describe_refusal(context: ToolContext, stage: Stage, errors: tuple[Diagnostic, ...]) -> str:
     return f"Refused at {stage.name}.\n\n{write_findings(context.task, errors)}"
-
-
-def _list_stages(target: Target) -> str:
-    return ", ".join(target.stages)

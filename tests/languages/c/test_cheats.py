@@ -24,7 +24,7 @@ from opsmith.judging.pool import Pool
 from opsmith.measuring.claims import LEAST_GAIN
 from opsmith.measuring.loop import TimingRoom
 from opsmith.measuring.measure import SpeedRequest, TimedProgram, choose_timed_sets, measure_program
-from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedMeasurement
+from opsmith.measuring.record import PLAIN, Claim, MeasuringGrade, SpeedMeasurement
 from opsmith.problems.dtypes import BYTES_BY_DTYPE
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Task, Verdict
@@ -99,7 +99,7 @@ def measure_cheat(pool: Pool, room: TimingRoom, cheat: Cheat) -> SpeedMeasuremen
 def is_caught(measurement: SpeedMeasurement) -> bool:
     """No figure, or none that says that it is faster."""
     ratio = measurement.ratio
-    return ratio is None or ratio.precise.low <= LEAST_GAIN or not measurement.is_publishable
+    return ratio is None or ratio.precise.low <= LEAST_GAIN or ratio.claim is not Claim.FASTER
 
 
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.path.stem)
