@@ -57,7 +57,10 @@ class TimingRoom:
     def asking_worker(self, task: Task, language: str) -> Iterator[DataWorker]:
         """The task's worker, which stays for the next program of the task, unless it fails. What it raises beside
         TimingError is its author's or ours."""
-        worker = self._warm.pop(task.digest, None) or self._start_worker(task, language)
+        worker = self._warm.pop(task.digest, None)
+        if worker is None:
+            fork = self._workers.fork_worker(self.sandbox, language)
+            worker = DataWorker(TaskWorker(fork, task, "", _ANSWER_S))
         try:
             yield worker
         except BaseException as error:
@@ -68,9 +71,6 @@ class TimingRoom:
         self._warm[task.digest] = worker
         while len(self._warm) > MOST_WARM:
             self._workers.kill(self._warm.pop(next(iter(self._warm))).worker.worker)
-
-    def _start_worker(self, task: Task, language: str) -> DataWorker:
-        return DataWorker(TaskWorker(self._workers.fork_worker(self.sandbox, language), task, "", _ANSWER_S))
 
     def lease_processor(self, purpose: str) -> AbstractContextManager[object]:
         """This machine's processor alone, for the block. Raises BusyError."""

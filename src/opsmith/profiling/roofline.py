@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opsmith.devices.peaks import Peaks, load_peaks
-from opsmith.measuring.record import RooflineShare, SpeedMeasurement, SpeedReport
+from opsmith.measuring.record import RooflineShare, SpeedReport
 from opsmith.measuring.roofline import choose_peak_dtype
 from opsmith.problems.problem import Problem
 from opsmith.profiling.profiler import ProfileSubject, make_report
@@ -40,7 +40,11 @@ class RooflineProfiler:
 
     def profile_program(self, subject: ProfileSubject) -> Iterator[ProfileReport]:
         """One text; nothing for a program without a time."""
-        timed = [report for report in subject.speeds if report.share is not None and _is_time(report.measurement)]
+        timed = [
+            report
+            for report in subject.speeds
+            if report.share is not None and report.measurement.objective == TIME and report.measurement.time is not None
+        ]
         target = get_target(subject.task.target)
         if not timed or not isinstance(target, Stating):
             return
@@ -58,10 +62,6 @@ def _read_threads(task: Task) -> int:
     """That programs of the task have."""
     is_configured = isinstance(get_target(task.target), Configured)
     return int(split_native_task(task.text)[1].get("threads", 1)) if is_configured else 1
-
-
-def _is_time(measurement: SpeedMeasurement) -> bool:
-    return measurement.objective == TIME and measurement.time is not None
 
 
 def _describe_report(report: SpeedReport, problem: Problem, peaks: Peaks | None, threads: int) -> Iterator[str]:

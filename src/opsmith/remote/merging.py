@@ -144,7 +144,7 @@ def _tell_difference(pack: Pack, results: RemoteResults) -> str:
     facts = {
         "artefacts {}": ([str(row.get("artefact"))[:12] for row in rows], [packed.artefact[:12] for packed in sets]),
         "shape sets {}": ([str(row.get("name")) for row in rows], [_name_set(packed) for packed in sets]),
-        "{} processes": ([str(_count_rows(row)) for row in rows], [str(_count_processes(packed)) for packed in sets]),
+        "{} processes": ([str(_count_rows(row)) for row in rows], [str(packed.protocol.processes) for packed in sets]),
     }
     for form, (measured, expected) in facts.items():
         if not set(measured) & set(expected):
@@ -161,10 +161,6 @@ def _name_set(packed: PackedSet) -> str:
 
 def _count_rows(row: Mapping[str, Any]) -> int:
     return len(row["pairs"]) if isinstance(row.get("pairs"), list) else 0
-
-
-def _count_processes(packed: PackedSet) -> int:
-    return packed.protocol.processes
 
 
 def _merge_set(
@@ -238,7 +234,7 @@ def _read_times(packed: PackedSet, row: Mapping[str, Any]) -> _Times:
 def _check_counts(packed: PackedSet, times: _Times) -> None:
     """As many pairs and processes as were asked for: fewer say less than their grade does. Raises ResultsError."""
     most_calls = None if any(array.is_fresh for array in packed.inputs) else packed.entry["draws"]
-    processes, pairs = _count_processes(packed), packed.protocol.fit_pairs(1.0, most_calls).pairs
+    processes, pairs = packed.protocol.processes, packed.protocol.fit_pairs(1.0, most_calls).pairs
     for rows in filter(None, (times.pairs, times.apart)):
         if len(rows) != processes or any(len(row.program) != pairs for row in rows):
             counts = sorted({len(row.program) for row in rows})
