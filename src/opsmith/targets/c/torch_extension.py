@@ -16,6 +16,7 @@ from opsmith.targets.native.signature import FUNCTION, list_dims, make_signature
 from opsmith.targets.native.task import read_native_task
 from opsmith.targets.native.torch_host import (
     choose_names,
+    fill_words,
     list_copies,
     list_declarations,
     list_statements,
@@ -136,30 +137,23 @@ def _write_file(solved: Solved) -> str:
     problem, options = read_native_task(solved.task.text)
     flags = options.choose_flags(find_judged_isa(solved.build))
     names = choose_names(problem)
-    words: Mapping[str, str] = {
-        "HEADER": write_literal(make_signature(problem).header),
-        "KERNEL": write_literal(solved.source),
-        "COMPILE": ", ".join(map(_write_word, flags.compile_flags)),
-        "LINK": ", ".join(map(_write_word, flags.link_flags)),
+    words = {
+        "TITLE": make_title(solved.task.id),
+        "COMPILE": ", ".join(write_literal(word).strip() for word in flags.compile_flags),
+        "LINK": ", ".join(write_literal(word).strip() for word in flags.link_flags),
         "THREADS": str(options.threads),
         "PARAMETERS": ", ".join(_list_parameters(problem)),
         "CHECK_CPU": _write_cpu_check(flags.isa.name),
         "FUNCTION": FUNCTION,
         "DECLARATIONS": ", ".join(list_declarations(problem, names)),
         "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
-        "TITLE": make_title(solved.task.id),
+        "CHECKS\n": write_tensor_checks("cpu", "the CPU") + "\n",
     }
-    text = _HOST
-    for name in ("TITLE", "COMPILE", "LINK", "THREADS", "PARAMETERS", "CHECK_CPU", "FUNCTION", "DECLARATIONS", "BODY"):
-        text = text.replace(name, words[name])
-    text = text.replace("CHECKS\n", write_tensor_checks("cpu", "the CPU") + "\n")
+    text = fill_words(_HOST, words)
     head, _, tail = text.partition("HEADER;\n")  # texts of others come last: nothing is replaced in them
     middle, _, tail = tail.partition("KERNEL;\n")
-    return f"{head}{words['HEADER']};\n{middle}{words['KERNEL']};\n{tail}"
-
-
-def _write_word(word: str) -> str:
-    return write_literal(word).strip()
+    header, kernel = write_literal(make_signature(problem).header), write_literal(solved.source)
+    return f"{head}{header};\n{middle}{kernel};\n{tail}"
 
 
 def _write_cpu_check(isa: str) -> str:

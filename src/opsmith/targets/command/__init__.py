@@ -173,8 +173,9 @@ class CommandTarget(NativeTasks, DrawnTrials):
         pieces = read_arrays(self.language, arrays, result)
         if isinstance(pieces, str):
             return _refuse_run(pieces, "write every output, whole")
-        words = self._read_words(result)
-        return RunOutputs(b"".join(pieces), self._read_cycles(words), self._read_profile(words))
+        words, table = self._read_words(result), self.language.tables.profile
+        profile = (line for line in words.splitlines() if table is not None and re.search(table.lines, line))
+        return RunOutputs(b"".join(pieces), self._read_cycles(words), "\n".join(profile))
 
     def _read_words(self, result: CommandResult) -> str:
         """What a run says: on its output, where that is not its arrays', and in its messages."""
@@ -189,10 +190,6 @@ class CommandTarget(NativeTasks, DrawnTrials):
             return None
         text = matches[-1]["cycles"] if "cycles" in matches[-1].re.groupindex else matches[-1][1]
         return int(text) if text and re.fullmatch(r"\d{1,18}", text) else None
-
-    def _read_profile(self, words: str) -> str:
-        table = self.language.tables.profile
-        return "\n".join(line for line in words.splitlines() if re.search(table.lines, line)) if table else ""
 
     @property
     def profile_words(self) -> str:

@@ -229,10 +229,6 @@ def _compute(expression: Expression, sizes: Mapping[str, int]) -> int:
     return value
 
 
-def _round_to_power(number: int) -> int:
-    return 1 << max(number - 1, 0).bit_length()
-
-
 _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "+": lambda first, second: first + second,
     "-": lambda first, second: first - second,
@@ -240,7 +236,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "//": lambda first, second: first // second,
     "%": lambda first, second: first % second,
     "cdiv": lambda first, second: -(-first // second),
-    "next_pow2": _round_to_power,
+    "next_pow2": lambda number: 1 << max(number - 1, 0).bit_length(),
     "min": min,
     "max": max,
 }

@@ -45,6 +45,13 @@ at::Tensor align_tensor(const at::Tensor &tensor) {
 """.strip("\n")
 
 
+def fill_words(text: str, words: Mapping[str, object]) -> str:
+    """A text of C++ with what stands for each word in capitals, one after the other."""
+    for name, word in words.items():
+        text = text.replace(name, str(word))
+    return text
+
+
 def write_tensor_checks(device: str, words: str) -> str:
     """Functions of C++. `device`: of tensors as torch calls it; `words`: of where they are expected."""
     return _CHECKS.replace("DEVICE", device).replace("PLACE", words)

@@ -11,7 +11,7 @@ from opsmith.targets.cuda.host_code.launching import (
     name_variable,
 )
 from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundArgument, BoundPlan
-from opsmith.targets.native.torch_host import TYPES
+from opsmith.targets.native.torch_host import TYPES, fill_words
 
 FILE = "main.cpp"
 CALL = "call_kernels"
@@ -58,10 +58,7 @@ def write_main_file(plan: BoundPlan, title: str, extra: str) -> str:
         "BODY": "\n".join(f"  {line}" for line in _list_statements(plan)),
         "EXTRA": f"{extra}\n" if extra else "",
     }
-    text = _HEAD
-    for name, word in words.items():
-        text = text.replace(name, word)
-    return text
+    return fill_words(_HEAD, words)
 
 
 def write_binding(function: str, title: str) -> str:

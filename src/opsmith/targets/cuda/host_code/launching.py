@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from opsmith.targets.cuda.host_code.expressions import FUNCTIONS, write_expression
 from opsmith.targets.gpu.plan import INPUT, NUMBER, OUTPUT, WHOLE, WORKSPACE, BoundArgument, BoundLaunch, BoundPlan
 from opsmith.targets.gpu.resolving import LIMITS
+from opsmith.targets.native.torch_host import fill_words
 
 FILE = "kernel.cu"
 _PREFIXES = {INPUT: "input_", OUTPUT: "output_", WORKSPACE: "space_", NUMBER: "number_"}
@@ -106,9 +107,7 @@ def write_host(plan: BoundPlan) -> str:
         "THREADS": LIMITS.threads,
         "SHARED": LIMITS.shared,
     }
-    text = _LAUNCH
-    for name, limit in limits.items():
-        text = text.replace(name, str(limit))
+    text = fill_words(_LAUNCH, limits)
     shapes = [
         f"{declare_shape(plan, space.name)} {{\n{_write_shape(plan, space.shape)}}}\n" for space in plan.workspaces
     ]

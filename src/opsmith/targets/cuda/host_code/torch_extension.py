@@ -18,6 +18,7 @@ from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import read_task_problem
 from opsmith.targets.native.torch_host import (
     choose_names,
+    fill_words,
     list_copies,
     list_declarations,
     list_statements,
@@ -46,10 +47,7 @@ def write_torch_extension(solved: Solved) -> TorchExtension:
         "DECLARATIONS": ", ".join(list_declarations(problem, names)),
         "BODY": "\n".join(f"  {line}" for line in _list_statements(problem, names)),
     }
-    extra = _RUN
-    for name, word in words.items():
-        extra = extra.replace(name, word)
-    main = calling.write_main_file(plan, title, extra) + calling.write_binding("run", title)
+    main = calling.write_main_file(plan, title, fill_words(_RUN, words)) + calling.write_binding("run", title)
     sources = {calling.FILE: main, launching.FILE: launching.write_kernel_file(solved.source, plan, title)}
     description = "Kernels in CUDA with host code for torch, for a GPU of NVIDIA."
     return TorchExtension("cuda", sources, ("torch", "nvcc"), "cuda", description)
