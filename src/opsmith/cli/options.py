@@ -120,8 +120,8 @@ def read_shared(options: dict[str, Any]) -> dict[str, Any]:
 def make_pool(
     workers: int | None,
     trust_tasks: bool,
-    candidate_seconds: float | None,
-    trial_seconds: float | None,
+    candidate_seconds: float | None = None,
+    trial_seconds: float | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Pool:
     """A pool with these limits, or those of a run's stored settings, or the default ones."""

@@ -10,25 +10,17 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from opsmith.devices.describe import Device, describe_device
+from opsmith.devices.describe import Device
 from opsmith.devices.peaks import load_peaks
 from opsmith.measuring.chaining import chain_report
 from opsmith.measuring.intervals import Interval, average_ratios
-from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import (
-    PROTOCOL,
-    SpeedRequest,
-    TimedProgram,
-    Verify,
-    choose_timed_sets,
-    measure_program,
-)
-from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
+from opsmith.measuring.measure import PROTOCOL, choose_timed_sets
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.measuring.torch_partners import (
     COMPILE,
     EAGER,
@@ -39,6 +31,7 @@ from opsmith.measuring.torch_partners import (
     measure_torch,
 )
 from opsmith.records import Task, content_hash, to_json
+from opsmith_lab.bench.beside_plain import PlainTimer, describe_failure
 
 _UNTIMED = TorchComparison(None, {partner: TorchFigure(reason="not timed") for partner in PARTNERS})
 
@@ -92,15 +85,12 @@ class KernelSpeeds:
 
 
 @dataclass
-class SpeedTable:
+class SpeedTable(PlainTimer):
     """Measures the rows of tasks, or reads them where they were kept."""
 
-    room: TimingRoom
-    verify: Verify
     grade: MeasuringGrade = MeasuringGrade.FULL
     programs: Path | None = None  # a folder with programs, named as the tasks are
     lines: Path | None = None  # where rows are kept
-    device: Device = field(default_factory=describe_device)
 
     def measure_tasks(self, tasks: Sequence[Task], tell: Callable[[str], None]) -> KernelSpeeds:
         """The table. Raises OSError where rows cannot be kept."""
@@ -139,7 +129,7 @@ class SpeedTable:
             yield KernelSpeed(task.id, "-", {}, reasons=[describe_failure(error)])
             return
         comparisons, torch_failure = self._time_torch(task, shape_sets)
-        reports, failure = self._time_program(task, program, shape_sets)
+        reports, failure = self._list_reports(task, program, shape_sets)
         for name, sizes in shape_sets.items():
             empty = KernelSpeed(task.id, name, sizes, program is not None, reasons=[torch_failure, failure])
             yield compose_row(empty, comparisons.get(name, _UNTIMED), reports.get(name))
@@ -153,27 +143,17 @@ class SpeedTable:
         except Exception as error:
             return {}, describe_failure(error)
 
-    def _time_program(
+    def _list_reports(
         self, task: Task, program: str | None, shape_sets: Mapping[str, Mapping[str, int]]
     ) -> tuple[Mapping[str, SpeedReport], str]:
         """The reports by shape set, as far as they came, and what ended them."""
         reports: dict[str, SpeedReport] = {}
-        if program is None or task.impl is None or program == task.impl:
-            return reports, ""
-        sides = TimedProgram(program, "program"), TimedProgram(task.impl, PLAIN)
-        peaks = load_peaks(self.device.digest)
         try:
-            for report in measure_program(
-                self.room, self.verify, SpeedRequest(task, *sides, shape_sets, self.grade, self.device, peaks)
-            ):
+            for report in self.time_program(task, program, shape_sets, self.grade):
                 reports[report.measurement.shape_set] = report
         except Exception as error:
             return reports, describe_failure(error)
         return reports, ""
-
-
-def describe_failure(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 # -- one row
@@ -183,48 +163,39 @@ def compose_row(empty: KernelSpeed, torch: TorchComparison, report: SpeedReport 
     """The row of one shape set, of what was measured there."""
     eager, compiled = torch.figures[EAGER], torch.figures[COMPILE]
     reasons = [*empty.reasons, *(figure.reason for figure in (eager, compiled) if figure.reason != "not timed")]
-    values: dict[str, Any] = {
-        "plain": torch.plain,
-        "eager": eager.time,
-        "compile": compiled.time,
-        "eager_ratio": eager.to_plain.invert() if eager.to_plain is not None else None,
-        "compile_ratio": compiled.to_plain.invert() if compiled.to_plain is not None else None,
-        "faster": choose_faster(torch.figures),
-    }
+    row = replace(
+        empty,
+        plain=torch.plain,
+        eager=eager.time,
+        compile=compiled.time,
+        eager_ratio=eager.to_plain and eager.to_plain.invert(),
+        compile_ratio=compiled.to_plain and compiled.to_plain.invert(),
+        faster=choose_faster(torch.figures),
+    )
     if report is not None:
-        measured, report_reasons = _read_report(report, values["faster"], torch)
-        values |= measured
-        reasons += report_reasons
-    values["reasons"] = list(dict.fromkeys(filter(None, reasons)))
-    return KernelSpeed(**{**_list_values(empty), **values})
+        measurement, share = report.measurement, report.share
+        ratio = measurement.ratio
+        row = replace(
+            row,
+            program=measurement.time,
+            program_ratio=ratio.precise if ratio is not None else None,
+            share=share.share if share is not None else None,
+            flags=measurement.flags,
+        )
+        reasons += [measurement.reason, share.reason if share is not None else ""]
+        if row.faster and ratio is not None:
+            chained = chain_report(report, row.faster, torch.figures[row.faster]).measurement
+            reasons.append(chained.reason)
+            if chained.ratio is not None:
+                claim = chained.ratio.claim.value if chained.ratio.claim else ""
+                row = replace(row, over_torch=chained.ratio.precise, claim=claim)
+    return replace(row, reasons=list(dict.fromkeys(filter(None, reasons))))
 
 
 def choose_faster(figures: Mapping[str, TorchFigure]) -> str:
     """The name of the faster one, by its ratio to the plain program; "": none has one."""
     ratios = {name: figure.to_plain.value for name, figure in figures.items() if figure.to_plain is not None}
     return min(ratios, key=ratios.__getitem__, default="")
-
-
-def _read_report(report: SpeedReport, faster: str, torch: TorchComparison) -> tuple[dict[str, Any], list[str]]:
-    """The columns of the given program, and why some are missing."""
-    measurement = report.measurement
-    columns: dict[str, Any] = {
-        "program": measurement.time,
-        "program_ratio": measurement.ratio.precise if measurement.ratio is not None else None,
-        "flags": measurement.flags,
-        "share": report.share.share if report.share is not None else None,
-    }
-    reasons = [measurement.reason, report.share.reason if report.share is not None else ""]
-    if faster and measurement.ratio is not None:
-        chained = chain_report(report, faster, torch.figures[faster]).measurement
-        columns["over_torch"] = chained.ratio.precise if chained.ratio is not None else None
-        columns["claim"] = chained.ratio.claim.value if chained.ratio is not None and chained.ratio.claim else ""
-        reasons.append(chained.reason)
-    return columns, reasons
-
-
-def _list_values(row: KernelSpeed) -> dict[str, Any]:
-    return {entry.name: getattr(row, entry.name) for entry in fields(row)}
 
 
 # -- the file
@@ -236,12 +207,10 @@ def read_lines(path: Path) -> dict[str, list[KernelSpeed]]:
     for line in path.read_text("utf-8").splitlines() if path.exists() else ():
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             data = json.loads(line)
-            rows[data["key"]] = [_read_row(row) for row in data["rows"]]
+            rows[data["key"]] = [
+                KernelSpeed(**{name: _read_value(value) for name, value in row.items()}) for row in data["rows"]
+            ]
     return rows
-
-
-def _read_row(data: Mapping[str, Any]) -> KernelSpeed:
-    return KernelSpeed(**{name: _read_value(value) for name, value in data.items()})
 
 
 def _read_value(value: Any) -> Any:

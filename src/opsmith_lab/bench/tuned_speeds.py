@@ -7,14 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from opsmith.devices.describe import Device, describe_device
-from opsmith.devices.peaks import load_peaks
+from opsmith.devices.describe import Device
 from opsmith.measuring.chaining import chain_report
 from opsmith.measuring.claims import Claim
 from opsmith.measuring.intervals import Interval, average_ratios, chain_ratios
-from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.measure import SpeedRequest, TimedProgram, Verify, choose_timed_sets, measure_program
-from opsmith.measuring.record import PLAIN, MeasuringGrade, SpeedReport
+from opsmith.measuring.measure import choose_timed_sets
+from opsmith.measuring.record import MeasuringGrade, SpeedReport
 from opsmith.measuring.torch_partners import (
     COMPILE,
     EAGER,
@@ -25,8 +23,8 @@ from opsmith.measuring.torch_partners import (
     measure_torch,
 )
 from opsmith.records import Task
+from opsmith_lab.bench.beside_plain import PlainTimer, describe_failure
 from opsmith_lab.bench.flag_speeds import FlagSpeed, choose_best_flags, measure_flags
-from opsmith_lab.bench.kernel_speeds import describe_failure
 
 SHAPE = "large"  # the shape set of the bundled kernels that is largest
 LARGE_GAIN = 1.5  # rows whose gain lies above it are counted
@@ -105,14 +103,11 @@ _NOT_ASKED = "torch was not asked for"
 
 
 @dataclass
-class TunedTable:
+class TunedTable(PlainTimer):
     """Measures the rows of a pass."""
 
-    room: TimingRoom
-    verify: Verify
     shape: str = SHAPE
     with_torch: bool = True
-    device: Device = field(default_factory=describe_device)
 
     def measure_tasks(
         self, tasks: Sequence[Task], programs: Mapping[str, TunedProgram], tell: Callable[[str], None]
@@ -131,7 +126,10 @@ class TunedTable:
             row = replace(row, shape_set=next(iter(shape_sets)), sizes=next(iter(shape_sets.values())))
             flags = choose_best_flags(measure_flags(self.room, self.verify, task, row.shape_set))
             torch = self._time_torch(task, shape_sets)
-            report = self._time_program(task, program, shape_sets) if program is not None else None
+            reports = self.time_program(
+                task, program.source if program is not None else None, shape_sets, MeasuringGrade.FULL
+            )
+            report = next(reports, None)
         except Exception as error:
             return replace(row, reasons=[describe_failure(error)])
         return compose_row(replace(row, flags=flags, plain=torch.plain), report, torch)
@@ -147,39 +145,31 @@ class TunedTable:
         timed = list(choose_timed_sets(task))
         return self.shape if self.shape in timed else timed[-1]
 
-    def _time_program(
-        self, task: Task, program: TunedProgram, shape_sets: Mapping[str, Mapping[str, int]]
-    ) -> SpeedReport | None:
-        if task.impl is None or program.source == task.impl:
-            return None
-        sides = TimedProgram(program.source, "program"), TimedProgram(task.impl, PLAIN)
-        peaks = load_peaks(self.device.digest)
-        request = SpeedRequest(task, *sides, shape_sets, MeasuringGrade.FULL, self.device, peaks)
-        (report,) = measure_program(self.room, self.verify, request)
-        return report
-
 
 def compose_row(row: TunedSpeed, report: SpeedReport | None, torch: TorchComparison) -> TunedSpeed:
     """The row with what was measured. Without a program that is faster all stands for the plain one."""
-    ratio = report.measurement.ratio if report is not None else None
+    measurement, share = (report.measurement, report.share) if report is not None else (None, None)
+    ratio, time = (measurement.ratio, measurement.time) if measurement is not None else (None, None)
     precise = ratio.precise if ratio is not None else None
-    reasons = [figure.reason for figure in torch.figures.values()]
-    if report is not None:
-        reasons = [report.measurement.reason, report.share.reason if report.share is not None else "", *reasons]
+    reasons = [
+        *row.reasons,
+        measurement.reason if measurement is not None else "",
+        share.reason if share is not None else "",
+        *(figure.reason for figure in torch.figures.values()),
+    ]
     over_torch = {name: _compare_torch(report, torch, name) for name in PARTNERS}
-    time = report.measurement.time if report is not None else None
     return replace(
         row,
-        plain=row.plain or (chain_ratios(time, precise) if time is not None and precise is not None else None),
+        plain=row.plain or (chain_ratios(time, precise) if time and precise else None),
         time=time,
         ratio=precise,
         claim=ratio.claim if ratio is not None else None,
-        share=report.share.share if report is not None and report.share is not None else None,
+        share=share.share if share is not None else None,
         over_flags=_compare_flags(_SAME if report is None else precise, row.flags),
         over_eager=over_torch[EAGER],
         over_compile=over_torch[COMPILE],
-        build=report.measurement.flags if report is not None else "",
-        reasons=list(dict.fromkeys(filter(None, [*row.reasons, *reasons]))),
+        build=measurement.flags if measurement is not None else "",
+        reasons=list(dict.fromkeys(filter(None, reasons))),
     )
 
 

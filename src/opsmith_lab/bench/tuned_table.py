@@ -38,7 +38,11 @@ def tabulate_tuned(speeds: TunedSpeeds) -> Table:
 
 def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
     """A page. `facts`: what the pass was made with, such as its command, by what they are."""
-    table = write_cells(_COLUMNS, _TEXTS, map(_write_row, speeds.rows))
+    flag_sets = ", ".join(f"`{flags}`" for flags in FLAG_SETS)
+    changes = (
+        f"- {row.task}: {'; '.join(row.program.changes if row.program is not None else ()) or 'nothing'}"
+        for row in speeds.rows
+    )
     sections = [
         "# The optimisation pass on kernels in C",
         "\n".join(f"- {name}: {fact}" for name, fact in {**facts, **describe_setting(speeds)}.items()),
@@ -46,11 +50,11 @@ def write_markdown(speeds: TunedSpeeds, facts: Mapping[str, str]) -> str:
         "the measuring in brackets. *Best to plain* is measured by full grade, by two clocks, with the same flags on "
         "both sides, at these sizes; *claim* says what may be said of it. *Over all sizes* is the figure by which the "
         "pass kept the program: a full grade at all timed sizes, faster at one at least and slower at none. The best "
-        f"flags are the fastest of {_name_flags()} for the plain program, where they are faster than its own and its "
+        f"flags are the fastest of {flag_sets} for the plain program, where they are faster than its own and its "
         "results stay right; these and torch are measured by a screen, and the ratios multiplied.",
-        table,
+        write_cells(_COLUMNS, _TEXTS, map(_write_row, speeds.rows)),
         "\n".join(f"**{line}**  " for line in list_means(speeds)),
-        "What was changed, in the order in which it was found:\n\n" + "\n".join(_list_changes(speeds)),
+        "What was changed, in the order in which it was found:\n\n" + "\n".join(changes),
         "Missing:\n\n" + "\n".join(notes) if (notes := list(list_missing(speeds))) else "Nothing is missing.",
     ]
     return "\n\n".join(sections) + "\n"
@@ -83,16 +87,6 @@ def list_missing(speeds: TunedSpeeds) -> Iterator[str]:
     """Why figures are missing: each reason once, with the problems that it is of."""
     for reason, names in group_reasons((row.task, reason) for row in speeds.rows for reason in row.reasons).items():
         yield f"- {', '.join(names)}: {reason}"
-
-
-def _name_flags() -> str:
-    return ", ".join(f"`{flags}`" for flags in FLAG_SETS)
-
-
-def _list_changes(speeds: TunedSpeeds) -> Iterator[str]:
-    for row in speeds.rows:
-        changes = row.program.changes if row.program is not None else ()
-        yield f"- {row.task}: {'; '.join(changes) or 'nothing'}"
 
 
 def _write_row(row: TunedSpeed) -> list[str]:

@@ -3,11 +3,9 @@
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
 
-import json
 import os
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,13 +21,9 @@ from opsmith.cli.options import (
 )
 from opsmith.cli.progress import show_progress
 from opsmith.errors import UsageError
-from opsmith_lab.cli.command_bench import bench_commands
-from opsmith_lab.cli.language_bench import bench_languages
 from opsmith_lab.cli.mutating import bench_mutation
 from opsmith_lab.cli.optimising_bench import bench_optimise
-
-if TYPE_CHECKING:
-    from opsmith.judging.pool import Pool
+from opsmith_lab.cli.printing import KernelTasks, Markdown, StepTasks, name_command, print_figures
 
 bench = CommandApp(help="Measure verdicts, runs, pages and stores.")
 
@@ -44,7 +38,7 @@ def _describe_bench() -> None:
 
 
 def bench_verdicts(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
+    tasks: StepTasks = None,
     batch: Annotated[int, typer.Option(min=0, help="Random candidates of the embedded model per task.")] = 64,
     candidate_seconds: CandidateSeconds = None,
     trust_tasks: TrustTasks = False,
@@ -57,7 +51,6 @@ def bench_verdicts(
     full verdicts per second with one worker and with one per core.
     """
     from opsmith.judging.timings import summarise_timings
-    from opsmith.report.tables import open_console
     from opsmith.suites import load_tasks
     from opsmith_lab.bench.throughput import measure_throughput
     from opsmith_lab.bench.verdict_tables import bench_table
@@ -72,23 +65,20 @@ def bench_verdicts(
             tell(f"{task.id}: programs are drawn, {count} of {len(solved)}")
             drawn[task.id] = sample_programs(task, batch)
         batches = [(task, drawn[task.id]) for task in solved if drawn[task.id]]
-        with make_pool(1, trust_tasks, candidate_seconds, None) as pool:
+        with make_pool(1, trust_tasks, candidate_seconds) as pool:
             for count, task in enumerate(solved, 1):
                 tell(f"{task.id}: verdicts are timed, {count} of {len(solved)}")
                 rows[task.id] = pool.timings(task, task.impl or "", drawn[task.id])
         for workers in (1, os.cpu_count() or 1) if batches else ():
             tell(f"verdicts of all tasks together, workers: {workers}")
-            with make_pool(workers, trust_tasks, candidate_seconds, None) as pool:
+            with make_pool(workers, trust_tasks, candidate_seconds) as pool:
                 speeds[workers] = measure_throughput(pool, batches)
     totals = {**summarise_timings(rows), "verdicts_per_second": speeds}
-    if as_json:
-        print(json.dumps({"summary": totals, "tasks": rows}))
-    else:
-        open_console().print(bench_table(rows, totals))
+    print_figures(as_json, {"summary": totals, "tasks": rows}, bench_table(rows, totals))
 
 
 def bench_native(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")] = None,
+    tasks: KernelTasks = None,
     target: TargetName = "c",
     target_options: TargetOptions = None,
     times: Annotated[int, typer.Option(min=1, help="Verdicts of each kind per task.")] = 10,
@@ -104,23 +94,17 @@ def bench_native(
     """
     from dataclasses import asdict
 
-    from opsmith.report.tables import open_console, records_table
+    from opsmith.report.tables import records_table
     from opsmith.suites import load_tasks
     from opsmith_lab.bench.native import measure_native, summarise_native
 
     chosen = load_tasks(tuple(tasks or ("kernels",)), target, read_target_options(target_options))
-
-    def open_pool(size: int) -> Pool:
-        return make_pool(size, trust_tasks, None, None)
-
     with show_progress("verdicts are timed") as tell:
-        rows = measure_native(chosen, open_pool, times, batch, workers, tell)
+        rows = measure_native(chosen, lambda size: make_pool(size, trust_tasks), times, batch, workers, tell)
     totals = summarise_native(rows)
-    if as_json:
-        print(json.dumps({"summary": totals, "tasks": [asdict(row) for row in rows]}))
-    else:
-        tables = (records_table([asdict(row) for row in rows], "verdicts"), records_table([totals], "all tasks"))
-        open_console().print(*tables)
+    records = [asdict(row) for row in rows]
+    tables = records_table(records, "verdicts"), records_table([totals], "all tasks")
+    print_figures(as_json, {"summary": totals, "tasks": records}, *tables)
 
 
 def bench_measurements(
@@ -136,21 +120,18 @@ def bench_measurements(
     """
     from dataclasses import asdict
 
-    from opsmith.report.tables import open_console, records_table
+    from opsmith.report.tables import records_table
     from opsmith_lab.bench.speed import NEIGHBOURS, measure_accuracy
 
     loads = (0,) if is_quiet else (0, NEIGHBOURS)
     with show_progress("it is measured") as tell:
-        accuracies = measure_accuracy(times, loads, lambda: make_pool(1, trust_tasks, None, None), tell)
+        accuracies = measure_accuracy(times, loads, lambda: make_pool(1, trust_tasks), tell)
         rows = [asdict(accuracy) for accuracy in accuracies]
-    if as_json:
-        print(json.dumps(rows))
-    else:
-        open_console().print(records_table(rows, "measurements of a known ratio"))
+    print_figures(as_json, rows, records_table(rows, "measurements of a known ratio"))
 
 
 def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is how typer declares them)
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: kernels.")] = None,
+    tasks: KernelTasks = None,
     programs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Programs to measure, each a file named as its task.")
     ] = None,
@@ -160,7 +141,7 @@ def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     lines: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep rows here, and measure those no second time.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the table.")] = None,
+    markdown: Markdown = None,
     target: TargetName = "c",
     target_options: TargetOptions = None,
     trust_tasks: TrustTasks = False,
@@ -172,12 +153,9 @@ def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     program; then the geometric mean of your programs over the faster of eager and compile. Best on a quiet machine; the
     24 kernels take half an hour.
     """
-    import sys
-
     from opsmith.measuring.loop import TimingRoom
     from opsmith.measuring.record import MeasuringGrade
     from opsmith.records import to_json
-    from opsmith.report.tables import open_console
     from opsmith.suites import load_tasks
     from opsmith_lab.bench.kernel_speeds import SpeedTable
     from opsmith_lab.bench.kernel_table import describe_mean, list_missing, tabulate_kernels, write_markdown
@@ -186,19 +164,14 @@ def bench_speeds(  # noqa: PLR0913, PLR0917  (one parameter per option: that is 
     grade = MeasuringGrade.FULL if is_full else MeasuringGrade.SCREEN
     with (
         show_progress("speeds are measured") as tell,
-        make_pool(1, trust_tasks, None, None) as pool,
+        make_pool(1, trust_tasks) as pool,
         TimingRoom() as room,
     ):
         speeds = SpeedTable(room, pool.verify, grade, programs, lines).measure_tasks(chosen, tell)
     if markdown is not None:
-        markdown.write_text(write_markdown(speeds, shlex.join(["opsmith", *sys.argv[1:]])), encoding="utf-8")
-    if as_json:
-        print(json.dumps({**to_json(speeds), "mean": to_json(speeds.mean), "count": speeds.count}))
-    else:
-        console = open_console()
-        console.print(tabulate_kernels(speeds))
-        for line in (*list_missing(speeds), describe_mean(speeds)):
-            console.print(line, markup=False)
+        markdown.write_text(write_markdown(speeds, name_command()), encoding="utf-8")
+    figures = {**to_json(speeds), "mean": to_json(speeds.mean), "count": speeds.count}
+    print_figures(as_json, figures, tabulate_kernels(speeds), lines=(*list_missing(speeds), describe_mean(speeds)))
 
 
 def bench_pages(
@@ -215,7 +188,7 @@ def bench_pages(
     from dataclasses import asdict
 
     from opsmith.cli.serving import needs_extra
-    from opsmith.report.tables import open_console, records_table
+    from opsmith.report.tables import records_table
     from opsmith.store import Store
 
     with needs_extra():
@@ -227,10 +200,8 @@ def bench_pages(
         Store.open(folder) as store,
     ):
         times_of_pages = time_pages(store, samples, times, tell)
-    if as_json:
-        print(json.dumps([asdict(row) for row in times_of_pages]))
-    else:
-        open_console().print(records_table([asdict(row) for row in times_of_pages], "milliseconds"))
+    rows = [asdict(row) for row in times_of_pages]
+    print_figures(as_json, rows, records_table(rows, "milliseconds"))
 
 
 def bench_run(
@@ -244,7 +215,6 @@ def bench_run(
 
     The client's processor time has verdicts and the store in it, the server's not.
     """
-    from opsmith.report.tables import open_console
     from opsmith.suites import load_tasks
     from opsmith_lab.bench.overhead import measure_overhead
     from opsmith_lab.bench.verdict_tables import overhead_table
@@ -252,10 +222,7 @@ def bench_run(
     chosen = load_tasks(tuple(filter(None, tasks.split(","))))
     with show_progress("answers are drawn") as tell:
         figures = measure_overhead(chosen, requests, concurrency, latency, tell)
-    if as_json:
-        print(json.dumps(figures))
-    else:
-        open_console().print(overhead_table(figures))
+    print_figures(as_json, figures, overhead_table(figures))
 
 
 def bench_store(
@@ -278,7 +245,6 @@ def bench_store(
     from dataclasses import asdict
 
     from opsmith.cli.serving import needs_extra
-    from opsmith.report.tables import open_console
 
     with needs_extra():
         from opsmith_lab.bench.growth.measure import measure_growth
@@ -286,10 +252,67 @@ def bench_store(
 
     with show_progress("a store is filled") as tell:
         sizes = [measure_growth(size, runs, times, tell, url) for size in samples or (1000, 10_000)]
-    if as_json:
-        print(json.dumps([asdict(store_size) for store_size in sizes]))
-    else:
-        open_console().print(*tabulate_growth(sizes))
+    print_figures(as_json, [asdict(store_size) for store_size in sizes], *tabulate_growth(sizes))
+
+
+def bench_languages(
+    languages: Annotated[
+        list[str] | None, typer.Argument(metavar="[LANGUAGE...]", help="Default: all that are compiled.")
+    ] = None,
+    tasks: Annotated[str, typer.Option(metavar="IDS|DIR", help="Problems with a plain program.")] = "kernels",
+    wrong: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="Programs that say where they must be refused.")
+    ] = None,
+    markdown: Markdown = None,
+    trust_tasks: TrustTasks = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge right and wrong programs of compiled languages.
+
+    Builds and verdicts are timed. Right programs are the problems' plain ones; wrong ones say in their first lines
+    where they must be refused. Exit code 1: a verdict was not what it should be.
+    """
+    from opsmith.devices.describe import describe_device
+    from opsmith.records import to_json
+    from opsmith_lab.bench.language_table import list_notes, tabulate_languages, write_markdown
+    from opsmith_lab.bench.languages import choose_languages, measure_languages
+
+    names = choose_languages(languages or ())
+    with show_progress("programs are judged") as tell:
+        problems = tuple(filter(None, tasks.split(",")))
+        rows = list(measure_languages(names, problems, wrong or (), lambda: make_pool(1, trust_tasks), tell))
+    device = describe_device()
+    machine = f"{device.name or 'a processor without a name'}, {device.usable_cores or device.cores} cores"
+    if markdown is not None:
+        markdown.write_text(write_markdown(rows, name_command(), machine), encoding="utf-8")
+    figures = {"machine": machine, "languages": to_json(rows)}
+    print_figures(as_json, figures, tabulate_languages(rows), lines=list_notes(rows))
+    raise typer.Exit(int(any(row.surprises for row in rows)))
+
+
+def bench_commands(
+    pairs: Annotated[int, typer.Option(min=1, help="Each command and `import torch`, in turns.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Time commands from the shell, beside a bare import of torch.
+
+    A row per command: its median wall time, and how much longer than `python -c "import torch"` it takes, with 95 %
+    intervals; then the processor's seconds, which a busy machine moves less. Ten pairs take two to three minutes.
+    """
+    from dataclasses import asdict
+
+    from opsmith.report.tables import make_table
+    from opsmith_lab.bench.commands import time_commands
+
+    with show_progress("commands are timed") as tell:
+        rows = time_commands(pairs, tell)
+    numbers = ("pairs", "seconds", "over import torch", "cpu", "over")
+    table = make_table("opsmith", *numbers, right=numbers)
+    for row in rows:
+        seconds = f"{row.median:.2f} [{row.low:.2f}, {row.high:.2f}]"
+        over = f"{row.over:+.2f} [{row.over_low:+.2f}, {row.over_high:+.2f}]"
+        table.add_row(row.command, str(row.pairs), seconds, over, f"{row.cpu:.2f}", f"{row.over_cpu:+.2f}")
+    print_figures(as_json, [asdict(row) for row in rows], table)
 
 
 bench.add("verify", bench_verdicts)

@@ -3,7 +3,6 @@
 # ruff: noqa: PLC0415  (imports are inside: `opsmith --help` must not pay for them)
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,6 +12,7 @@ import typer
 
 from opsmith.cli.options import AsJson, TrustTasks
 from opsmith.cli.progress import show_progress
+from opsmith_lab.cli.printing import StepTasks, print_figures
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +26,7 @@ ENDS = ("equivalent", "explained", "false accept", "false refusal")
 
 
 def bench_mutation(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="[TASK...]", help="Default: the 26 tasks.")] = None,
+    tasks: StepTasks = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Programs of each kind at most; default: all.")] = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
@@ -37,7 +37,6 @@ def bench_mutation(
     """
     from opsmith.judging.pool import Pool
     from opsmith.judging.trust import is_bundled
-    from opsmith.report.tables import open_console
     from opsmith.suites import load_tasks
 
     chosen = load_tasks(tuple(tasks or ()))
@@ -49,10 +48,7 @@ def bench_mutation(
             scores.append(_score_tasks(pool, task, sample))
             tell("")
             print(_list_complaints(scores[-1]), end="", file=sys.stderr, flush=True)
-    if as_json:
-        print(json.dumps([asdict(score) for score in scores]))
-    else:
-        open_console().print(_scores_table(scores))
+    print_figures(as_json, [asdict(score) for score in scores], _scores_table(scores))
     raise typer.Exit(0 if all(score.is_clean for score in scores) else 1)
 
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import typer
 
 from opsmith.cli.options import AsJson, Out, StoreUrl, make_pool, make_store
 from opsmith.cli.progress import show_progress
+from opsmith_lab.cli.printing import Markdown, name_command, print_figures
 
 if TYPE_CHECKING:
     from opsmith.records import Task
@@ -99,7 +98,7 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     with_torch: Annotated[
         bool, typer.Option("--torch/--no-torch", help="Measure torch eager and torch.compile too.")
     ] = True,
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page with the table.")] = None,
+    markdown: Markdown = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write all figures.")] = None,
     out: Out = Path("runs"),
     url: StoreUrl = None,
@@ -112,7 +111,6 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     grade at the largest timed sizes, the plain one with other flags, torch eager and torch.compile by a screen.
     """
     from opsmith.records import to_json
-    from opsmith.report.tables import open_console
     from opsmith_lab.bench.tuned_table import list_means, list_missing, tabulate_tuned, write_markdown
 
     plan, begin = PassPlan(rounds, attempts, analyst, seed, rename, drawn), time.monotonic()
@@ -128,13 +126,7 @@ def bench_optimise(  # noqa: PLR0913, PLR0917  (one parameter per option: that i
     figures = {"facts": facts, **to_json(speeds), "mean": to_json(speeds.mean), "large_gains": speeds.large_gains}
     if data is not None:
         data.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    if as_json:
-        print(json.dumps(figures))
-        return
-    console = open_console()
-    console.print(tabulate_tuned(speeds))
-    for line in (*list_missing(speeds), *list_means(speeds)):
-        console.print(line, markup=False)
+    print_figures(as_json, figures, tabulate_tuned(speeds), lines=(*list_missing(speeds), *list_means(speeds)))
 
 
 def perform_pass(plan: PassPlan, tasks: Sequence[Task], store: Store) -> str:
@@ -192,7 +184,7 @@ def _measure_programs(tasks: Sequence[Task], programs: dict[str, TunedProgram], 
 
     with (
         show_progress("what it came to is measured") as tell,
-        make_pool(1, False, None, None) as pool,
+        make_pool(1, False) as pool,
         TimingRoom() as room,
     ):
         return TunedTable(room, pool.verify, with_torch=with_torch).measure_tasks(tasks, programs, tell)
@@ -206,7 +198,7 @@ def _list_facts(plan: PassPlan, run: str, searched: float, measured: float, *, i
     target = get_target(_LANGUAGE)
     names = {"rename": "names of variables drawn by seed", "drawn": "problems drawn by seed"}
     table = {
-        "command": f"`{shlex.join(['opsmith', *sys.argv[1:]])}`",
+        "command": f"`{name_command()}`",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "run": run,
     }
