@@ -154,7 +154,8 @@ class ReportReader:
             return
         report = messages[error.start() :]
         access = _read_access(error[1], report)
-        places = _read_places(messages[: error.start()])
+        arrays = _ARRAY.findall(messages[: error.start()])  # of the last call
+        places = {int(number): (int(begin, 16), int(size)) for number, begin, size in arrays}
         line = self._find_line(report.partition("\n\n")[0])
         # these may be of one of the function's arrays, whose surroundings are poisoned or not mapped
         is_array = error[1].startswith(("use-after-poison", "unknown-crash", "SEGV"))
@@ -219,11 +220,6 @@ def _read_access(words: str, report: str) -> _Access:
     sized, signalled = _SIZED.search(report), _SIGNALLED.search(report)
     verb = {"READ": "reads", "WRITE": "writes"}.get((sized or signalled or ("", ""))[1], "touches memory")
     return _Access(verb, int(sized[2]) if sized else None, int(address[1], 16) if address else None)
-
-
-def _read_places(messages: str) -> dict[int, tuple[int, int]]:
-    """Where the arrays of the last call lie: address and bytes by their number."""
-    return {int(number): (int(begin, 16), int(size)) for number, begin, size in _ARRAY.findall(messages)}
 
 
 def _describe_offset(access: _Access, label: ArrayLabel, offset: int, size: int) -> tuple[str, str, str]:
