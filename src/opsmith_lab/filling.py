@@ -65,7 +65,8 @@ def fill_run(store: Store, info: RunInfo, tasks: Sequence[Task], each: int) -> F
     tried = sorted(tasks, key=lambda task: task.id)
     store.put(rows.run_rows(info, tasks))
     for number in range(ROUNDS):
-        keys = _make_keys(info.id, number, tried, each)
+        places = ((task.id, warm, index) for task in tried for warm in TEMPERATURES for index in range(each))
+        keys = [SampleKey(info.id, number, *place) for place in places]
         names = tuple(task.id for task in tried)
         begun = RoundInfo(number, number, "H" if number else "none", (), names, len(keys))
         store.put([rows.round_row(info.id, begun)])
@@ -99,11 +100,6 @@ def _shares_of_rounds(tasks: int) -> Iterator[float]:
     for number in range(ROUNDS):
         tried = max(1, tasks - number * SOLVED)
         yield tried / 2 if number == ROUNDS - 1 else tried
-
-
-def _make_keys(run: str, number: int, tasks: Sequence[Task], each: int) -> list[SampleKey]:
-    places = ((task.id, warm, index) for task in tasks for warm in TEMPERATURES for index in range(each))
-    return [SampleKey(run, number, *place) for place in places]
 
 
 class _Writing:

@@ -1,11 +1,19 @@
 """Languages beside each other: do right programs pass, are wrong ones refused, how long does it take, at what size?
 
 Right programs are the problems' plain ones. Each is judged once to warm its worker and once more with no build kept,
-which is timed; and it is built alone. Wrong programs are files that say where they must fail (`wrong_programs`).
+which is timed; and it is built alone. Wrong programs are files that say in their first lines
+for which problem they are, and where they must fail:
+
+    // problem: softmax
+    // refused: RUN race on shared memory
+
+Without the first line the problem is what the file's name says before `__`. C's files say `refused at RUN` behind what
+is wrong with them.
 """
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +30,11 @@ from opsmith.targets.lookup import LANGUAGES
 from opsmith.targets.protocols import Equipped, Suffixed
 from opsmith_lab.bench.extras import measure_extra
 from opsmith_lab.bench.native import keep_builds_apart
-from opsmith_lab.bench.wrong_programs import WrongProgram, list_wrong_programs
 
 Tell = Callable[[str], None]
+_HEAD = 6  # lines that are looked at
+_PROBLEM = re.compile(r"^\W*problem:\s*([\w/]+)\s*$", re.MULTILINE)
+_REFUSED = re.compile(r"^\W*(?:refused:|wrong:.*; refused at)[ \t]*([A-Z]+)\b[ \t]*(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,16 @@ class LanguageRow:
     verdict_ms: float | None = None
     extra_bytes: int | None = None
     surprises: tuple[str, ...] = ()  # verdicts that are not what they should be, a line each
+
+
+@dataclass(frozen=True)
+class WrongProgram:
+    """A program, its problem's id, and the stage that must refuse it."""
+
+    path: Path
+    problem: str
+    stage: str
+    source: str
 
 
 @dataclass
@@ -89,6 +109,29 @@ def measure_languages(
         wrong = list(list_wrong_programs(folders, target.suffix))
         with make_pool() as pool:
             yield _measure_language(target, _list_tasks(tasks, name), wrong, pool, tell)
+
+
+def list_wrong_programs(folders: Sequence[Path], suffix: str) -> Iterator[WrongProgram]:
+    """All files of a language below the folders that say where they fail, by path.
+
+    Raises UsageError for a folder that is not there, and for a file that looks wrong and does not say it.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"--wrong {folder}: no such folder; expected one of wrong programs")
+        for path in sorted(folder.rglob(f"*{suffix}")):
+            yield read_wrong_program(path)
+
+
+def read_wrong_program(path: Path) -> WrongProgram:
+    """Raises UsageError."""
+    source = path.read_text("utf-8")
+    head = "\n".join(source.split("\n", _HEAD)[:_HEAD])
+    problem, refused = _PROBLEM.search(head), _REFUSED.search(head)
+    if refused is None:
+        raise UsageError(f"{path}: given no stage; expected a line such as `// refused: RUN` among the first {_HEAD}")
+    name = problem[1] if problem else path.stem.partition("__")[0]
+    return WrongProgram(path, name, refused[1], source)
 
 
 def _list_tasks(names: Sequence[str], language: str) -> list[Task]:

@@ -53,9 +53,8 @@ def bench_mutation(
 
 
 def _score_tasks(pool: Pool, task: Task, sample: int | None) -> MutationScore:
-    from opsmith_lab.step.mutation.accepted import read_explanations
     from opsmith_lab.step.mutation.populations import Populations
-    from opsmith_lab.step.mutation.score import score_populations
+    from opsmith_lab.step.mutation.score import read_explanations, score_populations
 
     def judge_all(programs: Sequence[tuple[Task, str]]) -> list[Verdict]:
         """Programs of one task together, those of changed tasks beside each other."""

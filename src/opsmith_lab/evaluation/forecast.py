@@ -12,13 +12,13 @@ def forecast_runs(planned: Sequence[PlannedRun]) -> tuple[Forecast, ...]:
     """In the order of the runs."""
     forecasts: list[Forecast] = []
     for run in planned:
-        measures = zip(planned, forecasts, strict=False)
-        measure = next((forecast.most for earlier, forecast in measures if _is_measure(earlier, run)), None)
+        place = (run.measure_arm, run.series, run.settings.seed)
+        measures = (
+            forecast.most
+            for earlier, forecast in zip(planned, forecasts, strict=False)
+            if (earlier.arm.name, earlier.series, earlier.settings.seed) == place
+        )
+        measure = next(measures, None)
         tasks = load_run_tasks(run.settings)
         forecasts.append(forecast_run(run.arm.name, run.settings, tasks, measure, run.begins_right))
     return tuple(forecasts)
-
-
-def _is_measure(earlier: PlannedRun, run: PlannedRun) -> bool:
-    place = (run.measure_arm, run.series, run.settings.seed)
-    return (earlier.arm.name, earlier.series, earlier.settings.seed) == place

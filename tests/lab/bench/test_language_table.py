@@ -9,8 +9,7 @@ import pytest
 from opsmith.errors import UsageError
 from opsmith_lab.bench.extras import list_requirements, measure_extra
 from opsmith_lab.bench.language_table import list_notes, write_markdown
-from opsmith_lab.bench.languages import LanguageRow
-from opsmith_lab.bench.wrong_programs import list_wrong_programs, read_wrong_program
+from opsmith_lab.bench.languages import LanguageRow, list_wrong_programs, read_wrong_program
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

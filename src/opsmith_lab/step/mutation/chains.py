@@ -75,7 +75,8 @@ def reroute_program(
     spec: TaskSpec, program: StraightLine, graph: Graph, longest: int = LONGEST
 ) -> Iterator[StraightLine]:
     """Every program in which a chain stands for a stretch of unary statements, or more in one stream."""
-    chains, kinds = Chains(spec), _types_by_name(program, graph)
+    names_made = (name for statement in program.statements for name in statement.targets)
+    chains, kinds = Chains(spec), dict(zip([*graph.inputs, *names_made], graph.types, strict=True))
     for position, statement in enumerate(program.statements):
         for place, name in enumerate(statement.operands):
             for chain in chains.find_chains(kinds[name], kinds[name], longest):
@@ -93,11 +94,6 @@ def _find_stretches(program: StraightLine) -> Iterator[tuple[int, int]]:
     count = len(program.statements)
     bounds = ((start, stop) for start in range(count) for stop in range(start + 1, count + 1))
     yield from ((start, stop) for start, stop in bounds if _is_chain(program.statements[start:stop]))
-
-
-def _types_by_name(program: StraightLine, graph: Graph) -> dict[str, StreamType]:
-    names = [*graph.inputs, *(name for statement in program.statements for name in statement.targets)]
-    return dict(zip(names, graph.types, strict=True))
 
 
 def _is_chain(stretch: tuple[Statement, ...]) -> bool:

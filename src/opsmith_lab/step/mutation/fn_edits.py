@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from opsmith.targets.step.language.spec import FnSpec
 from opsmith.targets.step.language.types import fields_of
-from opsmith_lab.step.mutation.fn_laws import identity_of
+from opsmith_lab.step.mutation.fn_laws import identity_of, parse_body
 
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -38,17 +38,13 @@ def _edit_starts(fn: FnSpec) -> Iterator[FnSpec]:
 
 def _edit_bodies(fn: FnSpec) -> Iterator[FnSpec]:
     """One function per node of the body and way to replace it; each starts from a tree of its own."""
-    nodes = list(_walk_nodes(_parse_body(fn)))
+    nodes = list(_walk_nodes(parse_body(fn)))
     for place, node in enumerate(nodes):
         for choice in range(len(list(_replace_node(node, fn)))):
-            changed = _parse_body(fn)
+            changed = parse_body(fn)
             old = list(_walk_nodes(changed))[place]
             _Replaced(old, list(_replace_node(old, fn))[choice]).visit(changed)
             yield replace(fn, apply=_unparse_body(changed))
-
-
-def _parse_body(fn: FnSpec) -> ast.Module:
-    return ast.parse("def body():\n" + "\n".join(" " + line for line in fn.apply.splitlines()))
 
 
 def _unparse_body(tree: ast.Module) -> str:

@@ -16,7 +16,7 @@ from opsmith.targets.step.language.types import fields_of
 @lru_cache(maxsize=256)
 def identity_of(fn: FnSpec) -> tuple[object, ...]:
     """Equal for two functions exactly when their bodies, types and start values are."""
-    return (ast.dump(_parse_body(fn.apply)), fn.input_dtype, fn.output_dtype, fn.init)
+    return (ast.dump(parse_body(fn)), fn.input_dtype, fn.output_dtype, fn.init)
 
 
 @lru_cache(maxsize=256)
@@ -46,7 +46,7 @@ def find_first_step(fn: FnSpec) -> tuple[int, ...] | None:
 @lru_cache(maxsize=256)
 def find_exchangeable(fn: FnSpec) -> tuple[tuple[int, int], ...]:
     """Pairs of input fields that may trade places: of one type, and the body reads the same with them exchanged."""
-    if not _reads_by_number(_parse_body(fn.apply)):
+    if not _reads_by_number(parse_body(fn)):
         return ()
     fields = fields_of(fn.input_dtype)
     pairs = [(i, j) for j in range(len(fields)) for i in range(j) if fields[i] == fields[j]]
@@ -54,7 +54,7 @@ def find_exchangeable(fn: FnSpec) -> tuple[tuple[int, int], ...]:
 
 
 def _dump_commuted(fn: FnSpec, change: ast.NodeTransformer | None = None) -> str:
-    body = _parse_body(fn.apply)
+    body = parse_body(fn)
     return ast.dump(_Commuted().visit(change.visit(body) if change else body))
 
 
@@ -64,13 +64,14 @@ def _reads_by_number(body: ast.Module) -> bool:
     return named == sum(_field_number(node, "input") is not None for node in ast.walk(body))
 
 
-def _parse_body(body: str) -> ast.Module:
-    return ast.parse(f"def body():\n{chr(10).join(' ' + line for line in body.splitlines())}")
+def parse_body(fn: FnSpec) -> ast.Module:
+    """The body as that of a function without parameters."""
+    return ast.parse("def body():\n" + "\n".join(" " + line for line in fn.apply.splitlines()))
 
 
 def _find_results(fn: FnSpec) -> list[ast.expr] | None:
     """The expressions of a body that is one `return [...]`."""
-    match _parse_body(fn.apply).body:
+    match parse_body(fn).body:
         case [ast.FunctionDef(body=[ast.Return(value=ast.List(elts=results))])]:
             return results
     return None

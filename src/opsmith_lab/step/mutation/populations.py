@@ -30,6 +30,7 @@ from opsmith.targets.step.language.spec import FnSpec, TaskSpec
 from opsmith_lab.step.mutation.chains import LONGEST, reroute_program
 from opsmith_lab.step.mutation.edits import edit_program
 from opsmith_lab.step.mutation.fn_edits import edit_fn
+from opsmith_lab.step.mutation.fn_laws import parse_body
 from opsmith_lab.step.mutation.normal_form import Fields, Terms, normal_form
 from opsmith_lab.step.mutation.straight import read_straight
 from opsmith_lab.step.mutation.variants import rewrite_program
@@ -152,6 +153,6 @@ def _check_graph(spec: TaskSpec, source: str) -> Graph:
 
 def _definition_text(fn: FnSpec) -> str:
     """Body and start values as text, without comments and layout."""
-    body = ast.unparse(ast.parse("def body():\n" + "\n".join(f" {line}" for line in fn.apply.splitlines())))
+    body = ast.unparse(parse_body(fn))
     start = "" if fn.init is None else f"init: {[float(value) for value in fn.init]}\n"
     return "\n".join(line.strip() for line in body.splitlines()[1:]) + f"\n{start}"

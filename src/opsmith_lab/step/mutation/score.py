@@ -5,6 +5,9 @@ somebody explains it. A refused program that is right by normal form or by const
 is not well-typed at some shape set, which terms do not show. Whatever else is refused may be right or wrong: the score
 says nothing about it, but counts apart what is refused for rounding, in the declared precision after the same shape had
 passed in float64.
+
+The table is `accepted.yaml`: a list of entries with `why`, `tasks` and `changes`; every change of an entry is accepted
+in every one of its tasks. A change that is not accepted any more is stale, and a full score says so.
 """
 
 from __future__ import annotations
@@ -12,6 +15,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
 
 from opsmith.records import Outcome, Stage, Task, Verdict
 from opsmith_lab.step.mutation.populations import POPULATIONS, Mutant, Populations
@@ -91,3 +99,15 @@ def _classify_end(mutant: Mutant, verdict: Verdict, table: Mapping[str, str]) ->
 def _is_of_other_sizes(verdict: Verdict) -> bool:
     """Whether the program breaks a type rule at another shape set: a Reshape by a size that does not divide there."""
     return verdict.stage == Stage.RUN and any(error.kind == "TYPE" for error in verdict.errors)
+
+
+def read_explanations(task: str) -> Mapping[str, str]:
+    """Change -> why the changed program is right, for one task."""
+    return {change: entry["why"] for entry in read_entries() if task in entry["tasks"] for change in entry["changes"]}
+
+
+@lru_cache(maxsize=1)
+def read_entries() -> tuple[Mapping[str, Any], ...]:
+    """The table as it is written."""
+    text = files("opsmith_lab.step.mutation").joinpath("accepted.yaml").read_text(encoding="utf-8")
+    return tuple(yaml.safe_load(text) or ())

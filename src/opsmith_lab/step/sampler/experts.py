@@ -68,9 +68,7 @@ class Experts:
         kinds = tuple(streams[arg].kind for arg in args)
         places = self.lengths[kinds[-1].fields]
         plans = self.planner.plan_routes(family[0] if family else None, merge, kinds, places)
+        hands_on = not family or family[0].takes == merge.takes
         for plan in plans[:2]:
-            for branch in self._list_orders(merge, family, places):
+            for branch in list_orders(family, places, hands_on=hands_on):
                 yield Move(plan, merge, args, branch, family)
-
-    def _list_orders(self, merge: FnView, family: tuple[FnView, ...], places: int) -> tuple[tuple[int, ...], ...]:
-        return list_orders(family, places, hands_on=not family or family[0].takes == merge.takes)

@@ -9,6 +9,7 @@ together, a state its share of those that its ancestors left over. The moves tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from heapq import nsmallest
@@ -104,10 +105,7 @@ class Enumerator:
     def list_returns(self, state: PartialProgram) -> list[Move]:
         """Every way to end here; where there are too many, the cheapest, of equals those of the newest streams."""
         per_goal = [list(self._list_outputs(state, goal)) for goal in range(len(self.task.goals))]
-        count = 1
-        for ways in per_goal:
-            count *= len(ways)
-        if count > MAX_RETURNS:
+        if math.prod(map(len, per_goal)) > MAX_RETURNS:
             room = max(2, round(MAX_RETURNS ** (1 / len(per_goal))))
             per_goal = [
                 sorted(ways, key=lambda way: (way[1].cost, -max(way[0])))[: room if goal < MAX_VARIED else 1]
@@ -118,11 +116,8 @@ class Enumerator:
     def _list_outputs(self, state: PartialProgram, goal: int) -> Iterator[tuple[tuple[int, ...], ApplicationPlan]]:
         fields = self.task.goals[goal].fields
         for args in list_arguments(self.task, fields, state.streams, None, state.used, MAX_OUTPUTS):
-            yield from ((args, plan) for plan in self.planner.plan_returns(goal, self._kinds_of(state, args))[:2])
-
-    @staticmethod
-    def _kinds_of(state: PartialProgram, args: tuple[int, ...]) -> tuple[StreamKind, ...]:
-        return tuple(state.streams[arg].kind for arg in args)
+            kinds = tuple(state.streams[arg].kind for arg in args)
+            yield from ((args, plan) for plan in self.planner.plan_returns(goal, kinds)[:2])
 
 
 def _cheapest_moves(state: PartialProgram, count: int) -> tuple[Move, ...]:

@@ -83,7 +83,9 @@ class _Search:
 
     def search_moves(self, limit: int) -> Iterator[list[Move]]:
         """Moves that end in a Return, the best first; at most so many states are looked at."""
-        heap, order, looked = [(0.0, 0, 0, self._start_node())], 0, 0
+        state = self.enumerator.start_program()
+        inputs = tuple(self._number_key(("input", number)) for number in range(state.inputs))
+        heap, order, looked = [(0.0, 0, 0, _Node(0.0, 0.0, 0, inputs, state=state))], 0, 0
         reached = {heap[0][-1].key}
         while heap and looked < limit and len(reached) < MAX_SETS and self._held < STATES_ROOM:
             node = heapq.heappop(heap)[-1]
@@ -96,10 +98,6 @@ class _Search:
                 heapq.heappush(heap, (child.rank, -len(child.names), order, child))  # of equal ones the longest
             if len(heap) > 2 * MAX_WAITING:
                 heap = heapq.nsmallest(MAX_WAITING, heap)
-
-    def _start_node(self) -> _Node:
-        state = self.enumerator.start_program()
-        return _Node(0.0, 0.0, 0, tuple(self._number_key(("input", n)) for n in range(state.inputs)), state=state)
 
     def _extend_node(self, node: _Node, reached: set[int]) -> Iterator[_Node]:
         """One application more, where that is not a set that was reached before."""

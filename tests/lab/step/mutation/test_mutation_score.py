@@ -12,11 +12,16 @@ from opsmith.judging.verifier import verify
 from opsmith.records import Outcome, Stage, Verdict
 from opsmith.suites import load_tasks, task_files
 from opsmith.targets.step import spec_of
-from opsmith_lab.step.mutation.accepted import read_entries, read_explanations
 from opsmith_lab.step.mutation.edits import edit_program
 from opsmith_lab.step.mutation.fn_edits import edit_fn
 from opsmith_lab.step.mutation.populations import Populations, diff_lines
-from opsmith_lab.step.mutation.score import FALSE_ACCEPT, FALSE_REFUSAL, score_populations
+from opsmith_lab.step.mutation.score import (
+    FALSE_ACCEPT,
+    FALSE_REFUSAL,
+    read_entries,
+    read_explanations,
+    score_populations,
+)
 from opsmith_lab.step.mutation.straight import read_straight
 
 SAMPLED = ("gemm_1", "index_3", "norm_1", "rope_2")
