@@ -45,7 +45,8 @@ def analyse_curves(study: Study) -> Analysis:
     ]
     grids = [_tabulate_points(run, points) for run, points in curves_by_run]
     figures = {
-        _number_figure(study, series): _draw_figure(study, series, curves_by_run) for series in study.series_names
+        f"-{number}" if number > 1 else "": _draw_figure(study, series, curves_by_run)
+        for number, series in enumerate(study.series_names, 1)
     }
     notes = (
         "filled points are the Pareto points, of rounds that solved a task; lines join a run's rounds in their order",
@@ -107,12 +108,6 @@ def _tabulate_points(run: ObservedRun, points: Sequence[Point]) -> Grid:
     ]
     columns = ("round", "input tokens, mean over tasks", "tasks solved", "pass@n", "")
     return Grid(f"{shorten_model(run.series)}, {run.arm.name}, seed {run.seed}", columns, lines)
-
-
-def _number_figure(study: Study, series: str) -> str:
-    """Nothing for the first model; the others' figures are numbered."""
-    position = study.series_names.index(series)
-    return f"-{position + 1}" if position else ""
 
 
 def _draw_figure(study: Study, series: str, curves_by_run: Sequence[tuple[ObservedRun, tuple[Point, ...]]]) -> Chart:

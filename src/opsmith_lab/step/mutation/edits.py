@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith_lab.step.mutation.straight import Statement, StraightLine
@@ -35,7 +35,8 @@ def edit_program(spec: TaskSpec, program: StraightLine) -> Iterator[Edit]:
             yield Edit(kind, program.with_statements(place, place + 1, changed))
         yield from (Edit("drop", dropped) for dropped in _drop_statement(program, place))
         yield from (Edit("double", doubled) for doubled in _double_statement(program, place))
-    yield from (Edit("order", exchanged) for exchanged in _exchange_statements(program))
+    for place, (first, second) in enumerate(pairwise(program.statements)):
+        yield Edit("order", program.with_statements(place, place + 2, second, first))
     yield from (Edit("insert", inserted) for inserted in _insert_applications(program, vocabulary))
     everything = _names_in_scope(program, inputs, len(program.statements))
     yield from (
@@ -115,12 +116,6 @@ def _double_statement(program: StraightLine, place: int) -> Iterator[StraightLin
         first = replace(statement, targets=tuple(NEW if name == target else f"{name}_" for name in statement.targets))
         for operand in statement.operands:
             yield program.with_statements(place, place + 1, first, statement.rename_operand(operand, NEW))
-
-
-def _exchange_statements(program: StraightLine) -> Iterator[StraightLine]:
-    """Two neighbouring statements in the other order."""
-    for place, (first, second) in enumerate(zip(program.statements, program.statements[1:], strict=False)):
-        yield program.with_statements(place, place + 2, second, first)
 
 
 def _insert_applications(program: StraightLine, vocabulary: Sequence[Application]) -> Iterator[StraightLine]:

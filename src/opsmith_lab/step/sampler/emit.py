@@ -123,8 +123,11 @@ class _Writer:
         if all(name == names[0] for name in names):
             return "" if names[0] is None else f"[step.Map(fn={names[0]}).apply(part) for part in {{0}}]"
         if None in names:
-            places = (f"{{0}}[{i}]" for i in range(len(names)))
-            return f"[{', '.join(_branch_map(name, place) for name, place in zip(names, places, strict=True))}]"
+            parts = (
+                f"{{0}}[{i}]" if name is None else f"step.Map(fn={name}).apply({{0}}[{i}])"
+                for i, name in enumerate(names)
+            )
+            return f"[{', '.join(parts)}]"
         return f"[step.Map(fn=f).apply(part) for f, part in zip([{', '.join(map(str, names))}], {{0}})]"
 
     # ---------------------------------------------------------------- writing
@@ -171,10 +174,6 @@ class _Writer:
 
 def _tuple_form(count: int) -> str:
     return "{0}" if count == 1 else "(" + ", ".join(f"{{{i}}}" for i in range(count)) + ")"
-
-
-def _branch_map(name: str | None, place: str) -> str:
-    return place if name is None else f"step.Map(fn={name}).apply({place})"
 
 
 def _write_copies(name: str, uses: int, fresh: Iterator[str], out: list[str]) -> list[str]:
