@@ -4,8 +4,9 @@
 
 A number beyond its limit in LIMITS makes the exit code 1. What a folder may import stands in the table of
 docs/design/architecture.md and nowhere else; all imports count, those inside functions and `import_module("...")` too,
-but not those under TYPE_CHECKING. Numbers of economy are ratchets: what a change brings down stays down, and what needs
-more raises its limit by hand, in the commit that says why.
+but not those under TYPE_CHECKING. What a table names (`package.module:name`) counts for cycles alone. Numbers of economy
+are ratchets: what a change brings down stays down, and what needs more raises its limit by hand, in the commit that
+says why.
 
 tokens: names, operators, numbers and texts, so neither comments nor line breaks; a docstring is
 one, and so is an f-string.
@@ -31,20 +32,48 @@ PACKAGE = "opsmith"
 PACKAGES = tuple(sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")))
 TEMPLATES = frozenset({"templates", "project"})  # folders of files that are copied, no code of ours
 VAGUE = frozenset(
-    ["found", "given", "made", "known", "asked", "told", "left", "wanted", "seen", "kept", "done", "said", "taken", "shown", "judged", "at", "it", "item", "one", "other", "others", "part", "parts", "whole", "rest", "more", "most"]
+    [
+        "found",
+        "given",
+        "made",
+        "known",
+        "asked",
+        "told",
+        "left",
+        "wanted",
+        "seen",
+        "kept",
+        "done",
+        "said",
+        "taken",
+        "shown",
+        "judged",
+        "at",
+        "it",
+        "item",
+        "one",
+        "other",
+        "others",
+        "part",
+        "parts",
+        "whole",
+        "rest",
+        "more",
+        "most",
+    ]
 )
 GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (675_000, 640_000),
-    "tokens in src/": (779_000, 735_000),
-    "private helpers of <= 3 lines with one call": (600, 200),
-    "modules with one importer": (134, 100),
-    "imports of ours inside functions, outside cli": (80, 60),
+    "tokens of the core": (666_000, 640_000),
+    "tokens in src/": (769_000, 735_000),
+    "private helpers of <= 3 lines with one call": (420, 200),
+    "modules with one importer": (129, 100),
+    "imports of ours inside functions, outside cli": (50, 60),
     "functions that a setting passes on its walk": (23, 24),
-    "import cycles, all imports": (1, 0),
-    "imports that the table does not allow": (2, 0),
+    "import cycles, all imports": (0, 0),
+    "imports that the table does not allow": (0, 0),
     "rooms that may import each other": (0, 0),
     "settings objects of more than 12 fields": (0, 0),
     "words that the glossary does not use": (0, 0),
@@ -54,6 +83,9 @@ LIMITS = {  # number -> (the most that is allowed today, the goal)
     "vague bindings, %": (1, 1),
 }
 BY_NAME = "import_module"  # the call that imports a module by its name
+LINE = re.compile(
+    rf"{PACKAGE}(\.\w+)+:\w+"
+)  # of the core, in a table: `package.module:name`; those of the laboratory are free
 WALK = "## The walk of a setting"
 COUNTED = frozenset({tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING})
 FSTRINGS = getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_END", None)  # from Python 3.12 on
@@ -63,7 +95,8 @@ FSTRINGS = getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_
 class Import:
     module: str  # opsmith.targets.step
     line: int
-    is_inside: bool  # a function
+    is_inside: bool = False  # a function
+    is_named: bool = False  # as `package.module:name` in a table
 
 
 @dataclass
@@ -121,7 +154,10 @@ def _list_imports(node: ast.AST, known: set[str], is_inside: bool = False) -> It
         for name in _imported(child):
             module = name if name in known else name.rpartition(".")[0]
             if module in known:
-                yield Import(module, child.lineno, is_inside or isinstance(child, ast.Call))
+                is_named = isinstance(child, ast.Constant)
+                yield Import(
+                    module, child.lineno, not is_named and (is_inside or isinstance(child, ast.Call)), is_named
+                )
         inside = is_inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         yield from _list_imports(child, known, inside)
 
@@ -134,6 +170,8 @@ def _imported(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(BY_NAME):
         constants = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
         yield from (value for value in constants if isinstance(value, str))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and LINE.fullmatch(node.value):
+        yield node.value.partition(":")[0]
 
 
 def measure(modules: list[Module]) -> tuple[dict[str, float], dict[str, list[str]]]:
@@ -291,7 +329,7 @@ def find_forbidden_imports(modules: list[Module]) -> list[str]:
             continue
         for each in module.imports:
             target = _room(each.module, rooms)
-            if target not in (room, None) and not _is_allowed(room, target, allowed[room]):
+            if target not in (room, None) and not each.is_named and not _is_allowed(room, target, allowed[room]):
                 rows.append(f"{module.place(each)} imports {target}")
     return rows
 

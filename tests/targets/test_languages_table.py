@@ -17,34 +17,51 @@ from opsmith.targets.lookup import LANGUAGES
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "opsmith"
 TABLE = PACKAGE / "targets" / "lookup.py"
+PLATFORMS = {"cuda": "gpu/nvidia"}  # where the maker's own name of its platform is a word: what several languages share
 LATER = [name for name in LANGUAGES if name not in ("step", "c")]  # those that came when there was a table
 
 
 def list_names(path: Path) -> Iterator[tuple[int, str]]:
-    """Texts that are one word, and modules that are imported, with their lines; what a type says (`Literal`) are words
-    of a format of others, on which nothing branches."""
+    """Texts that are one word, and modules that are imported, with their lines.
+
+    Left out is what chooses nothing by a language's name: types (`Literal` of others' formats), and what is looked for
+    in a text (`"cuda" in message`).
+    """
     tree = ast.parse(path.read_text("utf-8"))
-    types = [node.annotation for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)]
-    said = {id(node) for annotation in types for node in ast.walk(annotation)}
+    said: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign):
+            said |= {id(each) for each in ast.walk(node.annotation)}
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In) and is_text(node.comparators[0]):
+            said.add(id(node.left))
     for node in ast.walk(tree):
         if id(node) in said:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
+            yield from (
+                (node.lineno, word) for word in re.split(r"[\s:,|]+", node.value) if " " not in node.value.strip()
+            )
         elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, (node.module or "").removeprefix("opsmith.targets.").partition(".")[0]
+            base = (node.module or "").removeprefix("opsmith.targets")
+            yield node.lineno, base.strip(".").partition(".")[0]
+            yield from ((node.lineno, name.name) for name in node.names if node.module == "opsmith.targets")
         elif isinstance(node, ast.Import):
             for name in node.names:
                 yield node.lineno, name.name.removeprefix("opsmith.targets.").partition(".")[0]
 
 
+def is_text(node: ast.expr) -> bool:
+    """Whether a name is that of a text, not of a collection."""
+    return isinstance(node, ast.Name) and node.id in ("message", "text", "line")
+
+
 def list_strangers(language: str) -> list[str]:
     """Where a module outside the language's folder names it."""
-    own = PACKAGE / "targets" / language
+    own = {PACKAGE / "targets" / language, PACKAGE / "targets" / PLATFORMS.get(language, language)}
     return [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        if own not in path.parents and path != TABLE
+        if not own & {*path.parents} and path != TABLE
         for line, name in list_names(path)
         if name == language
     ]
@@ -60,8 +77,27 @@ def test_a_language_is_one_folder_one_line_and_one_extra(language: str) -> None:
 
 def test_the_search_sees_a_module_that_names_a_language(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
-    path.write_text('from opsmith.targets.wgsl.source import x\nif name == "cuda":\n    import opsmith.targets.wgsl\n')
-    assert sorted(list_names(path)) == [(1, "wgsl"), (2, "cuda"), (3, "wgsl")]
+    lines = [
+        "from opsmith.targets.wgsl.source import x",
+        'if name == "cuda":',
+        "    import opsmith.targets.wgsl",
+        "from opsmith.targets import wgsl",
+        'device = "cuda:0"',
+        'pattern = "wgsl|cuda"',
+        'is_asked = "cuda" in message or kind in ("wgsl", name)',
+    ]
+    path.write_text("\n".join(lines))
+    names = sorted((line, name) for line, name in list_names(path) if name in ("cuda", "wgsl"))
+    assert names == [
+        (1, "wgsl"),
+        (2, "cuda"),
+        (3, "wgsl"),
+        (4, "wgsl"),
+        (5, "cuda"),
+        (6, "cuda"),
+        (6, "wgsl"),
+        (7, "wgsl"),
+    ]
 
 
 def test_asking_for_one_language_imports_no_other() -> None:

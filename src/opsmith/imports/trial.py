@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from opsmith.imports.worker import serve_requests
+from opsmith.imports.serving import serve_requests
 from opsmith.problems.drawing import draw_data, make_seed, widen_data
 from opsmith.problems.faults import TaskFault
 from opsmith.problems.files.reading import read_problem

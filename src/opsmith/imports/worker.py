@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from opsmith.errors import UsageError
-from opsmith.running.channel import read_frame, write_frame
 from opsmith.running.nursery import Nursery, Services, Worker
-from opsmith.running.sandbox import Sandbox, confine_worker
+from opsmith.running.sandbox import Sandbox
 
 LARGEST_ANSWER = 1 << 24  # bytes
 MEMORY = 4 << 30  # bytes of one process
@@ -87,11 +86,3 @@ class ImportWorker:
     def _end_process(self) -> str:
         process, self._process = self._process, None
         return self._nursery.kill(process) if process is not None else ""
-
-
-def serve_requests(answer: Callable[[Mapping[str, Any]], Any], fds: Sequence[int], sandbox: Sandbox) -> None:
-    """The process's end: confined, it answers until the parent hangs up."""
-    confine_worker(sandbox, ())
-    write_frame(fds[0], b"{}")
-    while (frame := read_frame(fds[0])) is not None:
-        write_frame(fds[0], json.dumps(answer(json.loads(frame))).encode())

@@ -46,7 +46,7 @@ from opsmith.imports.kernelbench.sizes import (
     shrink_sizes,
 )
 from opsmith.imports.kernelbench.source import ModuleSource, read_module
-from opsmith.imports.worker import serve_requests
+from opsmith.imports.serving import serve_requests
 from opsmith.problems.bindings import Bindings
 from opsmith.problems.drawing import draw_case, draw_data, widen_data
 from opsmith.problems.faults import TaskFault
@@ -82,7 +82,7 @@ def analyse_module(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explain_device(message: str) -> str:
-    return "; it asks for cuda, which is not there" if re.search("CUDA|cuda", message) else ""
+    return "; it asks for cuda, which is not there" if "CUDA" in message or "cuda" in message else ""
 
 
 class _ModuleAnalysis:

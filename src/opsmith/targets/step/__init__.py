@@ -19,9 +19,8 @@ from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, Diagnostic, Stage, Task, strip_number
 from opsmith.splits import Split
-from opsmith.targets import Checked, Sampler, TaskFault, Trial, TrialResult
 from opsmith.targets.programs import Traits
-from opsmith.targets.protocols import GUARDIAN, PROPOSER
+from opsmith.targets.protocols import GUARDIAN, PROPOSER, Sampler
 from opsmith.targets.step.dataflow import dataflow_of
 from opsmith.targets.step.documentation import describe_constructs
 from opsmith.targets.step.improvement import describe_platform, write_improvement
@@ -32,6 +31,7 @@ from opsmith.targets.step.language.check import Program, check_program
 from opsmith.targets.step.language.copies import insert_copies
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.step.language.traits import manipulates_shapes, reuses_streams
+from opsmith.targets.trial import Checked, TaskFault, Trial, TrialResult
 
 if TYPE_CHECKING:
     from opsmith.targets.audit import Finding, Judge

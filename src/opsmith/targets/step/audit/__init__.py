@@ -15,13 +15,13 @@ from opsmith.problems.audit.material import Material
 from opsmith.problems.audit.reference import check_inputs, check_reference, check_tolerance, note_narrowing
 from opsmith.problems.shape_sets import explain_shape_sets
 from opsmith.records import Task
-from opsmith.targets import TaskFault
 from opsmith.targets.audit import Finding, Judge, State, audit_program
 from opsmith.targets.step.audit.functions import check_functions
 from opsmith.targets.step.execution.bound import BoundDraw
 from opsmith.targets.step.execution.data import StepDraw
 from opsmith.targets.step.execution.trials import make_trials
 from opsmith.targets.step.language.spec import TaskSpec
+from opsmith.targets.trial import TaskFault
 
 _AFTER_DATA = ("reference", "program", "answers", "tolerance", "inputs", "functions")
 

@@ -171,7 +171,8 @@ class _Model:
             "Partition": (0, operands[-1] + sum(results), 2),
             "Merge": (size_out, operands[-1] + calls * c, 1 + c),
             "Identity": (0, 0, 0),
-        }.get(node.op, (0, operands[0], 1))  # Zip, Copy, Promote, Flatten, Reshape
+            **dict.fromkeys(("Zip", "Copy", "Promote", "Flatten", "Reshape"), (0, operands[0], 1)),
+        }[node.op]
         name = f"{node.op}({node.fn.func_name})" if node.fn is not None else node.op
         return CostRow(name, node.line, 0, *figures, calls * fn.flops)
 

@@ -32,6 +32,7 @@ _TYPES: Mapping[
         ("Streamify", ops.infer_streamify),
     )
 }
+_CARRIED = frozenset({"fn", "n"})  # keywords that a node has a place of its own for
 _map_type = lru_cache(_KEPT)(ops.infer_map)
 
 
@@ -42,7 +43,8 @@ def apply_rule(
     if op in _RULES:
         return _RULES[op](graph, streams, types, line, **config)
     result = _TYPES[op](*types, **config)
-    ints = config.get("L") or tuple([config[key] for key in ("a", "b") if key in config])
+    numbers = [value for key, value in config.items() if key not in _CARRIED]  # all else tells two nodes apart, too
+    ints = numbers[0] if numbers and isinstance(numbers[0], tuple) else tuple(numbers)
     return graph.emit_node(op, line, streams, result, config.get("fn"), ints, config.get("n"))
 
 
