@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from opsmith.remote.packing import Pack
-from opsmith.targets.cuda.carrying import CONVENTION as CUDA_CALLS
+from opsmith.targets.gpu.nvidia.carrying import CONVENTION as GPU_CALLS
 from opsmith.targets.native.programs import CONVENTION as NATIVE_CALLS
 
-MODULES = [CUDA_CALLS.module, NATIVE_CALLS.module]
+MODULES = [GPU_CALLS.module, NATIVE_CALLS.module]
 CODE = Pack({"programs": [{"module": module} for module in MODULES]}).list_code()
 WITHOUT_LINUX = """
 import ctypes, os, select, signal, sys

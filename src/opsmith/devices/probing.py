@@ -50,7 +50,7 @@ def _ask_languages(kinds: Sequence[str], deadline: float) -> list[ProbedDevice]:
     probes = [*product(languages, kinds)]
     with ThreadPoolExecutor(len(probes)) as executor:
         answers = executor.map(lambda probe: ask_language(probe[0], probe[1], deadline), probes)
-        return [device for devices in answers for device in devices]
+        return list(dict.fromkeys(device for devices in answers for device in devices))  # languages may share one
 
 
 def ask_language(language: str, kind: str, deadline: float) -> list[ProbedDevice]:

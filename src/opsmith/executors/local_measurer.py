@@ -17,7 +17,7 @@ from opsmith.devices.probing import list_own_gpus
 from opsmith.errors import OpsmithError, VerifierError
 from opsmith.judging.pool import Pool
 from opsmith.measuring.loop import TimingRoom
-from opsmith.measuring.objectives import is_carried_only
+from opsmith.measuring.objectives import choose_device_kind, is_carried_only
 from opsmith.measuring.orders import SpeedOrder, explain_lack_of_figures
 from opsmith.measuring.record import SpeedReport
 from opsmith.records import Task
@@ -42,7 +42,8 @@ class LocalMeasurer:
         self._thread = threading.Thread(target=self._serve_orders, name="opsmith.measuring", daemon=True)
 
     def explain_lack(self, task: Task) -> str:
-        if is_carried_only(task) and not list_own_gpus():
+        kind = choose_device_kind(task)
+        if is_carried_only(task) and not any(name.partition(":")[0] == kind for name in list_own_gpus()):
             return f"target {task.target}: no device here that its programs are timed on; try: opsmith devices"
         return explain_lack_of_figures(task)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from opsmith.errors import UsageError
 from opsmith.measuring.record import SpeedMeasurement
 from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, TIME, Objective, Task
+from opsmith.running.turnstile import CPU
 from opsmith.targets import Commanded, get_target
 from opsmith.targets.protocols import Carried, Counting, Stating, Timed, Weighed
 
@@ -69,5 +70,6 @@ def is_carried_only(task: Task) -> bool:
 
 
 def choose_device_kind(task: Task) -> str:
-    """Of which kind a device is that programs of the task are measured on: cpu, or that of the task's target."""
-    return task.target if is_carried_only(task) else "cpu"
+    """Of which kind a device is that programs of the task are measured on: cpu, or what the runner calls them on."""
+    target = get_target(task.target)
+    return target.convention.device if isinstance(target, Carried) and is_carried_only(task) else CPU

@@ -26,7 +26,13 @@ from opsmith.measuring.measure import (
     measure_program,
     withhold_figures,
 )
-from opsmith.measuring.objectives import is_carried_only, list_figures, list_objectives, require_figures
+from opsmith.measuring.objectives import (
+    choose_device_kind,
+    is_carried_only,
+    list_figures,
+    list_objectives,
+    require_figures,
+)
 from opsmith.measuring.orders import SpeedOrder, name_measurement
 from opsmith.measuring.record import SpeedReport
 from opsmith.records import TIME, Objective
@@ -53,7 +59,7 @@ def _run_carried(order: SpeedOrder, pool: Pool, room: TimingRoom) -> Iterator[Sp
     pack = pack_requests(room, pool.verify, [make_request(order)])
     received, results = None, RemoteResults({}, {}, Path())
     if pack.sets:
-        with lease_device(f"{order.task.target}:0", f"measure {order.task.id}", room.lease_seconds):
+        with lease_device(f"{choose_device_kind(order.task)}:0", f"measure {order.task.id}", room.lease_seconds):
             received = measure_here(pack, lambda _: None)
         results = read_results(received.write_all(), pack)
     for _, report in merge_results(room, pack, results):

@@ -25,9 +25,9 @@ from opsmith.measuring.timing import TimingError
 from opsmith.measuring.timing_data import DataWorker
 from opsmith.problems.authored import compile_function
 from opsmith.problems.digest import hash_problem
-from opsmith.records import content_hash
+from opsmith.records import Task, content_hash
 from opsmith.remote import runner, torch_beside
-from opsmith.targets import get_target
+from opsmith.targets import Target, get_target
 from opsmith.targets.native.layout import DrawLayout, read_inputs
 from opsmith.targets.programs import CallConvention, CarriedBuild
 from opsmith.targets.protocols import Carried
@@ -150,13 +150,13 @@ def _pack_request(pack: Pack, room: TimingRoom, verify: Verify, request: SpeedRe
     if reason:
         pack.refused += [(request, name, reason, "") for name in request.shape_sets]
         return
-    built = builds[Side.PROGRAM]
+    built, convention = builds[Side.PROGRAM], _require_carried(request.task).convention
     artefacts = {side.value: pack.add_file(builds[side].build.artefacts["program"]) for side in Side}
-    artefacts |= {name: pack.add_file(built.build.artefacts[name]) for name in built.convention.helpers}
+    artefacts |= {name: pack.add_file(built.build.artefacts[name]) for name in convention.helpers}
     program: dict[str, Any] = {
         "name": request.task.id,
-        "module": built.convention.module,
-        "processes": _count_processes(built.convention, request.grade),
+        "module": convention.module,
+        "processes": _count_processes(convention, request.grade),
         "threads": built.build.threads,
         "has_partner": request.partner is not None,
         "needs": dict(built.needs),
@@ -188,12 +188,16 @@ def _build_sides(request: SpeedRequest) -> dict[Side, CarriedBuild]:
 
 def _build_program(request: SpeedRequest, program: TimedProgram) -> CarriedBuild:
     task = program.task or request.task
-    target: Any = get_target(task.target)
+    return _require_carried(task).build_carried(task, program.source)
+
+
+def _require_carried(task: Task) -> Carried:
+    target: Target = get_target(task.target)
     if not isinstance(target, Carried):
         raise TimingError(
             f"programs of target {task.target} cannot be timed elsewhere; try, for its problem: --target c"
         )
-    return target.build_carried(task, program.source)
+    return target
 
 
 def _pack_set(
@@ -205,7 +209,7 @@ def _pack_set(
     name: str,
 ) -> None:
     layout, inputs, draws = _pack_inputs(pack, worker, request, name)
-    target: Any = get_target(request.task.target)
+    target = _require_carried(request.task)
     entry: dict[str, Any] = {
         "name": name,
         "sizes": dict(request.shape_sets[name]),
@@ -228,7 +232,7 @@ def _pack_set(
         layout,
         program["artefacts"]["program"],
         build.build.toolchain,
-        build.convention,
+        target.convention,
         pack.files.__getitem__,
         read_protocol(pack.manifest["protocol"], program),
         read_arrays(entry["inputs"]),

@@ -34,6 +34,7 @@ class CallConvention:
 
     module: str  # of ours, which calls them there: `opsmith.timing.carried` says what is asked of it
     protocol: str  # as measurements name it: figures of different ones are not compared
+    device: str  # the kind that they run on, as leases and measurements name it: cpu, cuda
     helpers: tuple[str, ...] = ()  # artefacts of a build that go there beside `program`
     is_disturbed: bool = True  # bits of inputs are drawn anew for each call; False: inputs are mixed of draws alone
     has_outside_clock: bool = True  # processes are timed from outside too; False: no program reaches the calls' clock
@@ -46,7 +47,6 @@ class CallConvention:
 class CarriedBuild:
     """A right program built to be timed on another machine, which has the stand-alone runner and nothing of ours."""
 
-    convention: CallConvention
     build: Build  # `program`, and what else the runner loads beside it
     needs: Mapping[str, Any]  # of the machine there: `machine`, `isa`, `features`, `architecture`
 

@@ -23,6 +23,7 @@ from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.programs import (
     Advice,
     Build,
+    CallConvention,
     CarriedBuild,
     Dataflow,
     Solved,
@@ -233,6 +234,8 @@ class Timed(Protocol):
 @runtime_checkable
 class Carried(Protocol):
     """Programs can be timed on other machines, by the stand-alone runner (`opsmith.remote.runner`)."""
+
+    convention: CallConvention
 
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
         """In our own process: a right program as its user would build it, for the runner."""

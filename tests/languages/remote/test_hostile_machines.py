@@ -16,7 +16,7 @@ from opsmith.errors import OpsmithError, UsageError
 from opsmith.remote.merging import RemoteResults, ResultsError, describe_remote
 from opsmith.remote.packing import Pack, write_pack
 from opsmith.remote.ssh import COMMAND_VARIABLE, RemoteError, RemotePlace, measure_over_ssh, read_place
-from opsmith.targets.cuda.carrying import CONVENTION
+from opsmith.targets.gpu.nvidia.carrying import CONVENTION
 from opsmith.targets.native.programs import CONVENTION as NATIVE
 from opsmith.targets.programs import CallConvention
 from opsmith.timing.carried import FORMAT

@@ -12,10 +12,10 @@ from typing import Any
 from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Task
 from opsmith.running.toolchain import CXX_COMPILER, NO_CXX_COMPILER, find_toolchain
-from opsmith.targets.cuda import carrying
 from opsmith.targets.cuda.agreement import list_disagreements
 from opsmith.targets.cuda.building import CudaRequest, build_cuda, describe_tools
 from opsmith.targets.cuda.canonical import write_canonical
+from opsmith.targets.cuda.carrying import build_carried
 from opsmith.targets.cuda.dialect import CUDA_DIALECT
 from opsmith.targets.cuda.options import DEFAULT_ARCH, CudaOptions
 from opsmith.targets.cuda.recognition import is_program
@@ -24,6 +24,7 @@ from opsmith.targets.cuda.source import check_source
 from opsmith.targets.cuda.syntax import NO_PARSER, list_kernels
 from opsmith.targets.cuda.toolkit import NO_NVRTC, find_toolkit
 from opsmith.targets.gpu.emulator.running import run_artefacts
+from opsmith.targets.gpu.nvidia.carrying import CONVENTION, plan_call
 from opsmith.targets.gpu.plan import BoundPlan
 from opsmith.targets.gpu.programs import GpuPrograms
 from opsmith.targets.gpu.prompts import GpuPrompts
@@ -42,6 +43,7 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
     verifier = VERIFIER
     suffix = ".cu"
     options = CudaOptions
+    convention = CONVENTION
     prompt_values: Mapping[str, str] = MappingProxyType({"arch": DEFAULT_ARCH})
 
     def explain_lack(self) -> str:
@@ -84,10 +86,10 @@ class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):
         return CudaRequest(hash_problem(self.find_problem(task)), source, bound, options.arch)
 
     def build_carried(self, task: Task, source: str) -> CarriedBuild:
-        return carrying.build_carried(self.make_request(task, source), open_cache())
+        return build_carried(self.make_request(task, source), open_cache())
 
     def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
-        return carrying.plan_call(build, numbers)
+        return plan_call(build, numbers)
 
     def execute_artefacts(self, artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
         return run_artefacts(CUDA_DIALECT, artefacts, inputs)

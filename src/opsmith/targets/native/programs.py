@@ -18,6 +18,7 @@ from opsmith.problems.digest import hash_problem
 from opsmith.records import Diagnostic, Stage, Task
 from opsmith.running.compiler import CompileFailure
 from opsmith.running.toolchain import find_toolchain
+from opsmith.running.turnstile import CPU
 from opsmith.targets.native import calls
 from opsmith.targets.native.build import BuildRefusal, BuildRequest, build_variants
 from opsmith.targets.native.cache import BuildCache
@@ -35,7 +36,7 @@ from opsmith.targets.native.variants import BARE, Variant, choose_variants
 from opsmith.targets.programs import Build, CallConvention, CarriedBuild, StandaloneProgram
 from opsmith.targets.trial import Checked
 
-CONVENTION = CallConvention(calls.__name__, "remote-pairs/1", (DRIVER, MIXER))
+CONVENTION = CallConvention(calls.__name__, "remote-pairs/1", CPU, (DRIVER, MIXER))
 CACHE_VARIABLE = "OPSMITH_BUILDS"  # a folder for builds, in place of the user's cache
 
 
@@ -48,6 +49,7 @@ class NativePrograms(DrawnTrials, ABC):
     comment = "//"
     stages = ("PARSE", "COMPILE")
     explained_kinds = frozenset({"RUN", "MEMORY", "STATE"})
+    convention = CONVENTION
 
     @abstractmethod
     def check_source(self, source: str) -> tuple[Diagnostic, ...]:
@@ -86,9 +88,9 @@ class NativePrograms(DrawnTrials, ABC):
         timed = self.build_timed(task, source)
         mixer = self._build_variants(task, MIXER_SOURCE, NativeOptions(), [BARE]) if timed.artefacts else timed
         if not mixer.artefacts or not timed.artefacts:
-            return CarriedBuild(CONVENTION, mixer, needs)
+            return CarriedBuild(mixer, needs)
         artefacts = {**timed.artefacts, MIXER: mixer.artefacts[BARE.name]}
-        return CarriedBuild(CONVENTION, replace(timed, artefacts=artefacts), needs)
+        return CarriedBuild(replace(timed, artefacts=artefacts), needs)
 
     def plan_call(self, build: Build, numbers: Sequence[float]) -> Mapping[str, Any]:
         return {"function": FUNCTION}  # which the driver calls with the numbers

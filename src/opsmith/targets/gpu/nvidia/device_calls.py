@@ -1,4 +1,4 @@
-"""How kernels in CUDA are called where the package is not: by NVIDIA's driver, in a process for each measurement.
+"""How kernels of a cubin are called where the package is not: by NVIDIA's driver, in a process for each measurement.
 
 The stand-alone runner has this module do it (`carrying.CONVENTION`): the standard library of Python 3.8 or newer and
 nothing else. A call is timed by the device's events, with the device idle and its cache flushed before it. Nothing of a
