@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from typing import Any
 
 from opsmith.records import printable
@@ -20,7 +19,7 @@ def probe_timed() -> Iterator[ProbedDevice]:
 
 def probe_judged() -> Iterator[ProbedDevice]:
     try:
-        wgpu = import_module("wgpu")  # an extra
+        import wgpu  # noqa: PLC0415 - an extra
     except ModuleNotFoundError:
         yield ProbedDevice("wgpu", "", lacks=(NO_PACKAGE,))
         return
