@@ -32,45 +32,18 @@ PACKAGE = "opsmith"
 PACKAGES = tuple(sorted(path.parent.name for path in SOURCE.glob("*/__init__.py")))
 TEMPLATES = frozenset({"templates", "project"})  # folders of files that are copied, no code of ours
 VAGUE = frozenset(
-    [
-        "found",
-        "given",
-        "made",
-        "known",
-        "asked",
-        "told",
-        "left",
-        "wanted",
-        "seen",
-        "kept",
-        "done",
-        "said",
-        "taken",
-        "shown",
-        "judged",
-        "at",
-        "it",
-        "item",
-        "one",
-        "other",
-        "others",
-        "part",
-        "parts",
-        "whole",
-        "rest",
-        "more",
-        "most",
-    ]
+    "found given made known asked told left wanted seen kept done said taken shown judged at it item one other others"
+    " part parts whole rest more most".split()
 )
 GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (666_000, 640_000),
-    "tokens in src/": (769_000, 735_000),
-    "private helpers of <= 3 lines with one call": (420, 200),
-    "modules with one importer": (129, 100),
-    "imports of ours inside functions, outside cli": (50, 60),
+    "tokens of the core": (663_100, 640_000),
+    "tokens in src/": (765_300, 735_000),
+    "private helpers of <= 3 lines with one call": (395, 200),
+    "modules with one importer": (125, 100),
+    "imports of ours inside functions, outside cli": (44, 60),
     "functions that a setting passes on its walk": (23, 24),
     "import cycles, all imports": (0, 0),
     "imports that the table does not allow": (0, 0),
