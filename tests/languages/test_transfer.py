@@ -13,7 +13,6 @@ import yaml
 from models.servers import OpenAIServer
 
 from languages.model_servers import answer_with_programs
-from opsmith.forecast.forecast import forecast_runs
 from opsmith.learn.references import look_up_references
 from opsmith.store import Store
 from opsmith.suites import load_tasks
@@ -22,6 +21,7 @@ from opsmith.targets.protocols import Equipped
 from opsmith_lab.evaluation.catalogue import find_experiments
 from opsmith_lab.evaluation.conduct import conduct_experiment
 from opsmith_lab.evaluation.experiment import Experiment
+from opsmith_lab.evaluation.forecast import forecast_runs
 from opsmith_lab.evaluation.plan import ExperimentOptions, load_run_tasks, plan_runs
 
 EXPERIMENTS = {experiment.name: experiment for experiment in find_experiments("transfer")}
