@@ -39,8 +39,8 @@ GLOSSARY = ROOT / "docs/design/words.md"
 TEXTS = (".py", ".md", ".html", ".jinja", ".js", ".yaml")
 SETTINGS = f"{PACKAGE}.settings"  # the module of settings objects
 LIMITS = {  # number -> (the most that is allowed today, the goal)
-    "tokens of the core": (663_100, 640_000),
-    "tokens in src/": (765_300, 735_000),
+    "tokens of the core": (664_200, 640_000),
+    "tokens in src/": (766_400, 735_000),
     "private helpers of <= 3 lines with one call": (395, 200),
     "modules with one importer": (125, 100),
     "imports of ours inside functions, outside cli": (44, 60),

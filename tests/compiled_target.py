@@ -16,7 +16,7 @@ from typing import Any
 
 from tiny_target import TinyPython, read_yaml
 
-from opsmith.records import Diagnostic, Task
+from opsmith.records import Diagnostic, Scrutiny, Task
 from opsmith.running.compiler import CompileFailure, CompileOrder, CompileRefusal, run_compiler
 from opsmith.targets import Build, Trial
 from opsmith.targets.hidden import HiddenTrials
@@ -63,7 +63,7 @@ class Compiled(TinyPython):
         library.solve.argtypes, library.solve.restype = [ctypes.c_long], ctypes.c_long
         return json.dumps(library.solve(json.loads(bytes(inputs))["x"])).encode()
 
-    def hidden_trials(self, task: Task, program: Any) -> HiddenTrials | None:
+    def hidden_trials(self, task: Task, program: Any, scrutiny: Scrutiny) -> HiddenTrials | None:
         assert self.check_program(task, program).program == program
         rows = read_yaml(task.text).get("hidden", [])
         trials = [_Hidden(f"x = {x}", Case({"x": x}, value), reason=reason) for x, value, reason in rows]

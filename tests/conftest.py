@@ -12,6 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from postgres import PostgresServer
 
+SECRET = "the tests'"  # the installation's, so that hidden sizes are the same every time
 GOLDEN = Path(__file__).parent / "golden"
 
 pytest_plugins = ["warm_pools"]
@@ -86,7 +87,10 @@ def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a program keeps in the user's home, builds among it, goes to folders of the tests; so do the locks of leases,
     since others may measure on this machine, or test."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        state = tmp_path_factory.mktemp("state")
+        (state / "opsmith").mkdir()
+        (state / "opsmith/secret").write_text(f"{SECRET}\n", encoding="utf-8")
+        patch.setenv("XDG_STATE_HOME", str(state))
         patch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
         patch.setenv("OPSMITH_BUILDS", str(tmp_path_factory.mktemp("builds")))
         yield

@@ -19,7 +19,7 @@ from tiny_target import BINARY, Tiny, parse, read_yaml
 from opsmith.errors import TaskError
 from opsmith.judging.plans import PlanAnswer, answer_plan, read_plans
 from opsmith.judging.verifier import verify
-from opsmith.records import Diagnostic, Task, Verdict, to_json
+from opsmith.records import Diagnostic, Level, Task, Verdict, to_json
 from opsmith.splits import Border, PlanNode, Split
 from opsmith.targets import TARGETS
 
@@ -111,7 +111,7 @@ class PlanningJudge:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         return verify(task, source)
 
     def plan(

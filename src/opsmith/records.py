@@ -115,6 +115,36 @@ class Boundary(StrEnum):
     OURS = "ours"
 
 
+class Level(StrEnum):
+    """How much a program is tried at that its task does not state."""
+
+    CHEAP = "cheap"  # every candidate: a draw of each kind, the same for all of a run
+    FULL = "full"  # what would be kept or leaves the house: those of CHEAP, and more of each kind
+
+
+@dataclass(frozen=True)
+class Scrutiny:
+    """How hard a program is tried at what its task does not state: hidden draws come from the problem, their number and
+    this, so that equal scrutiny is equal draws, whatever the program."""
+
+    secret: str = field(repr=False)  # of a run, an installation or an export: draws cannot be told without it
+    level: Level = Level.CHEAP
+
+    @property
+    def digest(self) -> str:
+        """What names the secret where verdicts and proofs are shown; it tells nothing of the draws."""
+        return content_hash("name of a secret", self.secret)[:12]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Those whose draws are tried, in order: who passes the full level has passed the cheap one."""
+        return (Level.CHEAP,) if self.level is Level.CHEAP else (Level.CHEAP, Level.FULL)
+
+    def draw_number(self, *texts: str) -> int:
+        """A number that only who holds the secret can tell; `texts` say what for."""
+        return int(content_hash("hidden sizes", self.secret, *texts)[:15], 16)
+
+
 def strip_number(task_id: str) -> str:
     """What a task is grouped by unless its file says otherwise: its id without the number behind the last `_`.
 

@@ -16,6 +16,7 @@ from opsmith.bridges.trackers import TRACKERS, check_tracker, describe_error, tr
 from opsmith.errors import UsageError
 from opsmith.learn.events import Event, RunEnded, Warned
 from opsmith.learn.loop import improve
+from opsmith.records import Level
 from opsmith.results.result import RunResult
 from opsmith.store import Store
 
@@ -100,7 +101,7 @@ def test_a_tracker_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pyt
 
 def test_a_run_that_breaks_is_told_as_failed(tmp_path: Path, listed: list[Listed]) -> None:
     class Broken(InProcess):
-        async def judge(self, task: Any, source: str) -> Any:
+        async def judge(self, task: Any, source: str, level: Level = Level.CHEAP) -> Any:
             raise ZeroDivisionError
 
     with (

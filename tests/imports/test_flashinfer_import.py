@@ -19,6 +19,7 @@ from opsmith.problems.files.reading import read_problem
 from opsmith.problems.hidden_sizes import HiddenPool, Sizes
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import compute_expected
+from opsmith.records import Scrutiny
 from opsmith.running import sandbox
 
 pytestmark = pytest.mark.skipif(bool(sandbox.missing()), reason=f"no isolation: {sandbox.missing()}")
@@ -89,8 +90,8 @@ def test_pointers_and_indices_stay_within_what_they_point_to(tmp_path: Path, wor
 def test_all_sizes_keep_the_constraints(tmp_path: Path, workers: ImportWorkers) -> None:
     _, problem = import_one(MASKED_MAX, tmp_path, workers)
     assert problem is not None
-    pool: HiddenPool[Sizes] = HiddenPool(problem, dict)
-    hidden = [sizes for number in range(10) for sizes in pool.list_materials(str(number))]
+    pool: HiddenPool[Sizes] = HiddenPool(problem, lambda sizes, _: sizes)
+    hidden = [sizes for number in range(10) for sizes in pool.list_materials(Scrutiny(str(number)))]
     stated = [problem.sizes, *problem.shapes.values(), *problem.bench.values()]
     assert hidden
     assert len(problem.shapes) >= 2

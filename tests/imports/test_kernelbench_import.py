@@ -20,6 +20,7 @@ from opsmith.problems.files.reading import read_problem
 from opsmith.problems.hidden_sizes import HiddenPool
 from opsmith.problems.problem import Problem
 from opsmith.problems.reference import compute_expected
+from opsmith.records import Scrutiny
 
 LIMITS = ModuleLimits(max_bytes=2_000_000, max_operations=20_000_000, seconds=20.0)
 Importer = Callable[..., list[ImportRow]]
@@ -116,7 +117,7 @@ def test_hidden_sizes_of_an_imported_problem_run(import_all: Importer) -> None:
             return None
 
     pool = HiddenPool(problem, run_reference)
-    assert len([*pool.list_materials("any program")]) >= 3
+    assert len([*pool.list_materials(Scrutiny("a secret"))]) >= 3
 
 
 def test_nested_arguments_shared_data_and_changed_inputs(import_all: Importer) -> None:

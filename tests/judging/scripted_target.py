@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from opsmith.records import Diagnostic, Stage, Task
+from opsmith.records import Diagnostic, Scrutiny, Stage, Task
 from opsmith.targets import Checked, TaskFault, Trial, TrialResult
 from opsmith.targets.hidden import HiddenTrials
 
@@ -68,7 +68,7 @@ class Scripted:
             return fault
         return found
 
-    def hidden_trials(self, task: Task, program: str) -> HiddenTrials | None:
+    def hidden_trials(self, task: Task, program: str, scrutiny: Scrutiny) -> HiddenTrials | None:
         """Of `hidden WORD`: two trials at which `WORD` is run."""
         if not program.startswith("hidden"):
             return None

@@ -16,7 +16,7 @@ from opsmith import Settings
 from opsmith.judging.pool import Pool
 from opsmith.learn.loop import improve
 from opsmith.models.table import get_model
-from opsmith.records import FOR_PEOPLE, Task, Verdict
+from opsmith.records import FOR_PEOPLE, Level, Task, Verdict
 from opsmith.store import Store
 from opsmith.suites import load_tasks
 from opsmith.targets.hidden import NOT_SHOWN
@@ -53,8 +53,8 @@ class NotingJudge:
         self.pool = pool
         self.verdicts: list[Verdict] = []
 
-    async def judge(self, task: Task, source: str) -> Verdict:
-        self.verdicts.append(await self.pool.judge(task, source))
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
+        self.verdicts.append(await self.pool.judge(task, source, level))
         return self.verdicts[-1]
 
     def list_sizes(self) -> Iterator[str]:

@@ -12,7 +12,7 @@ from opsmith.agents.reply import ReplyForm, read_reply
 from opsmith.errors import UsageError
 from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve
-from opsmith.records import Experience
+from opsmith.records import Experience, Level
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.suites import load_tasks
@@ -63,7 +63,7 @@ def test_a_reply_without_a_program_is_told_what_was_asked_for() -> None:
 
 def test_a_run_in_bare_python(tmp_path: Path) -> None:
     class Here:
-        async def judge(self, task, source):
+        async def judge(self, task, source, level=Level.CHEAP):
             return verify(task, source)
 
     class Scripted(TinyModel):

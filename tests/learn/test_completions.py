@@ -192,8 +192,8 @@ def test_it_has_a_say_in_the_runs_name_and_runs_without_it_keep_theirs() -> None
         tasks = load_tasks(settings.tasks)
         return run_info(tasks, [], None, RoleModels(Embedded()), get_target("step"), settings).id
 
-    assert name_of() == "embedded-s0-609d5da3c1"
-    assert name_of(request_timeout=10.0, request_deadline=20.0, concurrency=3) == "embedded-s0-609d5da3c1"
-    assert name_of(candidate_seconds=60, trial_seconds=10) == "embedded-s0-609d5da3c1"
+    assert name_of() == "embedded-s0-ff55446223"
+    assert name_of(request_timeout=10.0, request_deadline=20.0, concurrency=3) == "embedded-s0-ff55446223"
+    assert name_of(candidate_seconds=60, trial_seconds=10) == "embedded-s0-ff55446223"
     others = ({"completions": 2}, {"candidate_seconds": 2}, {"trial_seconds": 2})
-    assert "embedded-s0-609d5da3c1" not in [name_of(**values) for values in others]
+    assert "embedded-s0-ff55446223" not in [name_of(**values) for values in others]

@@ -15,7 +15,7 @@ from opsmith.learn.events import Event, RoundEnded, RoundStarted, RunEnded, RunS
 from opsmith.learn.loop import improve, improve_async
 from opsmith.learn.policies import RoundPlan, plan_samples
 from opsmith.models import Request
-from opsmith.records import Boundary, Outcome, Task, Verdict
+from opsmith.records import Boundary, Level, Outcome, Task, Verdict
 from opsmith.results.result import RunResult, result_of
 from opsmith.settings import Settings
 from opsmith.store import Store
@@ -293,10 +293,10 @@ def test_a_round_in_which_nothing_was_answered_is_no_round(store: Store) -> None
 class Breaks(InProcess):
     """A verifier that loses its worker over some programs."""
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         if source.startswith("z"):
             raise VerifierError("verifier: a worker died twice")
-        return await super().judge(task, source)
+        return await super().judge(task, source, level)
 
 
 def test_a_failure_of_ours_is_never_a_wrong_program(store: Store) -> None:

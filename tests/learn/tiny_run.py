@@ -24,7 +24,7 @@ from opsmith.learn.events import Event, RoundStarted  # noqa: E402
 from opsmith.learn.loop import improve  # noqa: E402
 from opsmith.models import Message, Reply, Request  # noqa: E402
 from opsmith.models.tokens import estimate_tokens  # noqa: E402
-from opsmith.records import Task, Usage, Verdict  # noqa: E402
+from opsmith.records import Level, Task, Usage, Verdict  # noqa: E402
 from opsmith.settings import Settings  # noqa: E402
 from opsmith.store import Store  # noqa: E402
 
@@ -107,7 +107,7 @@ class InProcess:
     def __init__(self) -> None:
         self.judged = 0
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         self.judged += 1
         return verify(task, source)
 

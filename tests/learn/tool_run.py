@@ -9,7 +9,7 @@ from tiny_run import InProcess, TinyModel
 from tiny_target import tiny_task
 
 from opsmith.models import Message, Reply, Request, ToolCall
-from opsmith.records import Task, Usage, Verdict
+from opsmith.records import Level, Task, Usage, Verdict
 from opsmith.settings import Settings
 
 RIGHT, WRONG = "x y + z +", "x y + z *"
@@ -56,9 +56,9 @@ class CountingJudge(InProcess):
         super().__init__()
         self.sources: list[str] = []
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         self.sources.append(source)
-        return await super().judge(task, source)
+        return await super().judge(task, source, level)
 
 
 def list_results(messages: Sequence[Message]) -> list[str]:

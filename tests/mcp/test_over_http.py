@@ -20,6 +20,7 @@ from opsmith.errors import UsageError
 from opsmith.mcp.over_http import BearerGuard, make_app, parse_address, serve_http
 from opsmith.mcp.places import TaskPlaces
 from opsmith.mcp.service import MOST_OF_CLIENT, Service
+from opsmith.records import Level
 from opsmith.ui import listening
 from opsmith.ui.guard import LOOPBACK
 
@@ -84,7 +85,7 @@ class Silent:
     def __init__(self) -> None:
         self.asked, self.freed = 0, 0
 
-    async def judge(self, task: Any, source: str) -> Any:
+    async def judge(self, task: Any, source: str, level: Level = Level.CHEAP) -> Any:
         self.asked += 1
         try:
             await asyncio.Event().wait()

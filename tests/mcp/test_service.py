@@ -22,6 +22,7 @@ from opsmith.judging.files import ProgramSource, judge_files
 from opsmith.mcp.places import TaskPlaces
 from opsmith.mcp.server import make_server
 from opsmith.mcp.service import MOST_AT_WORK, Service
+from opsmith.records import Level
 from opsmith.results.bests import list_best
 from opsmith.results.result import result_of
 from opsmith.store import Store
@@ -229,13 +230,13 @@ def test_two_clients_are_served_at_once_and_one_that_gives_up_frees_its_worker(p
         def __init__(self) -> None:
             self.asked, self.both, self.freed = 0, asyncio.Event(), asyncio.Event()
 
-        async def judge(self, task: Any, source: str) -> Any:
+        async def judge(self, task: Any, source: str, level: Level = Level.CHEAP) -> Any:
             self.asked += 1
             if self.asked == 2:
                 self.both.set()
             if source != "never":
                 await self.both.wait()
-                return await shared_pool.judge(task, source)
+                return await shared_pool.judge(task, source, level)
             try:
                 await asyncio.Event().wait()
             finally:
@@ -258,7 +259,7 @@ def test_two_clients_are_served_at_once_and_one_that_gives_up_frees_its_worker(p
 
 def test_more_calls_than_can_be_worked_on_are_told_to_wait(places):
     class Silent:
-        async def judge(self, task: Any, source: str) -> Any:
+        async def judge(self, task: Any, source: str, level: Level = Level.CHEAP) -> Any:
             await asyncio.Event().wait()
 
     async def go() -> Answer:

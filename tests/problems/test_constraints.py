@@ -15,6 +15,7 @@ from opsmith.problems.digest import hash_problem
 from opsmith.problems.files.canonical import write_problem
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.hidden_sizes import HiddenPool, Sizes
+from opsmith.records import Scrutiny
 
 POINTERS = """
 problem: segment_count
@@ -37,8 +38,8 @@ shapes:
 def collect_hidden(text: str) -> list[Sizes]:
     """Sizes of many programs."""
     problem = read_problem(text).problem
-    pool: HiddenPool[Sizes] = HiddenPool(problem, dict)
-    return [sizes for number in range(40) for sizes in pool.list_materials(str(number))]
+    pool: HiddenPool[Sizes] = HiddenPool(problem, lambda sizes, _: sizes)
+    return [sizes for number in range(40) for sizes in pool.list_materials(Scrutiny(str(number)))]
 
 
 def test_hidden_sizes_keep_every_constraint() -> None:

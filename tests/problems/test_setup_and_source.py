@@ -11,6 +11,7 @@ from opsmith.problems.files.canonical import write_problem
 from opsmith.problems.files.reading import read_problem
 from opsmith.problems.hidden_sizes import HiddenPool
 from opsmith.problems.reference import compute_expected
+from opsmith.records import Scrutiny
 from opsmith.targets.native.statement import write_statement
 from opsmith.targets.native.task import NativeOptions
 
@@ -53,7 +54,8 @@ def test_data_and_reference_share_the_setup_at_every_size() -> None:
 
 def test_hidden_sizes_of_a_problem_with_setup_run() -> None:
     problem = read_example(CONVOLUTION)
-    sizes = [*HiddenPool(problem, lambda sizes: draw_data(problem, sizes, 0).sizes).list_materials("a program")]
+    pool = HiddenPool(problem, lambda sizes, seed: draw_data(problem, sizes, seed).sizes)
+    sizes = [*pool.list_materials(Scrutiny("a secret"))]
     assert sizes
     assert all(chosen["H_out"] == (chosen["H"] - 1) // 2 + 1 for chosen in sizes)
 

@@ -20,7 +20,7 @@ from opsmith.judging.verifier import verify
 from opsmith.learn.loop import improve
 from opsmith.measuring.intervals import Interval
 from opsmith.models import Reply, Request
-from opsmith.records import Task, Usage, Verdict
+from opsmith.records import Level, Task, Usage, Verdict
 from opsmith.report.files import text_of
 from opsmith.store import Store, schema
 from opsmith.store.attempts import rows_of_run
@@ -62,7 +62,7 @@ class InProcess:
     def __init__(self) -> None:
         self.judge_once = cache(verify)
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         return self.judge_once(task, source)
 
 

@@ -9,7 +9,7 @@ import torch
 from suites.size_programs import Sized, own_task, right_programs, wrong_programs
 
 from opsmith.judging.verifier import verify, verify_many
-from opsmith.records import FOR_PEOPLE, Outcome, Stage
+from opsmith.records import FOR_PEOPLE, Outcome, Scrutiny, Stage
 from opsmith.report.verdicts import verdict_json
 from opsmith.suites import load_tasks
 from opsmith.targets.hidden import NOT_SHOWN
@@ -18,6 +18,7 @@ from opsmith.targets.step.hidden.work import NEAR
 
 WRONG = list(wrong_programs())
 RIGHT = [pytest.param(task, program, id=f"{task.id}: {why}") for task, why, program in right_programs()]
+SCRUTINY = Scrutiny("a secret")
 ROW = {"E0": "fp32 [N]", "W": "fp32 [K]"}
 SUM = "input_data['E0']"
 
@@ -52,7 +53,7 @@ def test_there_are_enough_of_both():
 
 
 def test_the_wrong_ones_pass_without_hidden_trials(monkeypatch):
-    monkeypatch.setattr(StepTarget, "hidden_trials", lambda self, task, program: None)
+    monkeypatch.setattr(StepTarget, "hidden_trials", lambda self, task, program, scrutiny: None)
     assert [wrong for wrong in WRONG if not verify(bundled()[wrong.task], wrong.program).passed] == []
 
 
@@ -85,7 +86,9 @@ def test_people_are_told_the_sizes_and_machines_are_not():
 def test_programs_that_read_no_size_are_left_alone():
     impls = [(task, task.impl or "") for task in bundled().values()]
     checked = [(task, STEP.check_program(task, source).program) for task, source in impls]
-    flagged = [task.id for task, program in checked if program and STEP.hidden_trials(task, program) is not None]
+    flagged = [
+        task.id for task, program in checked if program and STEP.hidden_trials(task, program, SCRUTINY) is not None
+    ]
     assert len(checked) == 39
     assert flagged == []
 
@@ -152,7 +155,7 @@ def test_a_program_that_outgrows_the_language_within_the_tasks_sizes_is_refused(
 def test_near_sizes_are_tried_first():
     wrong = next(wrong for wrong in WRONG if wrong.why == "[right, wrong][K_value // 65]")
     task = bundled()["gemm_2"]
-    found = STEP.hidden_trials(task, STEP.check_program(task, wrong.program).program)
+    found = STEP.hidden_trials(task, STEP.check_program(task, wrong.program).program, SCRUTINY)
     sizes = [trial.data.sizes for trial in found.trials]
     assert sizes[0]["K"] == 65
     assert any(size["K"] % 2 and size["M"] % 2 and size["N"] % 2 for size in sizes)

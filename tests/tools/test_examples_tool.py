@@ -13,7 +13,7 @@ import pytest
 from tiny_target import TINY, register, tiny_task
 
 from opsmith.judging.verifier import verify
-from opsmith.records import Experience, Task, Verdict
+from opsmith.records import Experience, Level, Task, Verdict
 from opsmith.store import Store
 from opsmith.store.rows import experience_rows
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult
@@ -25,7 +25,7 @@ SECRET = "u z + y + x +"  # a program of the task itself
 
 
 class InProcess:
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         return verify(task, source)
 
     def cost(self, task: Task, source: str) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from tiny_target import TINY, register, tiny_task
 
 from opsmith.judging.verifier import leave_unjudged, verify
-from opsmith.records import FOR_PEOPLE, Boundary, Diagnostic, Task, Verdict
+from opsmith.records import FOR_PEOPLE, Boundary, Diagnostic, Level, Task, Verdict
 from opsmith.targets import get_target
 from opsmith.tools import ToolContext, ToolOutcome, ToolResult
 from opsmith.tools.arguments import MOST_ARGUMENTS, write_schema
@@ -23,7 +23,7 @@ TASK = tiny_task("sum_0", "x y + z +")
 
 
 class InProcess:
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         return verify(task, source)
 
 
@@ -67,11 +67,11 @@ def test_arguments_that_are_none_are_answered_in_words(arguments: str, words: st
 
 def test_what_fails_beside_the_program_says_nothing_of_it() -> None:
     class Broken:
-        async def judge(self, task: Task, source: str) -> Verdict:
+        async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
             raise RuntimeError("secret")
 
     class Lost:
-        async def judge(self, task: Task, source: str) -> Verdict:
+        async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
             return leave_unjudged(source, Boundary.SANDBOX, Diagnostic("SANDBOX", "a worker", "N = 77", "a verdict"))
 
     failed, unjudged = call("try", {"program": "x"}, Broken()), call("try", {"program": "x"}, Lost())
@@ -84,7 +84,7 @@ def test_what_fails_beside_the_program_says_nothing_of_it() -> None:
 
 def test_what_is_for_people_is_in_no_verdict_of_a_tool() -> None:
     class Warning:
-        async def judge(self, task: Task, source: str) -> Verdict:
+        async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
             verdict = verify(task, source)
             notes = (f"{FOR_PEOPLE}at N = 77: other values", "at N = 78 this is another program")
             return Verdict(verdict.candidate, verdict.stage, verdict.outcome, verdict.charged_to, verdict.errors, notes)

@@ -19,7 +19,7 @@ from opsmith.executors.wire import pack_message, read_record, refuse_error, unpa
 from opsmith.measuring.orders import SpeedOrder
 from opsmith.measuring.record import write_report
 from opsmith.models import ChatModel, Request
-from opsmith.records import Boundary, Outcome, Task, to_json
+from opsmith.records import Boundary, Level, Outcome, Task, to_json
 from opsmith.settings import Settings
 
 MEMBERS_BUSINESS = {  # the settings that a member is told
@@ -75,7 +75,8 @@ class ClusterMember:
 
     async def _judge_candidate(self, message: dict[str, Any]) -> dict[str, Any]:
         assert self._executor is not None
-        verdict = await self._executor.judge.judge(read_record(Task, message["task"]), message["source"])
+        task, level = read_record(Task, message["task"]), Level(message["level"])
+        verdict = await self._executor.judge.judge(task, message["source"], level)
         # whether a failing machine may be why there is no verdict
         may_be_ours = verdict.outcome is Outcome.UNJUDGED and verdict.charged_to in (Boundary.SANDBOX, Boundary.OURS)
         return {"found": to_json(verdict), "again": may_be_ours}

@@ -31,7 +31,7 @@ from opsmith.measuring.record import RecordError, SpeedReport, read_report
 from opsmith.models import ChatModel, Reply, Request
 from opsmith.models.roles import RoleModels
 from opsmith.models.table import find_spreading, make_models
-from opsmith.records import Task, Verdict, to_json
+from opsmith.records import Level, Task, Verdict, to_json
 from opsmith.settings import Settings
 from opsmith.splits import Split
 from opsmith.targets import BUILT_IN, TARGETS, get_target
@@ -123,10 +123,11 @@ class FleetJudge:
         """As `Pool.plan`."""
         return self._open_pool().plan(task, question, split, node=node, most=most)
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         """Raises VerifierError when no machine could judge it, UsageError when one may not."""
+        message = pack_message({"task": to_json(task), "source": source, "level": level})
         try:
-            answer = await self._fleet.ask_member("judge", pack_message({"task": to_json(task), "source": source}))
+            answer = await self._fleet.ask_member("judge", message)
             return read_verdict(open_answer(answer), source)
         except (LostError, ValueError, TypeError, LookupError) as error:
             raise VerifierError(f"verifier: task {task.id}: no verdict from the cluster: {error}") from error

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-from opsmith.records import Candidate, Diagnostic, Verdict, verdict_from_json
+from opsmith.records import Candidate, Diagnostic, Level, Scrutiny, Verdict, verdict_from_json
 
 MOVED_ANSWER = "every number moved"  # what a worker calls that answer among those that a lazy program could give
 
@@ -24,6 +24,12 @@ def read_verdict(answer: Any, source: str) -> Verdict:
     if verdict.candidate != Candidate(source).id:
         raise ValueError(f"a worker's answer: a verdict on {verdict.candidate!r}; expected one on the candidate sent")
     return verdict
+
+
+def read_scrutiny(request: Mapping[str, Any]) -> Scrutiny | None:
+    """How hard a request asks to try its program; None: it asks for no verdict."""
+    written = request.get("scrutiny")
+    return Scrutiny(written["secret"], Level(written["level"])) if written else None
 
 
 def check_form(answer: Mapping[str, Any]) -> Verdict:

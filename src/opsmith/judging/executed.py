@@ -18,7 +18,18 @@ from typing import Any
 from opsmith.judging.answers import check_diagnostic, check_findings, read_verdict
 from opsmith.judging.execution import Execution, NotStartedError, is_crash
 from opsmith.judging.verifier import TrialTally, charge_error, leave_unjudged, veil_verdict
-from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
+from opsmith.records import (
+    FOR_PEOPLE,
+    Boundary,
+    Candidate,
+    Diagnostic,
+    Outcome,
+    Scrutiny,
+    Stage,
+    Task,
+    Verdict,
+    to_json,
+)
 from opsmith.running.arena import Buffer
 from opsmith.running.nursery import Worker
 from opsmith.targets import Build, Built, Target, TrialResult
@@ -40,6 +51,7 @@ class TaskWorker:
     task: Task
     source: str
     seconds: float  # for each answer
+    scrutiny: Scrutiny | None = None  # None: no verdict is asked for
 
     def ask_step(self, what: str, blobs: Sequence[Buffer] = (), **arguments: Any) -> Answer:
         """Its answer; blobs of the answer can be looked at until the next question."""
@@ -49,7 +61,8 @@ class TaskWorker:
     def send_step(self, what: str, blobs: Sequence[Buffer] = (), **arguments: Any) -> None:
         """Ask without waiting for the answer, which must be received before anything else is asked."""
         sizes = self.worker.arena.write_blobs(blobs)
-        self.worker.send_request(what, self.task, self.source, self.seconds, blobs=sizes, **arguments)
+        known = {"blobs": sizes, "scrutiny": to_json(self.scrutiny)}
+        self.worker.send_request(what, self.task, self.source, self.seconds, **known, **arguments)
 
     def receive_answer(self) -> Answer:
         answer = self.worker.receive_answer(self.seconds)

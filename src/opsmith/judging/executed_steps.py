@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 from opsmith.judging.answers import MOVED_ANSWER, check_findings
 from opsmith.judging.lazy_answers import lazy_answers, mixed_inputs, moved_answer
 from opsmith.judging.verifier import charge_error, check_program, leave_unjudged, trials_of
-from opsmith.records import Boundary, Diagnostic, Stage, Task, to_json
+from opsmith.records import Boundary, Diagnostic, Scrutiny, Stage, Task, to_json
 from opsmith.running.arena import CAPACITY
 from opsmith.targets import (
     Executed,
@@ -66,7 +66,7 @@ class ExecutedSteps:
         checked = check_program(target, task, source)
         check_findings(checked.errors)
         trials = trials_of(target, task) if checked.stage == Stage.RUN else []
-        self._run = _TrialRun(target, task, checked.program, trials, self._inputs)
+        self._run = _TrialRun(target, task, checked.program, request["scrutiny"], trials, self._inputs)
         return dict(to_json({"stage": checked.stage, "errors": checked.errors, "warnings": checked.warnings}))
 
     def _begin_trials(self, task: Task, request: Request) -> Answer:
@@ -101,6 +101,7 @@ class _TrialRun:
     target: ExecutedTarget
     task: Task
     program: Any
+    scrutiny: Scrutiny
     stated: Sequence[Trial]
     inputs: _EncodedInputs
     following: int = 0  # the stated trial that is next
@@ -146,7 +147,7 @@ class _TrialRun:
         if not isinstance(self.target, HidesSizes):
             return HiddenTrials()
         with calling("hidden_trials"):
-            return self.target.hidden_trials(self.task, self.program) or HiddenTrials()
+            return self.target.hidden_trials(self.task, self.program, self.scrutiny) or HiddenTrials()
 
     def _encode_hidden(self, trial: Trial) -> bytes | None:
         """None: it is left out."""

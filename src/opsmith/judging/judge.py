@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from opsmith.errors import TaskError
 from opsmith.judging.plans import PlanAnswer
-from opsmith.records import Experience, Outcome, Task, Verdict
+from opsmith.records import Experience, Level, Outcome, Task, Verdict
 from opsmith.splits import Split
 
 IMPORT = "import"  # the origin of a hand-written experience
@@ -17,7 +17,7 @@ IMPORT = "import"  # the origin of a hand-written experience
 class Judge(Protocol):
     """`opsmith.judging.pool.Pool` is one."""
 
-    async def judge(self, task: Task, source: str) -> Verdict: ...
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict: ...
 
 
 @runtime_checkable

@@ -30,11 +30,12 @@ from opsmith.judging.commanded import count_cycles, start_commands
 from opsmith.judging.executed import TaskWorker, build_checked, judge_executed
 from opsmith.judging.executed_audit import Processes, audit_executed
 from opsmith.judging.execution import Execution, Launcher, NotStartedError, start_process
+from opsmith.judging.installation import read_installation_secret
 from opsmith.judging.limits import CANDIDATE_S, OPTIONS, TRIAL_S, Limits
 from opsmith.judging.plans import PlanAnswer, read_plans
 from opsmith.judging.trust import is_bundled
 from opsmith.judging.verifier import leave_unjudged
-from opsmith.records import Boundary, Diagnostic, Task, Verdict, to_json
+from opsmith.records import Boundary, Diagnostic, Level, Scrutiny, Task, Verdict, to_json
 from opsmith.running.nursery import Nursery, Services, Worker
 from opsmith.running.sandbox import Sandbox
 from opsmith.running.turnstile import use_device
@@ -60,6 +61,7 @@ _SHARED = ""  # the owner of the workers that serve all bundled tasks in built-i
 class Pool:
     """`workers` at work at once (None: one per core), started when first needed; a context manager. Thread-safe.
 
+    `secret`: what hidden sizes are drawn from (`records.Scrutiny`); None: the installation's.
     `deadline` and `trial_deadline`: seconds for a candidate, and for each trial of one that is executed (`Limits`).
     Each verdict, or batch of them, waits while somebody has this machine's processor alone (`turnstile`).
     """
@@ -72,7 +74,9 @@ class Pool:
         trial_deadline: float = TRIAL_S,
         trust_tasks: bool = False,
         sandbox: Sandbox | None = None,
+        secret: str | None = None,
     ) -> None:
+        self._secret = secret
         self._limits = Limits(deadline, trial_deadline)
         self._trust_tasks = trust_tasks
         self._sandbox = sandbox or Sandbox()
@@ -80,7 +84,7 @@ class Pool:
         self._light_nursery = Nursery(WITHOUT_TORCH)  # of candidates whose artefacts are loaded
         self._idle = _Idle()
         self._under_way = WorkUnderWay()
-        self._asked: dict[str, list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
+        self._asked: dict[tuple[str, Level], list[tuple[str, Future[Verdict]]]] = {}  # by task: programs that wait
         self._asking = threading.Lock()
         self._alone = threading.Lock()
         self._closing = threading.Event()
@@ -98,7 +102,7 @@ class Pool:
         """Start what workers are forks of, and wait for nothing: its imports run beside those of the caller."""
         self._nursery.start_early()
 
-    def submit(self, task: Task, source: str) -> Future[Verdict]:
+    def submit(self, task: Task, source: str, level: Level = Level.CHEAP) -> Future[Verdict]:
         """The verdict to come. Its future raises VerifierError only when no worker can be started at all.
 
         It raises UsageError for a task that may not be judged on this system. Programs for one task that wait while
@@ -106,21 +110,21 @@ class Pool:
         """
         future: Future[Verdict] = Future()
         with self._asking:
-            self._asked.setdefault(task.digest, []).append((source, future))
-        self._submit_work(self._judge_waiting, task)
+            self._asked.setdefault((task.digest, level), []).append((source, future))
+        self._submit_work(self._judge_waiting, task, level)
         return future
 
-    def _judge_waiting(self, task: Task) -> None:
+    def _judge_waiting(self, task: Task, level: Level) -> None:
         """Judge what waits for a task; nothing, when an earlier one took it along."""
         size = BATCH if _find_executing(task) is None else 1  # each has a process: nothing is shared
         with self._asking:
-            waiting = self._asked.pop(task.digest, [])
+            waiting = self._asked.pop((task.digest, level), [])
             if waiting[size:]:
-                self._asked[task.digest] = waiting[size:]
+                self._asked[task.digest, level] = waiting[size:]
         running = [(source, future) for source, future in waiting[:size] if future.set_running_or_notify_cancel()]
         try:
             with self._under_way.hold_futures([future for _, future in running]):
-                verdicts = self._judge_batch(task, [source for source, _ in running])
+                verdicts = self._judge_batch(task, [source for source, _ in running], level)
         except BaseException as error:
             for _, future in running:
                 future.set_exception(error)
@@ -135,9 +139,9 @@ class Pool:
         except RuntimeError as error:  # after close()
             raise VerifierError(f"verifier: the pool of workers is closed ({error})") from error
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         """Who is cancelled while it waits frees its worker, and ends the candidate's process."""
-        future = self.submit(task, source)
+        future = self.submit(task, source, level)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
@@ -145,10 +149,10 @@ class Pool:
                 end()
             raise
 
-    def verify(self, task: Task, source: str) -> Verdict:
-        return self.submit(task, source).result()
+    def verify(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
+        return self.submit(task, source, level).result()
 
-    def verify_all(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
+    def verify_all(self, task: Task, sources: Sequence[str], level: Level = Level.CHEAP) -> list[Verdict]:
         """The verdicts in the order of `sources`, found in parallel; what programs of a batch share is computed once.
 
         Raises UsageError, VerifierError.
@@ -156,7 +160,7 @@ class Pool:
         unique = list(dict.fromkeys(sources))
         size = max(1, min(BATCH, -(-len(unique) // self.workers)))
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
-        waiting = [self._submit_work(self._judge_batch, task, batch) for batch in batches]
+        waiting = [self._submit_work(self._judge_batch, task, batch, level) for batch in batches]
         verdicts = [verdict for future in waiting for verdict in future.result()]
         verdict_by_source = dict(zip(unique, verdicts, strict=True))
         return [verdict_by_source[source] for source in sources]
@@ -224,10 +228,10 @@ class Pool:
         return {"findings": [*own, *(finding for finding in findings if finding["check"] not in checks)]}
 
     @contextlib.contextmanager
-    def _asking_of(self, task: Task, source: str, fresh: bool) -> Iterator[TaskWorker]:
+    def _asking_of(self, task: Task, source: str, fresh: bool, level: Level = Level.CHEAP) -> Iterator[TaskWorker]:
         """A worker of the task's, to be asked about a program. Raises _WorkerLostError."""
         with self._lend_worker(task, fresh) as worker:
-            yield TaskWorker(worker, task, source, self._limits.of_task)
+            yield TaskWorker(worker, task, source, self._limits.of_task, self._find_scrutiny(level))
 
     def _start_built(self, target: Target, task: Task, source: str) -> Execution:
         """A process of a program that was judged already. Raises NotStartedError, VerifierError."""
@@ -246,7 +250,8 @@ class Pool:
         """`once`: by a worker that serves nothing before and nothing after."""
         try:
             with self._using_processor(), self._lend_worker(task, fresh=once, once=once) as worker:
-                answer = worker.ask(what, task, source, self._limits.of_figures, **arguments)
+                scrutiny = to_json(self._find_scrutiny(Level.CHEAP))
+                answer = worker.ask(what, task, source, self._limits.of_figures, scrutiny=scrutiny, **arguments)
                 if "judge" in answer:
                     answer = self._judging_for(task, worker, answer)
         except _WorkerLostError as lost:
@@ -293,21 +298,27 @@ class Pool:
 
     # -- verdicts
 
-    def _judge_batch(self, task: Task, sources: Sequence[str]) -> list[Verdict]:
+    def _find_scrutiny(self, level: Level) -> Scrutiny:
+        """Raises UsageError where the installation's secret is needed and cannot be kept."""
+        if self._secret is None:
+            self._secret = read_installation_secret()
+        return Scrutiny(self._secret, level)
+
+    def _judge_batch(self, task: Task, sources: Sequence[str], level: Level) -> list[Verdict]:
         """Those of a batch. When it costs a worker, each program is judged alone: one of them did it."""
         if len(sources) > 1 and _find_executing(task) is None:
             with contextlib.suppress(_WorkerLostError), self._using_processor(), self._lend_worker(task) as worker:
-                answer = self._ask_verdict(worker, "verify_many", task, "", sources=list(sources))
+                answer = self._ask_verdict(worker, "verify_many", task, "", level, sources=list(sources))
                 if answer["verdicts"] is not None:
                     return [read_verdict(*pair) for pair in zip(answer["verdicts"], sources, strict=True)]
-        return [self._judge_program(task, source) for source in sources]
+        return [self._judge_program(task, source, level) for source in sources]
 
-    def _judge_program(self, task: Task, source: str) -> Verdict:
+    def _judge_program(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         target = _find_executing(task)
         judge = (
-            partial(self._judge_interpreted, task, source)
+            partial(self._judge_interpreted, task, source, level)
             if target is None
-            else partial(self._judge_executed, target, task, source)
+            else partial(self._judge_executed, target, task, source, level)
         )
         with contextlib.suppress(_WorkerLostError), self._using_processor():
             return judge()
@@ -318,21 +329,24 @@ class Pool:
             except _WorkerLostError as lost:
                 return leave_unjudged(source, Boundary.SANDBOX, _describe_lost(task, lost))
 
-    def _judge_interpreted(self, task: Task, source: str, fresh: bool = False) -> Verdict:
+    def _judge_interpreted(self, task: Task, source: str, level: Level, fresh: bool = False) -> Verdict:
         with self._lend_worker(task, fresh) as worker:
-            return read_verdict(self._ask_verdict(worker, "verify", task, source), source)
+            return read_verdict(self._ask_verdict(worker, "verify", task, source, level), source)
 
-    def _ask_verdict(self, worker: Worker, what: str, task: Task, source: str, **arguments: Any) -> dict[str, Any]:
+    def _ask_verdict(
+        self, worker: Worker, what: str, task: Task, source: str, level: Level, **arguments: Any
+    ) -> dict[str, Any]:
         """About candidates that are interpreted: their seconds begin when the task's data are there."""
         if self._limits.candidate < self._limits.of_task and task.digest not in worker.known:
             worker.ask("prepare", task, "", self._limits.of_task)
-        return worker.ask(what, task, source, self._limits.candidate, **arguments)
+        scrutiny = to_json(self._find_scrutiny(level))
+        return worker.ask(what, task, source, self._limits.candidate, scrutiny=scrutiny, **arguments)
 
-    def _judge_executed(self, target: Target, task: Task, source: str, fresh: bool = False) -> Verdict:
+    def _judge_executed(self, target: Target, task: Task, source: str, level: Level, fresh: bool = False) -> Verdict:
         """The verdict on a candidate that is executed, in a process of its own beside the task's worker."""
         if isinstance(target, Loaded):
             self._light_nursery.start_early()
-        with self._asking_of(task, source, fresh) as worker:
+        with self._asking_of(task, source, fresh, level) as worker:
             return judge_executed(target, worker, partial(self._start_process, target, task, source))
 
     # -- workers

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from opsmith.judging.verifier import verify_many
-from opsmith.records import Outcome, Stage, Task
+from opsmith.records import Outcome, Scrutiny, Stage, Task
 from opsmith.targets import Target, Trial, get_target, list_runnable
 from opsmith.targets.protocols import HidesSizes, Referenced
 
@@ -26,9 +26,9 @@ REPEATS = 15
 EARLY = ("PARSE", "TYPE", "AFFINE")
 
 
-def measure_timings(task: Task, source: str, candidates: Sequence[str]) -> dict[str, Any]:
+def measure_timings(task: Task, source: str, candidates: Sequence[str], scrutiny: Scrutiny) -> dict[str, Any]:
     """Times on the task's own program, programs that lack a line of it, and random candidates."""
-    verify_many(task, [source])  # data, expected values and functions are prepared once per task
+    verify_many(task, [source], scrutiny)  # data, expected values and functions are prepared once per task
     target = get_target(task.target)
     trials = list_runnable(target.list_trials(task))
     base, large = _of_set(trials, trials[0].name.split()[0]), _of_set(trials, "large")
@@ -43,7 +43,7 @@ def measure_timings(task: Task, source: str, candidates: Sequence[str]) -> dict[
         "candidate": min(time_action(lambda: _run_trials(target, program, small), 5)),
         "trials": sum(trial.draws for trial in trials),
         "refusals": [_time_refusal(target, task, spoiled) for spoiled in _spoil_lines(source)],
-        "batch": _time_batch(target, task, candidates, base) if candidates else None,
+        "batch": _time_batch(target, task, candidates, base, scrutiny) if candidates else None,
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
@@ -102,11 +102,13 @@ def _is_python(source: str) -> bool:
     return True
 
 
-def _time_batch(target: Target, task: Task, candidates: Sequence[str], base: Sequence[Trial]) -> dict[str, Any]:
+def _time_batch(
+    target: Target, task: Task, candidates: Sequence[str], base: Sequence[Trial], scrutiny: Scrutiny
+) -> dict[str, Any]:
     """Random candidates judged together at the base shape, and each on its own at every shape set."""
     together = min(time_action(lambda: _run_funnel(target, task, candidates, base), 5))
     start = time.perf_counter()
-    verdicts = [verify_many(task, [source])[0] for source in candidates]
+    verdicts = [verify_many(task, [source], scrutiny)[0] for source in candidates]
     alone = time.perf_counter() - start
     stages = Counter(
         verdict.stage.name if verdict.outcome is Outcome.REFUSED else str(verdict.outcome) for verdict in verdicts
@@ -117,14 +119,16 @@ def _time_batch(target: Target, task: Task, candidates: Sequence[str], base: Seq
         "base": together,
         "alone": alone,
         "stages": dict(stages),
-        "flagged": sum(_is_flagged(target, task, source) for source in candidates),
+        "flagged": sum(_is_flagged(target, task, source, scrutiny) for source in candidates),
     }
 
 
-def _is_flagged(target: Target, task: Task, source: str) -> bool:
-    """Whether a candidate must also be right at sizes drawn for it."""
+def _is_flagged(target: Target, task: Task, source: str, scrutiny: Scrutiny) -> bool:
+    """Whether a candidate must also be right at hidden sizes."""
     program = target.check_program(task, source).program
-    return isinstance(target, HidesSizes) and program is not None and target.hidden_trials(task, program) is not None
+    if not isinstance(target, HidesSizes) or program is None:
+        return False
+    return target.hidden_trials(task, program, scrutiny) is not None
 
 
 def _run_funnel(target: Target, task: Task, sources: Sequence[str], trials: Sequence[Trial]) -> None:

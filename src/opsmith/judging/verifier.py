@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from opsmith.agents.reply import ReadReply, read_reply
-from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Stage, Task, Verdict
+from opsmith.judging.installation import read_scrutiny_here
+from opsmith.records import FOR_PEOPLE, Boundary, Candidate, Diagnostic, Outcome, Scrutiny, Stage, Task, Verdict
 from opsmith.targets import Checked, Target, TaskFault, Trial, TrialResult, get_target, is_lack_of_memory, is_own
 from opsmith.targets.capabilities import canonical_form
 from opsmith.targets.faults import fault_of, of_kind, words_of
@@ -28,9 +29,9 @@ _MORE_MEMORY = "smaller sizes in the task's shape sets, or fewer workers at once
 Judge = Callable[[Task, str], Verdict]
 
 
-def verify(task: Task, source: str) -> Verdict:
+def verify(task: Task, source: str, scrutiny: Scrutiny | None = None) -> Verdict:
     """Check `source`, then run it on the task's trials until one fails. A refusal by `check` needs no trial."""
-    return verify_many(task, [source])[0]
+    return verify_many(task, [source], scrutiny)[0]
 
 
 def verify_reply(task: Task, reply: str, judge: Judge = verify) -> Verdict:
@@ -48,8 +49,12 @@ def with_dropped(verdict: Verdict, reply: ReadReply) -> Verdict:
     return replace(verdict, warnings=dropped + verdict.warnings)
 
 
-def verify_many(task: Task, sources: Sequence[str]) -> list[Verdict]:
-    """One verdict per source, in order. Programs are run together: what they share, a target may compute once."""
+def verify_many(task: Task, sources: Sequence[str], scrutiny: Scrutiny | None = None) -> list[Verdict]:
+    """One verdict per source, in order. Programs are run together: what they share, a target may compute once.
+
+    `scrutiny` None: the cheap level with the installation's secret.
+    """
+    scrutiny = scrutiny or read_scrutiny_here()
     verdict_by_source: dict[str, Verdict] = {}
     open_: list[_Open] = []
     for source in dict.fromkeys(sources):
@@ -58,7 +63,7 @@ def verify_many(task: Task, sources: Sequence[str]) -> list[Verdict]:
             verdict_by_source[source] = checked
         else:
             open_.append(checked)
-    verdict_by_source.update({program.source: verdict for program, verdict in _run_trials(task, open_)})
+    verdict_by_source.update({program.source: verdict for program, verdict in _run_trials(task, open_, scrutiny)})
     return [verdict_by_source[source] for source in sources]
 
 
@@ -142,7 +147,7 @@ def _check_source(task: Task, source: str) -> Verdict | _Open:
     return program.make_verdict(checked.stage, Outcome.REFUSED, checked.errors)
 
 
-def _run_trials(task: Task, programs: list[_Open]) -> Iterator[tuple[_Open, Verdict]]:
+def _run_trials(task: Task, programs: list[_Open], scrutiny: Scrutiny) -> Iterator[tuple[_Open, Verdict]]:
     """Run programs on the task's trials, cheapest first, each until one trial fails."""
     try:
         trials = trials_of(programs[0].target, task) if programs else ()
@@ -153,14 +158,14 @@ def _run_trials(task: Task, programs: list[_Open]) -> Iterator[tuple[_Open, Verd
         verdicts = _run_trial(trial, programs)
         yield from ((program, verdict) for program, verdict in verdicts if verdict is not None)
         programs = [program for program, verdict in verdicts if verdict is None]
-    yield from ((program, _run_hidden_trials(task, program)) for program in programs)
+    yield from ((program, _run_hidden_trials(task, program, scrutiny)) for program in programs)
 
 
-def _run_hidden_trials(task: Task, program: _Open) -> Verdict:
-    """The verdict on a program that passed all trials of its task, after those at sizes drawn for it."""
+def _run_hidden_trials(task: Task, program: _Open, scrutiny: Scrutiny) -> Verdict:
+    """The verdict on a program that passed all trials of its task, after those at hidden sizes."""
     try:
-        target = program.target
-        hidden = target.hidden_trials(task, program.checked.program) if isinstance(target, HidesSizes) else None
+        target, checked = program.target, program.checked.program
+        hidden = target.hidden_trials(task, checked, scrutiny) if isinstance(target, HidesSizes) else None
         for trial in hidden.trials if hidden is not None else ():
             ((_, refusal),) = _run_trial(trial, [program])
             verdict = None if refusal is None else veil_verdict(refusal, trial.name)

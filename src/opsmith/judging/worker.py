@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from opsmith.errors import OpsmithError
-from opsmith.judging.answers import check_form, read_verdict
+from opsmith.judging.answers import check_form, read_scrutiny, read_verdict
 from opsmith.judging.audit import audit_task
 from opsmith.judging.executed_steps import ExecutedSteps
 from opsmith.judging.plans import answer_plan
@@ -60,7 +60,8 @@ class _Desk:
         blobs = [bytes(blob) for blob in self._arena.view_blobs(request.get("blobs", ()))]
         task = self._tasks[request["digest"]]
         answer_step = _ANSWERS.get(request["what"]) or self._steps[request["what"]]
-        answer = answer_step(task, {**request, "blobs": blobs, "judge": self._judge})
+        known = {"blobs": blobs, "judge": self._judge, "scrutiny": read_scrutiny(request)}
+        answer = answer_step(task, {**request, **known})
         return {**answer, "blobs": self._arena.write_blobs(answer["blobs"])} if "blobs" in answer else answer
 
 
@@ -74,7 +75,7 @@ def _read_by_target(request: dict[str, Any]) -> list[Path]:
 def _judge_program(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     source = request["source"]
     try:
-        answer: dict[str, Any] = to_json(verify(task, source))
+        answer: dict[str, Any] = to_json(verify(task, source, request["scrutiny"]))
         if is_own(task.target):
             check_form(answer)
     except BaseException as error:  # SystemExit and its like, raised by an author's code
@@ -85,7 +86,7 @@ def _judge_program(task: Task, request: dict[str, Any]) -> dict[str, Any]:
 def _judge_programs(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     """Verdicts on many programs; where one of them breaks all, there are none, and each is asked for alone."""
     try:
-        answer = {"verdicts": to_json(verify_many(task, request["sources"]))}
+        answer = {"verdicts": to_json(verify_many(task, request["sources"], request["scrutiny"]))}
         if is_own(task.target):
             for verdict in answer["verdicts"]:
                 check_form(verdict)
@@ -127,12 +128,13 @@ def _estimate_cost(task: Task, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measure_timings(task: Task, request: dict[str, Any]) -> dict[str, Any]:
-    return measure_timings(task, request["source"], request["candidates"])
+    return measure_timings(task, request["source"], request["candidates"], request["scrutiny"])
 
 
 def _audit_task(task: Task, request: dict[str, Any]) -> dict[str, Any]:
     is_executed = isinstance(get_target(task.target), Executed)
-    return audit_task(task, request["source"], request["judge"] if is_executed else verify)
+    judge = request["judge"] if is_executed else partial(verify, scrutiny=request["scrutiny"])
+    return audit_task(task, request["source"], judge)
 
 
 def _judged_outside(fd: int, task: Task, source: str) -> Verdict:

@@ -25,7 +25,7 @@ from opsmith.learn.events import SampleJudged
 from opsmith.learn.session import RunSession
 from opsmith.models import Batched, Message
 from opsmith.models.answers import describe_cut
-from opsmith.records import Boundary, Candidate, Outcome, Task, Verdict
+from opsmith.records import Boundary, Candidate, Level, Outcome, Task, Verdict
 from opsmith.store.rows import (
     GUARDIAN,
     REPAIR,
@@ -242,7 +242,7 @@ class _TryingJudge:
     def __init__(self, sampling: _Sampling) -> None:
         self._sampling = sampling
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         """Who is told that time is up leaves the verdict to those who wait for it too."""
         refusal = self._sampling.composer.refuse_program(source)
         if refusal is not None:

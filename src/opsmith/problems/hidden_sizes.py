@@ -1,8 +1,8 @@
 """Hidden sizes: shape sets that a file does not state, so that a program cannot be made for the stated ones.
 
-A problem has a pool of them: of each kind a few members, drawn from the problem's digest. Which member of each kind a
-program is tried at is drawn from a text that belongs to it, a hash of its canonical form: equal programs get equal
-sizes, a comment does not draw again, and what is prepared for a size serves all programs of the problem.
+A problem has a pool of them: of each kind a few members, drawn from the problem's digest, the level, the member's
+number and a secret. All programs of a run meet the same: no text draws again, and what is prepared for a size serves
+all programs of the problem.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -17,12 +18,12 @@ from opsmith.problems.constraints import follow_constraints, list_following, sat
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import DEFAULT_SIZES, Problem
 from opsmith.problems.shape_sets import choose_shape_sets, has_whole_dims
-from opsmith.records import content_hash
+from opsmith.records import Level, Scrutiny
 
 Sizes = Mapping[str, int]  # of every symbol of a problem
 Material = TypeVar("Material")  # what is prepared for a program at some sizes
 
-MEMBERS = 8  # of each kind
+MEMBERS: Mapping[Level, int] = {Level.CHEAP: 1, Level.FULL: 2}  # of each kind, of each level's own draws
 GROWTH = 1.3  # how far beyond the largest stated size, at least ...
 REACH = 2.0  # ... and at most
 MOST_NUMBERS = 2**22  # in all tensors of a draw
@@ -35,42 +36,59 @@ TINY, SMALL, MEDIUM = 3, 8, 67  # the largest sizes of such kinds
 _PRIMES = tuple(number for number in range(3, 132) if all(number % factor for factor in range(2, number)))
 
 
+@dataclass(frozen=True)
+class HiddenMember:
+    """One draw of hidden sizes and of their data."""
+
+    scrutiny: Scrutiny  # its level alone, not those before it
+    kind: str
+    number: int  # of the kind's draws
+
+    def draw_number(self, *texts: str) -> int:
+        return self.scrutiny.draw_number(self.scrutiny.level, self.kind, str(self.number), *texts)
+
+
 class HiddenPool(Generic[Material]):
     """The hidden sizes of a problem, and what is prepared at those used last.
 
-    `prepare` makes the material of sizes where every dim is whole; None: data cannot be made or the reference does not
-    run there, so that a member is drawn again.
+    `prepare` makes the material of sizes where every dim is whole, with data from a seed; None: data cannot be made or
+    the reference does not run there, so that a member is drawn again.
     """
 
-    def __init__(self, problem: Problem, prepare: Callable[[Sizes], Material | None]) -> None:
+    def __init__(self, problem: Problem, prepare: Callable[[Sizes, int], Material | None]) -> None:
         self.problem = problem
         self._prepare = prepare
-        self._sizes: dict[tuple[str, int], Sizes | None] = {}  # by kind and member; None: there is no such member
-        self._prepared: dict[tuple[str, int], Material] = {}  # the last used at the end
-        self._numbers: dict[tuple[str, int], int] = {}  # in all tensors of those prepared
+        self._sizes: dict[HiddenMember, Sizes | None] = {}  # None: there is no such member
+        self._prepared: dict[HiddenMember, Material] = {}  # the last used at the end
+        self._numbers: dict[HiddenMember, int] = {}  # in all tensors of those prepared
 
-    def list_materials(self, text: str) -> Iterator[Material]:
-        """Those of the members that belong to a text, the smallest kinds first: tiny, odd, prime, and for each symbol
-        one of 1.3 to 2 times the largest stated size."""
+    def list_materials(self, scrutiny: Scrutiny) -> Iterator[Material]:
+        """Those of all members of its levels, the smallest kinds first: tiny, odd, prime, and for each symbol one of
+        1.3 to 2 times the largest stated size."""
         used: list[Sizes] = []
-        for kind in self.kinds:
-            member = (kind, _draw_number(text, kind) % MEMBERS)
+        for member in self._list_members(scrutiny):
             material = self._find_material(member)
             sizes = self._sizes[member]
             if material is not None and sizes is not None and sizes not in used:
                 used.append(sizes)
                 yield material
 
+    def _list_members(self, scrutiny: Scrutiny) -> Iterator[HiddenMember]:
+        for level in scrutiny.levels:
+            for number in range(MEMBERS[level]):
+                yield from (HiddenMember(Scrutiny(scrutiny.secret, level), kind, number) for kind in self.kinds)
+
     @cached_property
     def kinds(self) -> list[str]:
         return ["tiny", "odd", "prime", *(f"beyond {name}" for name in list_independent(self.problem))]
 
-    def _list_candidates(self, kind: str, number: int) -> Iterator[Sizes]:
+    def _list_candidates(self, member: HiddenMember) -> Iterator[Sizes]:
         """The attempts at one member that are affordable and no stated sizes."""
-        source = random.Random(_draw_number(f"{self._digest} {number}", kind))
-        most_numbers = MOST_SIMPLE_NUMBERS if kind in _SIMPLE else MOST_NUMBERS
+        source = random.Random(member.draw_number(self._digest))
+        most_numbers = MOST_SIMPLE_NUMBERS if member.kind in _SIMPLE else MOST_NUMBERS
         for attempt in range(ATTEMPTS):
-            sizes = follow_constraints(self.problem.constraints, _draw_sizes(self.problem, kind, source, attempt))
+            drawn = _draw_sizes(self.problem, member.kind, source, attempt)
+            sizes = follow_constraints(self.problem.constraints, drawn)
             if sizes is None:
                 continue
             if _is_affordable(self.problem, sizes, most_numbers) and not any(
@@ -87,7 +105,7 @@ class HiddenPool(Generic[Material]):
     def _digest(self) -> str:
         return hash_problem(self.problem)
 
-    def _find_material(self, member: tuple[str, int]) -> Material | None:
+    def _find_material(self, member: HiddenMember) -> Material | None:
         """Prepared once, as long as it is used now and then."""
         material = self._prepared.pop(member, None)
         if material is None:
@@ -99,12 +117,13 @@ class HiddenPool(Generic[Material]):
             self._drop_surplus()
         return material
 
-    def _prepare_member(self, member: tuple[str, int]) -> Material | None:
+    def _prepare_member(self, member: HiddenMember) -> Material | None:
+        seed = member.draw_number(self._digest, "data")
         if member in self._sizes:
             sizes = self._sizes[member]
-            return self._prepare(sizes) if sizes is not None else None
-        for candidate in self._list_candidates(*member):
-            material = self._prepare(candidate)
+            return self._prepare(sizes, seed) if sizes is not None else None
+        for candidate in self._list_candidates(member):
+            material = self._prepare(candidate, seed)
             if material is not None:
                 self._sizes[member] = candidate
                 return material
@@ -136,10 +155,6 @@ def list_independent(problem: Problem) -> list[str]:
     """Those that follow from no other by a constraint."""
     following = list_following(problem.constraints)
     return [name for name in list_varying(problem) if name not in following]
-
-
-def _draw_number(text: str, kind: str) -> int:
-    return int(content_hash("hidden sizes", text, kind)[:15], 16)
 
 
 def _list_stated(problem: Problem) -> list[Sizes]:

@@ -24,6 +24,7 @@ from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import OutputTensors
 from opsmith.problems.reference import compute_expected, run_unchecked
 from opsmith.problems.tolerance import Limit, find_largest
+from opsmith.records import Scrutiny
 
 
 @dataclass
@@ -114,17 +115,17 @@ class NativeData(ProblemData[NativeDraw]):
     ) -> Iterator[PlannedTrial[NativeDraw]]:
         yield from self._plan_draws(shape_set, name, wide, False)
 
-    def draw_hidden(self, text: str) -> Iterator[NativeDraw]:
-        """One draw at each of the sizes that belong to a text, at all of which the reference runs. Raises TaskFault for
-        lack of memory."""
-        return self._hidden_pool.list_materials(text)
+    def draw_hidden(self, scrutiny: Scrutiny) -> Iterator[NativeDraw]:
+        """One draw at each of the hidden sizes, at all of which the reference runs. Raises TaskFault for lack of
+        memory."""
+        return self._hidden_pool.list_materials(scrutiny)
 
     @cached_property
     def _hidden_pool(self) -> HiddenPool[NativeDraw]:
         return HiddenPool(self.problem, self._draw_at)
 
-    def _draw_at(self, sizes: Sizes) -> NativeDraw | None:
-        draw = self.make_draw(write_sizes(sizes), sizes, 0)
+    def _draw_at(self, sizes: Sizes, seed: int) -> NativeDraw | None:
+        draw = self.make_draw(write_sizes(sizes), sizes, seed)
         return draw if _has_limits(draw) else None
 
 

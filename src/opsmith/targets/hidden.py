@@ -1,7 +1,8 @@
-"""Trials at sizes that are drawn for each candidate, the hidden sizes, and what a model may be told of a failure there.
+"""Trials at sizes that no file states, the hidden sizes, and what a model may be told of a failure there.
 
-They are drawn from the hash of the candidate's canonical form, so that comments and names cannot draw again. A failure
-there tells a model that the program is wrong at sizes not shown, and nothing that would help to write for those sizes.
+They are drawn from the problem and a secret (`records.Scrutiny`), never from a candidate's text, so that nobody can
+draw again by writing it otherwise. A failure there tells a model that the program is wrong at sizes not shown, and
+nothing that would help to write for those sizes.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from opsmith.problems.problem import Problem
-from opsmith.records import Diagnostic, Objective, Task
+from opsmith.records import Diagnostic, Objective, Scrutiny, Task
 from opsmith.splits import Split
 from opsmith.targets.audit import Finding, Judge
 from opsmith.targets.hidden import HiddenTrials
@@ -271,13 +271,17 @@ class Counting(Protocol):
 
 @runtime_checkable
 class HidesSizes(Protocol):
-    """Candidates are also tried at sizes drawn for each of them: the hidden sizes.
+    """Candidates are also tried at sizes that nobody states: the hidden sizes, drawn with a secret.
 
     `Trial.name` says the sizes, to people only. A TaskFault at a hidden size is nobody's fault: it is left out.
     """
 
-    def hidden_trials(self, task: Task, program: Any) -> HiddenTrials | None:
-        """Those of a program that `check_program` passed; None: the task's own trials say it all."""
+    def hidden_trials(self, task: Task, program: Any, scrutiny: Scrutiny) -> HiddenTrials | None:
+        """Those for a program that `check_program` passed; None: the task's own trials say it all.
+
+        Their sizes and data come from the task and the scrutiny, so that they are the same for all programs that are
+        tried at the same; of the program they may depend on no more than on what it computes.
+        """
         ...
 
 

@@ -15,7 +15,7 @@ from opsmith.learn.loop import improve, improve_async
 from opsmith.models import ExhaustedError, Message, Request
 from opsmith.models.replay import hash_request
 from opsmith.models.table import get_model
-from opsmith.records import Outcome
+from opsmith.records import Level, Outcome
 from opsmith.settings import Settings
 from opsmith.store import Store
 from opsmith.suites import load_tasks
@@ -53,7 +53,7 @@ SUM, DIFFERENCE, PRODUCT = (
 class Here:
     """The verifier in this process, which takes its time now and then, so that requests come in any order."""
 
-    async def judge(self, task, source):
+    async def judge(self, task, source, level=Level.CHEAP):
         await asyncio.sleep(0.002 * (len(source) % 3))
         return verify(task, source)
 

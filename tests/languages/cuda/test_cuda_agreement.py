@@ -19,7 +19,7 @@ from languages.cuda.translated_mistakes import MISTAKES, Mistake
 from languages.gpu_programs import GpuProgram, list_plain, load_gpu_task, needs_cuda
 from opsmith.judging.pool import Pool
 from opsmith.problems.precision import dtype_of
-from opsmith.records import Boundary, Outcome, Task
+from opsmith.records import Boundary, Outcome, Scrutiny, Task
 from opsmith.suites import load_tasks
 from opsmith.targets import Built, get_target
 from opsmith.targets.native.layout import read_outputs
@@ -65,10 +65,10 @@ def test_both_languages_compute_the_same(program: GpuProgram, tmp_path: Path) ->
 
 
 def list_trials(place: str, language: str, source: str) -> list[Trial]:
-    """Those of the task in a language, and those at the hidden sizes of the CUDA program."""
+    """Those of the task in a language, and those at hidden sizes."""
     task, target = load_tasks([place], language, {})[0], get_target(language)
     assert isinstance(target, HidesSizes)
-    hidden = target.hidden_trials(task, get_target("cuda").canonical_form(source))
+    hidden = target.hidden_trials(task, source, Scrutiny("a secret"))
     assert hidden is not None
     return [*target.list_trials(task), *hidden.trials]
 

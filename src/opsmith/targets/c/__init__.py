@@ -24,7 +24,7 @@ from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Solved, TorchExtension, TorchModule
 from opsmith.targets.protocols import PROPOSER, Tuner
 
-VERIFIER = "c-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "c-3"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
 class CTarget(NativeTasks, NativePrograms):

@@ -33,7 +33,7 @@ from opsmith.targets.native.programs import open_cache
 from opsmith.targets.native.tokens import blank_comments
 from opsmith.targets.programs import Build, CarriedBuild, Solved, TorchExtension, TorchModule
 
-VERIFIER = "cuda-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "cuda-3"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
 class CudaTarget(GpuTasks, GpuPrograms, GpuPrompts):

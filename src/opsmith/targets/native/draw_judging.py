@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from opsmith.records import Task
+from opsmith.records import Scrutiny, Task
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.native.task import TaskOptions
 from opsmith.targets.trial import TaskFault, Trial, TrialResult
@@ -28,9 +28,8 @@ class DrawnTrials:
     def list_trials(self, task: Task) -> Sequence[Trial]:
         return self._make_trials(task).trials
 
-    def hidden_trials(self, task: Task, program: str) -> HiddenTrials:
-        """`program`: a form of it that is equal for programs that differ in names and layout only."""
-        return HiddenTrials(self._make_trials(task).draw_hidden(program))
+    def hidden_trials(self, task: Task, program: Any, scrutiny: Scrutiny) -> HiddenTrials:
+        return HiddenTrials(self._make_trials(task).draw_hidden(scrutiny))
 
     def _make_trials(self, task: Task) -> NativeTrials:
         from opsmith.targets.native.trials import make_trials  # noqa: PLC0415 - imports torch

@@ -21,6 +21,7 @@ from opsmith.problems.faults import make_fault
 from opsmith.problems.native import NativeData, NativeDraw
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
+from opsmith.records import Scrutiny
 from opsmith.running.arena import CAPACITY
 from opsmith.targets.native.layout import DrawLayout, TrialLayout, choose_passes, write_inputs
 from opsmith.targets.native.signature import list_dims
@@ -103,7 +104,7 @@ class NativeTrial(Trial):
 
 @dataclass
 class NativeTrials:
-    """All trials of one task, and those at sizes that are drawn for a program."""
+    """All trials of one task, and those at hidden sizes."""
 
     data: NativeData
     options: TaskOptions
@@ -129,9 +130,9 @@ class NativeTrials:
         data = NativeTrialData(draws, False, self.options)
         return NativeTrial(name, data, len(draws), shape_set=shape_set)
 
-    def draw_hidden(self, text: str) -> Iterator[Trial]:
-        """Trials at the sizes that belong to a text. Raises TaskFault for lack of memory."""
-        for draw in self.data.draw_hidden(text):
+    def draw_hidden(self, scrutiny: Scrutiny) -> Iterator[Trial]:
+        """Trials at hidden sizes. Raises TaskFault for lack of memory."""
+        for draw in self.data.draw_hidden(scrutiny):
             yield self._make_trial(draw.shape_set, [draw])
 
 

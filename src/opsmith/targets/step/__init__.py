@@ -17,7 +17,7 @@ from opsmith.by_name import import_by_name
 from opsmith.problems.digest import hash_problem
 from opsmith.problems.problem import Problem
 from opsmith.problems.shape_sets import explain_shape_sets
-from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, Diagnostic, Stage, Task, strip_number
+from opsmith.records import CYCLES, OFF_CHIP_BYTES, ON_CHIP_BYTES, Diagnostic, Scrutiny, Stage, Task, strip_number
 from opsmith.splits import Split
 from opsmith.targets.programs import Traits
 from opsmith.targets.protocols import GUARDIAN, PROPOSER, Sampler
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ROLES = (PROPOSER, GUARDIAN)  # whose prompts lie in prompts/
 _SAMPLER = "opsmith_lab.step.sampler:StepSampler"
 _SEARCH = "opsmith_lab.step.sampler.search:search_programs"
-VERIFIER = "step-4"  # raise it whenever a verdict can change: trials, tolerances, rules
+VERIFIER = "step-5"  # raise it whenever a verdict can change: trials, tolerances, rules
 
 
 @lru_cache(maxsize=512)
@@ -114,8 +114,8 @@ class StepTarget:
         results = iter(self._execution.judge_programs(programs[0].spec, graphs, trial.data) if graphs else ())
         return [TrialResult(Stage.RUN, report.errors) if report.graph is None else next(results) for report in reports]
 
-    def hidden_trials(self, task: Task, program: Program) -> HiddenTrials | None:
-        return self._execution.hidden_trials(program)
+    def hidden_trials(self, task: Task, program: Program, scrutiny: Scrutiny) -> HiddenTrials | None:
+        return self._execution.hidden_trials(task, program, scrutiny)
 
     def run_reference(self, trial: Trial) -> object:
         case: StepTrialData = trial.data

@@ -23,7 +23,7 @@ from opsmith.targets.wgsl.running import run_artefacts
 from opsmith.targets.wgsl.source import check_source
 from opsmith.targets.wgsl.syntax import WgslSyntaxError, read_module
 
-VERIFIER = "wgsl-2"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
+VERIFIER = "wgsl-3"  # raise it whenever a verdict can change: trials, limits, passes, what is refused
 
 
 class WgslTarget(GpuTasks, GpuPrograms, GpuPrompts):

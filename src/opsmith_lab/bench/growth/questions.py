@@ -13,7 +13,7 @@ from opsmith.learn.identity import run_info
 from opsmith.learn.loop import improve
 from opsmith.models import Reply, Request
 from opsmith.models.roles import gather_models
-from opsmith.records import Outcome, Stage, Task, Verdict
+from opsmith.records import Level, Outcome, Stage, Task, Verdict
 from opsmith.report.attempts import sample_view
 from opsmith.report.files import write_report
 from opsmith.results.result import guardian_effects, result_of
@@ -43,7 +43,7 @@ class Silent:
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def judge(self, task: Task, source: str) -> Verdict:
+    async def judge(self, task: Task, source: str, level: Level = Level.CHEAP) -> Verdict:
         raise VerifierError("bench: no verifier")
 
 

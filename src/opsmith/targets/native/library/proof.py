@@ -15,6 +15,7 @@ from torch import Tensor
 from opsmith.problems.data import PlannedTrial
 from opsmith.problems.native import NativeData, NativeDraw
 from opsmith.problems.tolerance import describe_difference
+from opsmith.records import Scrutiny
 from opsmith.targets.native.library.operator import NativeOperator, Number
 
 Function = Callable[..., Any]
@@ -38,7 +39,7 @@ def find_failures(operator: NativeOperator, function: Function, trial_number: in
 
 def find_hidden_failures(operator: NativeOperator, function: Function) -> list[str]:
     """The same at sizes that no file states: tiny, odd and prime ones, and each larger than any stated one."""
-    draws = NativeData(operator.problem).draw_hidden(operator.name)
+    draws = NativeData(operator.problem).draw_hidden(Scrutiny(operator.name))
     return [failure for draw in draws for failure in _compare_draw(operator, function, draw, Tensor.clone)]
 
 

@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from opsmith.problems.shape_sets import has_whole_dims
-from opsmith.records import content_hash
+from opsmith.records import Scrutiny, Task
 from opsmith.targets.hidden import HiddenTrials
 from opsmith.targets.step.hidden.points import find_changing_sizes
 from opsmith.targets.step.hidden.prepare import Preparation, Sizes, TooCostlyError, UnfitError, sizes_text
 from opsmith.targets.step.hidden.variants import GraphVariant, depends_on_sizes, survey_sizes
 from opsmith.targets.step.hidden.work import is_near
-from opsmith.targets.step.language.canonical import canonical_text
 from opsmith.targets.step.language.check import Program
 from opsmith.targets.step.language.spec import TaskSpec
 from opsmith.targets.trial import Trial
@@ -34,17 +33,19 @@ PLACES = 4  # sizes at which a trial is looked for
 ODD = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 
 
-def hidden_trials(program: Program) -> HiddenTrials | None:
+def hidden_trials(task: Task, program: Program, scrutiny: Scrutiny) -> HiddenTrials | None:
     """Those of a program that is another one at other sizes; None for all others, which costs them nothing."""
     graph = program.report.graph
     if graph is None or not depends_on_sizes(graph, program.spec):
         return None
-    seed = int(content_hash("hidden sizes", canonical_text(program.source))[:15], 16)
-    survey = survey_sizes(program.spec, program.source, seed)
-    if not survey.is_flagged:
+    warnings: list[str] = []
+    seeds = [scrutiny.draw_number(task.digest, level) for level in scrutiny.levels]
+    surveys = [(seed, survey_sizes(program.spec, program.source, seed)) for seed in seeds]
+    flagged = [(seed, survey) for seed, survey in surveys if survey.is_flagged]
+    if not flagged:
         return None
-    choice = _Choice(Preparation(program, seed))
-    return HiddenTrials(choice.choose_trials(survey.other_programs), choice.warnings)
+    choices = [(_Choice(Preparation(program, seed), warnings), survey.other_programs) for seed, survey in flagged]
+    return HiddenTrials(chain.from_iterable(choice.choose_trials(others) for choice, others in choices), warnings)
 
 
 @dataclass
