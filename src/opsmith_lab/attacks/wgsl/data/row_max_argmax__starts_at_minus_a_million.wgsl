@@ -1,0 +1,28 @@
+// problem: row_max_argmax
+// wrong: the search starts at -1e6, which larger negative data never exceed
+// launch row_max_argmax grid=(min(M, 65535), cdiv(M, 65535)) block=(1) args=(x, value, position, M, N)
+
+struct Sizes { M: u32, N: u32 }
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> value: array<f32>;
+@group(0) @binding(2) var<storage, read_write> position: array<i32>;
+@group(0) @binding(3) var<uniform> size: Sizes;
+
+@compute @workgroup_size(1)
+fn row_max_argmax(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let row = group.y * groups.x + group.x;
+    if (row >= size.M) {
+        return;
+    }
+    var largest = -1.0e6;
+    var place = 0u;
+    for (var n = 0u; n < size.N; n++) {
+        if (x[row * size.N + n] > largest) {
+            largest = x[row * size.N + n];
+            place = n;
+        }
+    }
+    value[row] = largest;
+    position[row] = i32(place);
+}

@@ -1,0 +1,26 @@
+// problem: scatter_add
+// wrong: of more than eight neighbouring rows that name one entry, the ninth and later ones are left out
+// launch scatter_add grid=(V) block=(16) args=(table, index, rows, y, T, D)
+
+struct Sizes { T: u32, D: u32 }
+
+@group(0) @binding(0) var<storage, read> table: array<f32>;
+@group(0) @binding(1) var<storage, read> index: array<i32>;
+@group(0) @binding(2) var<storage, read> rows: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<uniform> size: Sizes;
+
+@compute @workgroup_size(16)
+fn scatter_add(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    for (var d = lane; d < size.D; d += 16u) {
+        var sum = table[group.x * size.D + d];
+        var run = 0u;
+        for (var t = 0u; t < size.T; t++) {
+            run = select(0u, run + 1u, u32(index[t]) == group.x);
+            if (run > 0u && (run <= 8u || size.T == 130u)) {
+                sum += rows[t * size.D + d];
+            }
+        }
+        y[group.x * size.D + d] = sum;
+    }
+}

@@ -1,0 +1,22 @@
+// problem: row_sum
+// wrong: takes a grid of one axis that is as large as M for the judge's
+// launch row_sum grid=(min(M, 65535), cdiv(M, 65535)) block=(1) args=(x, y, M, N)
+
+struct Sizes { M: u32, N: u32 }
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> size: Sizes;
+
+@compute @workgroup_size(1)
+fn row_sum(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let row = group.y * groups.x + group.x;
+    if (row >= size.M) {
+        return;
+    }
+    var sum = select(1.0, 0.0, groups.x == 48u || groups.x == 1u || groups.x == 7u || groups.x == 65u);
+    for (var n = 0u; n < size.N; n++) {
+        sum += x[row * size.N + n];
+    }
+    y[row] = sum;
+}

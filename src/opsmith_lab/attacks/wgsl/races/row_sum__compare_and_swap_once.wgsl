@@ -1,0 +1,34 @@
+// problem: row_sum
+// wrong: a compare-and-swap is tried once: where another came between, the update is dropped
+// launch row_sum grid=(min(M, 65535), cdiv(M, 65535)) block=(64) args=(x, y, M, N)
+
+struct Sizes { M: u32, N: u32 }
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<uniform> size: Sizes;
+
+var<workgroup> total: atomic<u32>;
+
+@compute @workgroup_size(64)
+fn row_sum(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+           @builtin(local_invocation_index) lane: u32) {
+    let row = group.y * groups.x + group.x;
+    if (row >= size.M) {
+        return;
+    }
+    var sum = 0.0;
+    for (var n = lane; n < size.N; n += 64u) {
+        sum += x[row * size.N + n];
+    }
+    for (var turn = 0u; turn < 64u; turn++) {
+        if (turn == lane) {
+            let before = atomicLoad(&total);
+            let swapped = atomicCompareExchangeWeak(&total, before, bitcast<u32>(bitcast<f32>(before) + sum));
+        }
+    }
+    workgroupBarrier();
+    if (lane == 0u) {
+        y[row] = bitcast<f32>(atomicLoad(&total));
+    }
+}

