@@ -23,6 +23,7 @@ from opsmith.running import sandbox
 from opsmith.suites import load_tasks
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Equipped, Suffixed
+from opsmith_lab.bench.attacks import LIBRARY
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PLAIN = Path(opsmith.__file__).parent / "suites" / "kernels" / "plain"
@@ -83,7 +84,7 @@ def list_strangers(language: str) -> list[GpuProgram]:
 
 
 def list_wrong(language: str) -> list[GpuProgram]:
-    return [read_wrong(language, path) for path in _list_files(FIXTURES / "wrong" / language, language)]
+    return [read_wrong(language, path) for path in _list_files(LIBRARY / language / "mistakes", language)]
 
 
 def read_wrong(language: str, path: Path) -> GpuProgram:

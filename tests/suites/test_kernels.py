@@ -5,9 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 import opsmith
+from opsmith_lab.bench.attacks import LIBRARY
 
 SUITE = Path(opsmith.__file__).parent / "suites" / "kernels"
 PROGRAMS = Path(__file__).parents[1] / "fixtures" / "kernels"
+MISTAKES = LIBRARY / "c" / "mistakes"
 HEADER = re.compile(r"// wrong: (\w+): .+; refused at (PARSE|COMPILE|RUN|MATCH)\n")
 KINDS = ("bound", "stride", "tail", "uninitialised_heap", "uninitialised_stack", "constant", "state", "overrun")
 KINDS += ("stated_sizes_only", "half_accumulation", "low_precision")
@@ -20,7 +22,7 @@ def count_programs(folder: Path, suffix: str = ".c") -> Counter[str]:
 
 def test_every_problem_has_one_plain_program_and_three_wrong_ones() -> None:
     problems = {path.stem for path in SUITE.glob("*.yaml")}
-    wrong = count_programs(PROGRAMS / "wrong")
+    wrong = count_programs(MISTAKES)
     assert len(problems) == 24
     assert count_programs(SUITE / "plain") == dict.fromkeys(problems, 1)
     assert count_programs(SUITE / "plain", ".cu") == dict.fromkeys(problems, 1)
@@ -36,9 +38,8 @@ def test_right_programs_belong_to_problems() -> None:
 
 
 def test_a_wrong_program_says_what_is_wrong_and_where_it_is_refused() -> None:
-    texts = {
-        path: path.read_text("utf-8") for folder in ("wrong", "threads") for path in PROGRAMS.glob(f"{folder}/*__*.c")
-    }
+    paths = [*MISTAKES.glob("*__*.c"), *PROGRAMS.glob("threads/*__*.c")]
+    texts = {path: path.read_text("utf-8") for path in paths}
     headers = {path: HEADER.match(text) for path, text in texts.items()}
     assert [path.name for path, header in headers.items() if header is None] == []
     kinds = Counter(header[1] for header in headers.values() if header)

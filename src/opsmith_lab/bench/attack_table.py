@@ -31,8 +31,8 @@ def write_markdown(rows: Sequence[AttackRow], facts: Mapping[str, str], lacks: M
         f"```sh\n{facts['command']}\n```",
         f"Machine: {facts['machine']}. Level: {facts['level']}, {facts['secrets']}. A wrong program is as it should be "
         "where it is refused under every secret, a right one where it passes under every one. The usual harness, "
-        "stated again here: five draws at the base sizes, `allclose` with 1e-2 relative and absolute, no limits on what "
-        "a program sees. " + _ABOUT_CLOCKS,
+        "stated again here: five draws at the base sizes, `allclose` with 1e-2, absolute and relative, nothing else. "
+        + _ABOUT_CLOCKS,
         write_cells(_COLUMNS, _TEXTS, map(_write_row, [*rows, *_sum_rows(rows)])),
         f"Not as it should be:\n\n{notes}" if notes else "Every program was judged as it should be.",
     ]

@@ -1,24 +1,24 @@
 """The standing adversary: a public library of programs that a verdict must refuse, and right ones that it must pass.
 
-Files lie below `opsmith_lab/attacks`, by language and class, and say in their first lines for which problem they are and
-what is wrong with them (its README). Each is judged as what would be kept is, under one secret or several, and beside
-that by the usual harness: five draws at one size, compared with `allclose`.
+Files lie below `opsmith_lab/attacks`, by language and class, and say in their first lines for which problem they are
+and what is wrong with them (its README). Each is judged as what would be kept is, under one secret or several, and
+beside that by the usual harness: five draws at one size, compared with `allclose`.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from opsmith.errors import TaskError, UsageError
+from opsmith.errors import UsageError
 from opsmith.judging.pool import Pool
 from opsmith.records import Level, Outcome, Task, Verdict
-from opsmith.suites import SUITES, read_task_file, resolve_names
+from opsmith.suites import SUITES, load_tasks, task_files
 from opsmith.targets import get_target
 from opsmith.targets.protocols import Equipped
 
@@ -27,6 +27,7 @@ LANGUAGES = ("step", "c", "cuda", "wgsl")  # that the library has programs in
 RIGHT, CLOCKS = "right", "clocks"  # classes of programs that pass
 _HEAD = 6  # lines that are looked at
 _PROBLEM = re.compile(r"^\W*problem:\s*([\w/]+)\s*$", re.MULTILINE)
+_OPTION = re.compile(r"^\W*option:\s*(\w+)=(\w+)\s*$", re.MULTILINE)
 _REFUSED = re.compile(r"^\W*(?:refused:|wrong:.*; refused at)[ \t]*([A-Z]+)\b", re.MULTILINE)
 
 Tell = Callable[[str], None]
@@ -42,6 +43,7 @@ class Attack:
     problem: str
     source: str
     stage: str = ""  # that must refuse it, where its file says so
+    options: Mapping[str, str] = field(default_factory=dict)  # of its task, as the command line has them
 
     @property
     def name(self) -> str:
@@ -101,7 +103,7 @@ def read_attack(path: Path) -> Attack:
         raise UsageError(
             f"{path}: says nothing of itself; expected `wrong: ...` or `right: ...` in its first {_HEAD} lines"
         )
-    return Attack(language, kind, path, name, source, refused[1] if refused else "")
+    return Attack(language, kind, path, name, source, refused[1] if refused else "", dict(_OPTION.findall(head)))
 
 
 def run_attacks(
@@ -109,10 +111,10 @@ def run_attacks(
     secrets: Sequence[str],
     level: Level,
     make_pool: Callable[[str], AbstractContextManager[Pool]],
-    usual: UsualHarness | None,
+    usual: UsualHarness,
     tell: Tell,
 ) -> list[AttackRow]:
-    """A row per language and class. `make_pool`: by secret. `usual`: None asks nothing beside."""
+    """A row per language and class. `make_pool`: by secret."""
     rows: dict[tuple[str, str], AttackRow] = {}
     verdicts: dict[str, list[Verdict]] = {attack.name: [] for attack in attacks}
     tasks = {attack.name: read_task(attack) for attack in attacks}
@@ -128,20 +130,19 @@ def run_attacks(
     for place, attack in enumerate(attacks, 1):
         row = rows[attack.language, attack.kind]
         _count_attack(row, attack, verdicts[attack.name])
-        if usual is not None:
-            tell(f"the usual harness: {attack.name}, {place} of {len(attacks)}")
-            is_accepted = usual.accepts(tasks[attack.name], attack.source)
-            row.usual_tried += is_accepted is not None
-            row.usual_passed += bool(is_accepted)
+        tell(f"the usual harness: {attack.name}, {place} of {len(attacks)}")
+        is_accepted = usual.accepts(tasks[attack.name], attack.source)
+        row.usual_tried += is_accepted is not None
+        row.usual_passed += bool(is_accepted)
     return list(rows.values())
 
 
 def read_task(attack: Attack) -> Task:
     """The problem in the attack's language. Raises UsageError and TaskError."""
     for suite in SUITES:
-        for path in resolve_names((suite,)):
-            if path.stem == attack.problem:
-                return read_task_file(path, None if attack.language == "step" else attack.language)
+        if any(path.stem == attack.problem for path in task_files(suite)):
+            language = None if attack.language == "step" else attack.language
+            return load_tasks((f"{suite}/{attack.problem}",), language, attack.options)[0]
     raise UsageError(f"{attack.path}: problem {attack.problem}; expected one of the suites {', '.join(SUITES)}")
 
 

@@ -13,7 +13,6 @@ from opsmith_lab.bench.tables import tabulate_cells, write_cells
 _COLUMNS = (
     "language",
     "right programs that pass",
-    "wrong ones refused where they should be",
     "unjudged",
     "median compile time",
     "median time of a verdict",
@@ -51,11 +50,10 @@ def list_notes(rows: Sequence[LanguageRow]) -> Iterator[str]:
 
 
 def _write_row(row: LanguageRow) -> list[str]:
-    total = row.programs + row.wrong
+    total = row.programs
     return [
         row.language,
         _write_share(row.passed, row.programs),
-        _write_share(row.refused, row.wrong),
         f"{100 * row.unjudged / total:.1f} % of {total}" if total else NOTHING,
         _write_ms(row.compile_ms),
         _write_ms(row.verdict_ms),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from opsmith.cli.options import AsJson, TrustTasks, make_pool
+from opsmith.cli.options import AsJson
 from opsmith.cli.progress import show_progress
 from opsmith.records import Level
 from opsmith_lab.cli.printing import Markdown, name_command, print_figures
@@ -26,9 +26,7 @@ def bench_attack(
     ] = None,
     level: Annotated[Level, typer.Option(help="How hard programs are tried at what no problem states.")] = Level.FULL,
     secrets: Annotated[int, typer.Option(min=1, help="Hidden draws are made anew for each: 1, 2, ...")] = 1,
-    usual: Annotated[bool, typer.Option(help="Ask the usual harness too: five draws at one size, allclose.")] = True,
     markdown: Markdown = None,
-    trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the public library of attacks on the verdict.
@@ -38,6 +36,7 @@ def bench_attack(
     """
     from opsmith.devices.describe import describe_device
     from opsmith.errors import UsageError
+    from opsmith.judging.pool import Pool
     from opsmith.records import to_json
     from opsmith_lab.bench.attack_table import list_notes, tabulate_attacks, write_markdown
     from opsmith_lab.bench.attacks import LANGUAGES, find_lack, list_attacks, run_attacks
@@ -57,8 +56,8 @@ def bench_attack(
             attacks,
             numbers,
             level,
-            lambda secret: make_pool(1, trust_tasks, secret=secret),
-            room if usual else None,
+            lambda secret: Pool(1, secret=secret),
+            room,
             tell,
         )
     device = describe_device()

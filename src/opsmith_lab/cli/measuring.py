@@ -21,6 +21,7 @@ from opsmith.cli.options import (
 )
 from opsmith.cli.progress import show_progress
 from opsmith.errors import UsageError
+from opsmith_lab.cli.attacking import bench_attack
 from opsmith_lab.cli.mutating import bench_mutation
 from opsmith_lab.cli.optimising_bench import bench_optimise
 from opsmith_lab.cli.printing import KernelTasks, Markdown, StepTasks, name_command, print_figures
@@ -260,17 +261,13 @@ def bench_languages(
         list[str] | None, typer.Argument(metavar="[LANGUAGE...]", help="Default: all that are compiled.")
     ] = None,
     tasks: Annotated[str, typer.Option(metavar="IDS|DIR", help="Problems with a plain program.")] = "kernels",
-    wrong: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="Programs that say where they must be refused.")
-    ] = None,
     markdown: Markdown = None,
     trust_tasks: TrustTasks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge right and wrong programs of compiled languages.
+    """Judge the plain programs of compiled languages.
 
-    Builds and verdicts are timed. Right programs are the problems' plain ones; wrong ones say in their first lines
-    where they must be refused. Exit code 1: a verdict was not what it should be.
+    Builds and verdicts are timed. Exit code 1: a program did not pass. Wrong programs: `opsmith bench attack`.
     """
     from opsmith.devices.describe import describe_device
     from opsmith.records import to_json
@@ -280,7 +277,7 @@ def bench_languages(
     names = choose_languages(languages or ())
     with show_progress("programs are judged") as tell:
         problems = tuple(filter(None, tasks.split(",")))
-        rows = list(measure_languages(names, problems, wrong or (), lambda: make_pool(1, trust_tasks), tell))
+        rows = list(measure_languages(names, problems, lambda: make_pool(1, trust_tasks), tell))
     device = describe_device()
     machine = f"{device.name or 'a processor without a name'}, {device.usable_cores or device.cores} cores"
     if markdown is not None:
@@ -323,6 +320,7 @@ bench.add("ui", bench_pages)
 bench.add("run", bench_run)
 bench.add("store", bench_store)
 bench.add("languages", bench_languages)
+bench.add("attack", bench_attack)
 bench.add("mutation", bench_mutation)
 bench.add("optimise", bench_optimise)
 bench.add("commands", bench_commands)

@@ -15,8 +15,10 @@ from pathlib import Path
 from opsmith.judging.pool import Pool
 from opsmith.records import FOR_PEOPLE, Task, Verdict
 from opsmith.suites import load_tasks, task_files
+from opsmith_lab.bench.attacks import LIBRARY
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "kernels"
+MISTAKES = LIBRARY / "c" / "mistakes"
 HEADER = re.compile(r"// wrong: (?P<kind>\w+): (?P<words>.+); refused at (?P<stage>[A-Z]+)\n")
 THREADS = "threads"  # the folder of programs for two threads
 
@@ -62,8 +64,8 @@ def list_programs() -> Iterator[FixtureProgram]:
     for suite in ("kernels", "step26"):
         folder = task_files(suite)[0].parent / "plain"
         yield from (FixtureProgram(path, suite) for path in sorted(folder.glob("*.c")))
-    for name in ("fast", "reordered", THREADS, "wrong"):
-        yield from (FixtureProgram(path) for path in sorted((FIXTURES / name).glob("*.c")))
+    for folder in (*(FIXTURES / name for name in ("fast", "reordered", THREADS)), MISTAKES):
+        yield from (FixtureProgram(path) for path in sorted(folder.glob("*.c")))
 
 
 def write_row(program: FixtureProgram, verdict: Verdict) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from targets.native.programs import needs_compiler
 
-from languages.c.fixture_programs import FIXTURES, FixtureProgram, load_c_task
+from languages.c.fixture_programs import MISTAKES, FixtureProgram, load_c_task
 from opsmith.judging.pool import Pool
 from opsmith.records import FOR_PEOPLE
 from opsmith.targets.hidden import NOT_SHOWN
@@ -34,7 +34,7 @@ def pool() -> Iterator[Pool]:
     ],
 )
 def test_a_memory_error_is_told_with_its_line(pool: Pool, name: str, stage: str, line: int, words: str) -> None:
-    program = FixtureProgram(FIXTURES / "wrong" / f"{name}.c")
+    program = FixtureProgram(MISTAKES / f"{name}.c")
     verdict = pool.verify(program.task, program.source)
     assert verdict.stage.name == stage, verdict.message
     assert verdict.errors[1].where == SANITIZED, verdict.message

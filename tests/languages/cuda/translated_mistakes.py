@@ -1,7 +1,7 @@
 """Wrong programs in C of the suite `kernels`, in CUDA: their mistakes as edits of the plain program of the problem.
 
-The names are those of `tests/fixtures/kernels/wrong`. What only C has (its heap, its stack, headers) does not translate;
-memory that nobody wrote has programs of its own in `tests/fixtures/wrong/cuda`.
+The names are those of the attacks on C, class `mistakes`. What only C has (its heap, its stack, headers) does not translate;
+memory that nobody wrote has programs of its own in the attacks on CUDA.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _compare_passes(data: NativeTrialData, passes: Sequence[bytes]) -> TrialResu
 
 
 def _compare_pass(data: NativeTrialData, outputs: bytes) -> Agreement:
-    results = _read_results(data, outputs)
+    results = read_results(data, outputs)
     errors = tuple(_find_odd_bools(data, results))
     if errors:
         return Agreement(errors, None)
@@ -72,7 +72,7 @@ def _compare_pass(data: NativeTrialData, outputs: bytes) -> Agreement:
     return compare_outputs(data.problem, data.limits, rows, data.label, clues=Clues(data.draws))
 
 
-def _read_results(data: NativeTrialData, outputs: bytes) -> Results:
+def read_results(data: NativeTrialData, outputs: bytes) -> Results:
     """The tensors of a pass; bools as bytes."""
     draws = len(data.draws)
     table = torch.frombuffer(bytearray(outputs), dtype=torch.uint8).view(draws, -1)
@@ -121,7 +121,7 @@ def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong
 
 def _describe_disagreement(data: NativeTrialData, first: bytes, second: bytes) -> Diagnostic | None:
     """Where two passes differ first, and what may be behind it."""
-    results = (_read_results(data, first), _read_results(data, second))
+    results = (read_results(data, first), read_results(data, second))
     for output, *rows in zip(data.problem.outputs, *results, strict=True):
         for name, type_, one, two in zip(output.tensor_names, output.types, *rows, strict=True):
             differing = (one != two) & ~(one.isnan() & two.isnan())
