@@ -66,7 +66,9 @@ def _run_program(program: bytes, threads: int) -> bytes:
     readable = () if toolchain is None else toolchain.readable
     command = [f"./{PROGRAM}", str(threads)]
     order = CommandOrder({PROGRAM: program}, [command], readable=readable, has_processes=False, executes_folder=True)
-    result = run_commands(order, CommandLimits(cpu_seconds=_CPU_SECONDS * threads, seconds=60.0))
+    result = run_commands(
+        order, CommandLimits(cpu_seconds=_CPU_SECONDS * threads, seconds=60.0, threads=4096, cores=threads + 1)
+    )
     if isinstance(result, CommandResult) and result.is_ended_well:
         return result.printed
     raise PeaksError(f"peaks: the program did not end well: {_explain_end(result)}")

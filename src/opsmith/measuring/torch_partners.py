@@ -140,6 +140,7 @@ def _time_build(request: TorchRequest, build: Build) -> dict[str, TorchCompariso
         cpu_seconds=None,
         seconds=_START_S + _FORK_S + forks * _FORK_S / 4,
         memory=_MEMORY,
+        threads=4096,  # torch starts some for each processor, in each of its processes
         file_bytes=256 << 20,
         open_files=256,
     )

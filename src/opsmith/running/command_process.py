@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from opsmith.running import landlock, seccomp
+from opsmith.running import landlock, mounts, seccomp
 
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
@@ -35,10 +35,17 @@ class ProcessOrder(NamedTuple):
     executes_folder: bool = False  # may they execute what lies in the folder?
     makes_folders: bool = False  # may they make folders in it?
     ports: Sequence[int] = ()  # of TCP, which may be connected to: a licence server's
+    files: int = -1  # the descriptor of a file system that is put over the folder (`mounts`)
+    start: int = -1  # a descriptor that is read before anything is run: by then this process is in its group
 
 
 def run_order(order: ProcessOrder) -> dict[str, object]:
     """The exit codes of its commands, negative for signals; the last one may be of a failure."""
+    try:
+        if order.files >= 0:
+            mounts.put_over(order.files, order.folder)
+    except OSError as error:
+        return {"unmounted": str(error)}
     try:
         _confine_commands(order)
         if not order.has_processes:
@@ -59,6 +66,7 @@ def _confine_commands(order: ProcessOrder) -> None:
         ceiling = amount + 1 if hard == resource.RLIM_INFINITY else min(amount + 1, hard)
         resource.setrlimit(limit, (min(amount, ceiling), ceiling))
     seccomp.die_with_parent()
+    seccomp.prefer_ending()
     seccomp.give_up_privileges()
     landlock.restrict_commands(order.readable, order.folder, order.executes_folder, order.makes_folders, order.ports)
     seccomp.install_commands_filter(order.has_processes, bool(order.ports))
@@ -86,4 +94,7 @@ def _replace_process(order: ProcessOrder) -> None:
 if __name__ == "__main__":
     ORDER = ProcessOrder(**json.loads(sys.argv[1]))
     os.set_inheritable(ORDER.report, False)
-    os.write(ORDER.report, json.dumps(run_order(ORDER)).encode())
+    if ORDER.start < 0 or os.read(ORDER.start, 1):  # nothing: who ordered is gone
+        if ORDER.start >= 0:
+            os.close(ORDER.start)
+        os.write(ORDER.report, json.dumps(run_order(ORDER)).encode())

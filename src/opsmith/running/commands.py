@@ -6,8 +6,9 @@ server's ports, no signals to others and none of the user's variables. What come
 with the limit that they broke, or a failure of ours, which is no fault of the files. What it means is the caller's to
 say.
 
-Not limited is the number of processes, which the kernel does not bind for root and counts per user for others. All of
-them are killed at the end, since none can leave the process group. Should we be killed ourselves, the folder stays.
+What they use together (memory, processes and threads, processors) is limited where groups can be made (`cgroups`);
+elsewhere the kernel does not bind the number of processes of root, and counts those of others per user. All of them are
+killed at the end, since none can leave the process group. Should we be killed ourselves, the folder stays.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import contextlib
 import errno
 import json
 import logging
+import math
 import os
 import selectors
 import shlex
@@ -25,13 +27,15 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from opsmith.outside import remove_folder
-from opsmith.running import landlock, sandbox
+from opsmith.running import landlock, mounts, sandbox
+from opsmith.running.cgroups import Group, GroupLimits, lend_group
 from opsmith.running.command_process import ProcessOrder
 from opsmith.running.turnstile import use_device
 from opsmith.running.watch import count_threads, measure_resident
@@ -42,9 +46,11 @@ _CHUNK = 1 << 16  # bytes read at once
 _REPORT_BYTES = 1 << 12
 _DYING_S = 5.0  # for the end of what was killed
 _SHOWN_LINES = 20  # of each stream, the last ones
+_MEMORIES = 2  # of one process, that all processes of an order may use together
 _log = logging.getLogger("opsmith.commands")
 _STACK = 64 << 20  # bytes
 _WATCH_S = 0.02  # between two looks at the memory of a process that is watched
+_GROUP_WATCH_S = 0.1  # between two looks at what a group has met
 
 
 @dataclass(frozen=True)
@@ -56,11 +62,20 @@ class CommandLimits:
     seconds: float = 60.0  # of the clock, all commands together
     memory: int | None = 1 << 30  # bytes of addresses, each process; None: not limited (a sanitizer maps terabytes)
     resident: int | None = None  # bytes of memory in use, which we watch; only where no process may be started
-    threads: int = 256  # which we watch where memory in use is watched
+    threads: int = 256  # and processes, together; where no group can be made, watched as memory in use is
+    cores: float = 4.0  # of processors, together, where a process has `cpu_seconds`
     file_bytes: int = 32 << 20  # each file that is written
     printed_bytes: int = 1 << 18  # on the standard output
     message_bytes: int = 1 << 18  # on the standard error
+    files_together: int = 512 << 20  # bytes of temporary files beside those of the order, where a size can be set
     open_files: int = 64
+
+    @property
+    def together(self) -> GroupLimits:
+        """What all processes of an order may use."""
+        memory = self.resident or self.memory
+        cores = None if self.cpu_seconds is None else self.cores
+        return GroupLimits(None if memory is None else _MEMORIES * memory, self.threads, cores)
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,7 @@ class _Streams:
     messages: bytearray = field(default_factory=bytearray)
     limit: str = ""
     is_late: bool = False
+    is_shortage: bool = False  # one was killed for memory that others had taken
 
 
 @dataclass(frozen=True)
@@ -155,16 +171,44 @@ def describe_commands(order: CommandOrder, result: CommandResult | CommandFailur
     return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class _Workplace:
+    """The folder of an order, where files have a size together if that can be had."""
+
+    folder: Path  # where its processes see it
+    files: int = -1  # the descriptor of a file system that they put there; -1: none
+
+    @property
+    def place(self) -> Path:
+        """Where we see it."""
+        return self.folder if self.files < 0 else Path(f"/proc/self/fd/{self.files}")
+
+
+class _NotMountedError(OSError):
+    """A file system that could be made could not be put over the folder."""
+
+
+_unmountable = threading.Event()  # that has happened: it is not tried again
+
+
 def _run_confined(order: CommandOrder, limits: CommandLimits) -> CommandResult | CommandFailure:
     begin = time.monotonic()
+    size = max(limits.files_together, 2 * limits.file_bytes) + sum(map(len, order.files.values()))
+    if _unmountable.is_set() or size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4:
+        size = 0
     try:
         folder = Path(tempfile.mkdtemp(prefix="opsmith-commands-")).resolve()
         try:
-            _write_files(order, folder)
-            streams, ending = _run_process(order, limits, folder)
-            return _read_result(order, limits, streams, ending, folder, time.monotonic() - begin)
+            with mounts.open_files_of_size(size) if size else contextlib.nullcontext(-1) as files:
+                workplace = _Workplace(folder, files)
+                _write_files(order, workplace.place)
+                streams, ending = _run_process(order, limits, workplace)
+                return _read_result(order, limits, streams, ending, workplace, time.monotonic() - begin)
         finally:
             remove_folder(folder)
+    except _NotMountedError:
+        _unmountable.set()
+        return _run_confined(order, limits)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return CommandFailure(f"the disk of temporary files is full: {os.strerror(error.errno)}")
@@ -182,25 +226,28 @@ def _write_files(order: CommandOrder, folder: Path) -> None:
 # -- the process
 
 
-def _run_process(order: CommandOrder, limits: CommandLimits, folder: Path) -> tuple[_Streams, _Ending]:
+def _run_process(order: CommandOrder, limits: CommandLimits, workplace: _Workplace) -> tuple[_Streams, _Ending]:
     """Start it, hear it to its end or a limit, and kill all that is left of it."""
     deadline = time.monotonic() + limits.seconds
     ours, theirs = os.pipe()
-    with open(ours, "rb", 0) as report:
+    with open(ours, "rb", 0) as report, lend_group(limits.together) as group:
         try:
-            process = _start_process(order, _write_order(order, limits, folder, theirs), folder, theirs)
+            process = _start_process(order, limits, workplace, theirs, group)
         finally:
             os.close(theirs)
         streams = _Streams()
         try:
-            _hear_process(process, streams, limits, deadline)
+            _hear_process(process, streams, limits, group, deadline)
         finally:
             code, cpu_seconds = _end_process(process, streams)
-        streams.limit = streams.limit or _find_excess(process, streams, limits)
+        streams.limit = streams.limit or _find_excess(process, streams, limits, group)
+        streams.is_shortage = group is not None and group.was_shortage()
         return streams, _Ending(_read_report(report.read(_REPORT_BYTES), streams), code, cpu_seconds)
 
 
-def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, report: int) -> ProcessOrder:
+def _write_order(
+    order: CommandOrder, limits: CommandLimits, workplace: _Workplace, report: int, start: int
+) -> ProcessOrder:
     resources = {
         "RLIMIT_CPU": limits.cpu_seconds,
         "RLIMIT_AS": limits.memory,
@@ -211,8 +258,8 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
     }
     return ProcessOrder(
         [list(command) for command in order.commands],
-        {**order.environment, "TMPDIR": str(folder)},
-        str(folder),
+        {**order.environment, "TMPDIR": str(workplace.folder)},
+        str(workplace.folder),
         [str(path) for path in order.readable],
         {name: amount for name, amount in resources.items() if amount is not None},
         report,
@@ -220,37 +267,67 @@ def _write_order(order: CommandOrder, limits: CommandLimits, folder: Path, repor
         order.executes_folder,
         order.makes_folders,
         list(order.ports),
+        workplace.files,
+        start,
     )
 
 
-def _start_process(order: CommandOrder, request: ProcessOrder, folder: Path, report: int) -> subprocess.Popen[bytes]:
+def _start_process(
+    order: CommandOrder, limits: CommandLimits, workplace: _Workplace, report: int, group: Group | None
+) -> subprocess.Popen[bytes]:
+    """Started, and told to begin once it is in its group: moving takes the kernel a while, as importing takes it."""
     variables = {name: os.environ[name] for name in _LOADER_VARIABLES if name in os.environ}
-    with open(folder / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
-        return subprocess.Popen(
-            [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(request._asdict())],
-            env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
-            cwd=folder,
-            pass_fds=[report],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a group of its own, which is killed as one
-        )
+    start, begin = os.pipe()
+    try:
+        request = _write_order(order, limits, workplace, report, start)
+        passed = [report, start, *([workplace.files] if workplace.files >= 0 else [])]
+        with open(workplace.place / order.stdin if order.stdin else os.devnull, "rb", 0) as stdin:
+            process = subprocess.Popen(
+                [sys.executable, "-S", "-P", "-m", "opsmith.running.command_process", json.dumps(request._asdict())],
+                env=variables | {"PYTHONPATH": _PACKAGES, "LC_ALL": "C"},
+                cwd=workplace.folder,
+                pass_fds=passed,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # a group of its own, which is killed as one
+            )
+        try:
+            if group is not None:
+                group.add_process(process.pid)
+            os.write(begin, b"!")
+        except (ProcessLookupError, BrokenPipeError):
+            pass  # it has ended already, which is said later
+        except OSError:
+            process.kill()
+            process.communicate()
+            raise
+        return process
+    finally:
+        os.close(start)
+        os.close(begin)
 
 
-def _hear_process(process: subprocess.Popen[bytes], streams: _Streams, limits: CommandLimits, deadline: float) -> None:
+def _hear_process(
+    process: subprocess.Popen[bytes],
+    streams: _Streams,
+    limits: CommandLimits,
+    group: Group | None,
+    deadline: float,
+) -> None:
     """Read what it prints until its leader ends or a limit is broken."""
     leader = os.pidfd_open(process.pid)
+    watched = math.inf if group is None else _GROUP_WATCH_S
+    watched = watched if limits.resident is None else _WATCH_S
     try:
         with _select_streams(process) as selector:
             selector.register(leader, selectors.EVENT_READ)
             while not streams.limit:
-                wait = max(deadline - time.monotonic(), 0)
-                ready = selector.select(wait if limits.resident is None else min(wait, _WATCH_S))
+                ready = selector.select(min(max(deadline - time.monotonic(), 0), watched))
                 if any(key.fd == leader for key, _ in ready):
                     return
                 _read_streams(selector, ready, streams)
-                streams.limit = _find_excess(process, streams, limits) or streams.limit
+                streams.limit = _find_excess(process, streams, limits, group) or streams.limit
                 if not streams.limit and time.monotonic() >= deadline:
                     streams.limit, streams.is_late = f"{limits.seconds:g} s", True
     finally:
@@ -278,7 +355,9 @@ def _read_streams(
             selector.unregister(key.fd)
 
 
-def _find_excess(process: subprocess.Popen[bytes], streams: _Streams, limits: CommandLimits) -> str:
+def _find_excess(
+    process: subprocess.Popen[bytes], streams: _Streams, limits: CommandLimits, group: Group | None
+) -> str:
     """The limit that is broken while it runs; what was printed is cut there."""
     if len(streams.printed) > limits.printed_bytes:
         del streams.printed[limits.printed_bytes :]
@@ -290,7 +369,8 @@ def _find_excess(process: subprocess.Popen[bytes], streams: _Streams, limits: Co
         return f"{limits.resident} bytes of memory"
     if limits.resident is not None and count_threads(process.pid) > limits.threads:
         return f"{limits.threads} threads"
-    return ""
+    excess = group.find_excess() if group is not None else ""
+    return group.limits.describe_excess(excess) if group is not None and excess else ""
 
 
 def _end_process(process: subprocess.Popen[bytes], streams: _Streams) -> tuple[int, float]:
@@ -326,19 +406,31 @@ def _read_report(report: bytes, streams: _Streams) -> Mapping[str, object]:
 
 
 def _read_result(
-    order: CommandOrder, limits: CommandLimits, streams: _Streams, ending: _Ending, folder: Path, seconds: float
+    order: CommandOrder,
+    limits: CommandLimits,
+    streams: _Streams,
+    ending: _Ending,
+    workplace: _Workplace,
+    seconds: float,
 ) -> CommandResult | CommandFailure:
+    """Raises _NotMountedError."""
+    if "unmounted" in ending.report:
+        raise _NotMountedError
     codes, cpu_seconds = _read_codes(ending)
+    if streams.is_shortage:
+        return CommandFailure("a command was killed for memory that others had taken; is there memory left?")
     if codes is None and not streams.limit:
         return CommandFailure(str(ending.report.get("unconfined", "the process of commands ended without an answer")))
     messages = streams.messages.decode(errors="replace")
     limit = streams.limit or _find_broken_limit(limits, messages, codes or (), cpu_seconds)
     if not limit and any(codes or ()):
-        if shutil.disk_usage(folder).free < limits.file_bytes:
+        if workplace.files >= 0 and mounts.is_full(workplace.files):
+            limit = f"{limits.files_together} bytes in all its files together"
+        elif workplace.files < 0 and shutil.disk_usage(workplace.folder).free < limits.file_bytes:
             return CommandFailure(f"the disk of temporary files is nearly full; {limits.file_bytes} bytes are needed")
-        if codes and codes[-1] == -signal.SIGKILL:
+        elif codes and codes[-1] == -signal.SIGKILL:
             return CommandFailure("a command was killed by somebody else; is there memory left?")
-    contents = {name: _read_file(folder / name, limits) for name in order.outputs}
+    contents = {name: _read_file(workplace.place / name, limits) for name in order.outputs}
     files = {name: content for name, content in contents.items() if isinstance(content, bytes)}
     obstacles = {name: content for name, content in contents.items() if content and isinstance(content, str)}
     ended_codes = () if streams.limit else codes or ()

@@ -7,6 +7,7 @@ What files may be opened is `landlock`'s question. Linux only; see prctl(2), sec
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -73,6 +74,12 @@ def give_up_privileges() -> None:
 def die_with_parent() -> None:
     """Let the kernel kill this process when its parent ends."""
     _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0)
+
+
+def prefer_ending() -> None:
+    """Let the kernel end this process, and what it starts, before any other when memory is short."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")
 
 
 def is_known() -> bool:
