@@ -36,6 +36,11 @@ _REMEDIES = (
     ("too big", "", f"a text of more than {LONGEST_VALUE >> 20} MiB; a store that this program made holds none"),
     ("disk I/O", "the disk", f"the disk refused; check it, {AGAIN}"),
 )
+_OF_LOCKS = (
+    ("No space", "", f"the disk is full; make room, {AGAIN}"),
+    ("Input/output", "", f"the disk refused; check it, {AGAIN}"),
+    ("", "", "its folder cannot be written; give write permission or try another --out"),
+)
 _MAGIC = b"SQLite format 3\0"
 _DAMAGE = ("malformed", "no such table", "no such column", "Could not decode to UTF-8")
 
@@ -67,12 +72,17 @@ class SQLite:
     @contextlib.contextmanager
     def lock(self, run: str) -> Iterator[None]:
         path = self._lock_file(run)
-        handle = _lock_file_at(path, busy_error(self.name, run))
+        try:
+            handle = _lock_file_at(path, busy_error(self.name, run))
+        except OSError as error:
+            raise explain_cause(self.name, f"its lock: {error}", _OF_LOCKS) from error
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
-            handle.close()
+            with contextlib.suppress(OSError):  # the lock ends with the handle; the next one locks the file that stays
+                path.unlink()
+            with contextlib.suppress(OSError):
+                handle.close()
 
     def is_held(self, run: str) -> bool:
         try:
