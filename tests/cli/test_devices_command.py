@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from opsmith.devices.describe import describe_device
+from opsmith.devices.describe import describe_device, describe_limits
 from opsmith.devices.lease import lease_device
 from opsmith.devices.peaks import Bandwidth, Peaks, load_peaks, save_peaks
 from opsmith.devices.probing import _ask_process, ask_language
@@ -31,6 +31,9 @@ def test_the_machine_is_described_and_what_is_not_known_says_so(opsmith: Callabl
     assert device.digest[:12] in done.out
     assert "opsmith devices --measure" in done.out
     assert "nobody" in done.out
+    assert "limits in total" in done.out
+    (row, *_) = json.loads(opsmith("devices", "--json").out)
+    assert row["limits_in_total"] == describe_limits()
 
 
 def test_peaks_that_were_measured_are_shown(opsmith: Callable[..., Any]) -> None:

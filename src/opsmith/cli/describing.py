@@ -34,7 +34,7 @@ def show_devices(
     that was measured: it is kept in the user's cache folder. Then GPUs and emulators: what programs are judged and
     timed on, by which driver, and what is missing for the others. Each is asked in a process of its own.
     """
-    from opsmith.devices.describe import describe_device
+    from opsmith.devices.describe import describe_device, describe_limits
     from opsmith.devices.lease import find_holder, lease_device
     from opsmith.devices.measure_peaks import measure_peaks
     from opsmith.devices.peaks import load_peaks, save_peaks
@@ -48,10 +48,10 @@ def show_devices(
         with lease_device(DEVICE, "opsmith devices --measure", _LEASE_S):
             save_peaks(measure_peaks(device))
     peaks, holder = load_peaks(device.digest), find_holder(DEVICE)
-    probed = probe_devices()
+    probed, limits = probe_devices(), describe_limits()
     if as_json:
         row = {"device": DEVICE, "digest": device.digest, **to_json(device)}
-        row |= {"peaks": to_json(peaks), "holder": to_json(holder)}
+        row |= {"peaks": to_json(peaks), "holder": to_json(holder), "limits_in_total": limits}
         print(json.dumps([row, *map(to_json, probed)], indent=1))
     else:
-        open_console().print(*tabulate_device(DEVICE, device, peaks, holder), tabulate_probed(probed))
+        open_console().print(*tabulate_device(DEVICE, device, peaks, holder, limits), tabulate_probed(probed))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opsmith.errors import UsageError
 from opsmith.records import content_hash, dumps
+from opsmith.running import cgroups, mounts
 from opsmith.running.toolchain import find_toolchain
 from opsmith.targets.native.caches import CpuCache, list_caches
 from opsmith.targets.native.flags import choose_isa, read_features
@@ -72,6 +73,12 @@ def describe_device(root: Path = Path("/"), facts: MachineFacts | None = None) -
         or ("unnamed" if "hypervisor" in read_features(cpuinfo) else None),
         compiler=facts.compiler,
     )
+
+
+def describe_limits() -> str:
+    """What is limited for all processes of a verdict together on this machine, and by what; the rest is for each."""
+    files = "; temporary files have a size" if mounts.can_mount() else "; temporary files: each has a size"
+    return cgroups.describe_limits() + files
 
 
 def _find_facts() -> MachineFacts:

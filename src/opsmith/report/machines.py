@@ -16,11 +16,14 @@ from opsmith.targets.probed import ProbedDevice
 UNMEASURED = "not measured; try: opsmith devices --measure"
 
 
-def tabulate_device(name: str, device: Device, peaks: Peaks | None, holder: Holder | None) -> Iterator[Table]:
-    """The description, then the peaks where they are known."""
+def tabulate_device(
+    name: str, device: Device, peaks: Peaks | None, holder: Holder | None, limits: str
+) -> Iterator[Table]:
+    """The description, then the peaks where they are known. `limits`: what holds for all processes of a verdict."""
     grid = make_table("device", name)
     for label, value in _list_facts(device):
         grid.add_row(label, "not known" if value is None else str(value))
+    grid.add_row("limits in total", limits)
     grid.add_row("leased to", "nobody" if holder is None else str(holder))
     for team in (peaks, *peaks.teams) if peaks is not None else ():
         grid.add_row("peaks", _write_gflops(team))

@@ -243,7 +243,9 @@ def describe_limits() -> str:
     if not hierarchies:
         return "per process only: no group of processes (cgroup) can be made here"
     words = ", ".join(CONTROLLERS[name] for name in CONTROLLERS if name in hierarchies)
-    places = dict.fromkeys(f"v{hierarchy.version} at {hierarchy.folder}" for hierarchy in hierarchies.values())
+    places = dict.fromkeys(
+        f"v{hierarchies[name].version} at {hierarchies[name].folder}" for name in CONTROLLERS if name in hierarchies
+    )
     rest = [CONTROLLERS[name] for name in CONTROLLERS if name not in hierarchies]
     return f"{words} by cgroup {', '.join(places)}" + (f"; {', '.join(rest)} per process only" if rest else "")
 

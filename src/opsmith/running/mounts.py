@@ -50,6 +50,12 @@ def put_over(descriptor: int, folder: str) -> None:
     os.chdir(folder)
 
 
+def can_mount() -> bool:
+    """Whether one can be had."""
+    with open_files_of_size(1 << 20) as descriptor:
+        return descriptor >= 0
+
+
 def is_full(descriptor: int) -> bool:
     """Whether no page, or no file, is left."""
     status = os.fstatvfs(descriptor)
