@@ -113,16 +113,16 @@ class _TrialRun:
         """The next trial with its inputs, unless all were given; and what a person should know of those left out."""
         while self.following < len(self.stated):
             number, self.following = self.following, self.following + 1
-            self.trial = self.stated[number]
+            self.trial = self.stated[number].scrutinise(self.scrutiny)
             if not self._is_left_out(self.trial):
                 return self._describe_trial(self.trial, self.encode_stated(number))
         if self.hidden is None:
             self.hidden = self._find_hidden()
         for trial in self.hidden.trials:
-            self.trial = trial
-            inputs = self._encode_hidden(trial)
+            self.trial = trial.scrutinise(self.scrutiny)
+            inputs = self._encode_hidden(self.trial)
             if inputs is not None:
-                return self._describe_trial(trial, inputs)
+                return self._describe_trial(self.trial, inputs)
         return {"warnings": [*self.notes, *self.hidden.warnings]}  # the latter are whole now
 
     def compare_outputs(self, outputs: bytes) -> TrialResult | None:
@@ -137,7 +137,7 @@ class _TrialRun:
                 raise
 
     def encode_stated(self, number: int) -> bytes:
-        return self.inputs.encode_trial(self.task, number, self.stated[number])
+        return self.inputs.encode_trial(self.task, number, self.stated[number], self.scrutiny)
 
     def encode_last(self) -> bytes:
         assert self.trial is not None
@@ -173,17 +173,17 @@ class _EncodedInputs:
     """The inputs of stated trials, which are equal for all candidates; those used longest ago are forgotten first."""
 
     def __init__(self) -> None:
-        self._blobs: OrderedDict[tuple[str, int], bytes] = OrderedDict()
+        self._blobs: OrderedDict[tuple[str, int, Scrutiny], bytes] = OrderedDict()
         self._total = 0
 
-    def encode_trial(self, task: Task, number: int, trial: Trial) -> bytes:
-        key = task.digest, number
+    def encode_trial(self, task: Task, number: int, trial: Trial, scrutiny: Scrutiny) -> bytes:
+        key = task.digest, number, scrutiny
         if key not in self._blobs:
             self._remember(key, _encode_checked(get_executed(task), trial))
         self._blobs.move_to_end(key)
         return self._blobs[key]
 
-    def _remember(self, key: tuple[str, int], blob: bytes) -> None:
+    def _remember(self, key: tuple[str, int, Scrutiny], blob: bytes) -> None:
         """The newest is remembered even if it is too large for all others."""
         self._blobs[key] = blob
         self._total += len(blob)

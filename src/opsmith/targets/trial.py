@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opsmith.problems.faults import TaskFault, is_lack_of_memory
-from opsmith.records import Diagnostic, Stage
+from opsmith.records import Diagnostic, Scrutiny, Stage
 
 __all__ = ["Checked", "TaskFault", "Trial", "TrialResult", "is_lack_of_memory", "list_runnable"]
 
@@ -40,6 +40,10 @@ class Trial:
         Decided before any candidate runs. Raises TaskFault when too little is left to try.
         """
         return ""
+
+    def scrutinise(self, scrutiny: Scrutiny) -> Trial:
+        """The same execution in surroundings that follow from how hard a program is tried."""
+        return self
 
 
 def list_runnable(trials: Iterable[Trial]) -> list[Trial]:

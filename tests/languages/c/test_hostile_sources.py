@@ -64,7 +64,11 @@ SOURCES: dict[str, tuple[str, str]] = {
     "many errors": (write_kernel("y[0] = z;\n" * 5000), "COMPILE"),
     "the program's end": (write_kernel("y[0] = 0;", "void _init(void) {}"), "COMPILE"),
     "a function that nobody has": (write_kernel("nobody(); y[0] = 0;", "void nobody(void);"), "COMPILE"),
-    "names of ours": (write_kernel("y[0] = 0;", "int opsmith_heap_fill = 3; void opsmith_fill(void) {}"), "COMPILE"),
+    "names of ours": (write_kernel("y[0] = 0;", "int opsmith_heap_fill = 3; void opsmith_fill(void) {}"), "PARSE"),
+    "a name of a sanitizer": (
+        write_kernel("y[0] = 0;", 'const char *__asan_default_options(void) { return "help=1"; }'),
+        "PARSE",
+    ),
 }  # fmt: skip
 
 
@@ -91,8 +95,7 @@ def test_a_hostile_text_is_a_finding_and_the_next_verdict_is_right(pool: Pool, n
 
 
 def test_a_program_that_takes_names_of_libraries_takes_them_for_itself_alone(pool: Pool) -> None:
-    """Its malloc, write and main are its own: Python's, and those of sanitizers, stay what they are."""
+    """Its malloc, write and main are its own: Python's stay what they are."""
     functions = "long write(int a, const void *b, unsigned long c) { return -1; }\nint main(void) { return 7; }\n"
-    options = 'const char *__asan_default_options(void) { return "help=1"; }\n'
-    right = RIGHT.replace("void kernel", f"{functions}{options}void kernel", 1)
+    right = RIGHT.replace("void kernel", f"{functions}void kernel", 1)
     assert pool.verify(load_c_task("kernels/row_sum", False), right).passed

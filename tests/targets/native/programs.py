@@ -32,10 +32,12 @@ void kernel(const float *restrict x, float *restrict y, int64_t M, int64_t N) {
 """
 
 
-def request_build(source: str, problem: str = "softmax", *flags: str, isa: str = "") -> BuildRequest:
+def request_build(
+    source: str, problem: str = "softmax", *flags: str, isa: str = "", threads: bool = False
+) -> BuildRequest:
     """A build of a source for one of PROBLEMS, for the plainest processor that this machine is one of."""
     plain = "x86-64" if "x86" in (find_toolchain() or NoToolchain).version else "armv8-a"
-    build_flags = BuildFlags(Isa(isa or plain), flags or ("-O2",))
+    build_flags = BuildFlags(Isa(isa or plain), flags or ("-O2",), threads)
     stated = PROBLEMS[problem]
     return BuildRequest(hash_problem(stated), "c", make_signature(stated), source, build_flags)
 

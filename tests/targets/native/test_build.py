@@ -205,8 +205,9 @@ def test_flags_that_the_compiler_does_not_have_are_not_the_programs_fault() -> N
 @needs_compiler
 def test_all_variants_come_from_the_cache_once_they_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = BuildCache(tmp_path)
-    first = build_variants(request_build(PLAIN_SOFTMAX), choose_variants(2), cache)
+    request = request_build(PLAIN_SOFTMAX, "softmax", "-O2", threads=True)
+    first = build_variants(request, choose_variants(2, is_full=True), cache)
     assert isinstance(first, dict)
-    assert list(first) == ["pattern", "zero", "delayed"]
+    assert list(first) == ["pattern", "zero", "delayed", "deployed"]
     monkeypatch.setattr(build, "run_compiler", None)
-    assert build_variants(request_build(PLAIN_SOFTMAX), choose_variants(2), cache) == first
+    assert build_variants(request, choose_variants(2, is_full=True), cache) == first

@@ -66,7 +66,7 @@ class CTarget(NativeTasks, NativePrograms):
         return describe_loops(self._make_request(task, source), list_loops(source))
 
     def number_program(self, source: str, number: int) -> str:
-        return f"{source}\nenum {{ opsmith_candidate = {number} }};\n"
+        return f"{source}\nenum {{ candidate_number = {number} }};\n"
 
     def make_tuner(self) -> Tuner:
         tuner: Tuner = import_by_name("opsmith_lab.c.tuning.tuner:CTuner", "language 'c': its tuner")()

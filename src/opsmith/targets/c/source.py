@@ -1,13 +1,15 @@
 """Static checks of one translation unit, before any compiler sees it: findings of the stage PARSE.
 
 Refused is what has no place in a kernel: other headers, inline assembly, code that runs when it is loaded, directives
-that ask about this machine or change how the rest is read, and texts of a size that no kernel has. The tokens of macros
-are looked at as they are written; `##` is refused, so that no name comes about unseen. Grammar, types and what macros
+that ask about this machine or change how the rest is read, names of what programs are judged with, and texts of a size
+that no kernel has. The tokens of macros are looked at as they are written; `##` is refused, so that no name comes about
+unseen. What a program is linked with is `imports`'s to judge. Grammar, types and what macros
 grow to are left to the compiler and its limits: a parser that does not expand macros refuses right programs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -31,11 +33,47 @@ ATTRIBUTES = frozenset(
     | {"may_alias", "noclone", "noinline", "nonnull", "nothrow", "packed", "pure", "returns_nonnull", "simd"}
     | {"unused", "vector_size", "warn_unused_result", "alloc_size", "leaf"}
 )
-_ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
-_LOADING = frozenset({"constructor", "destructor", "init_priority", "ifunc", "weakref", "symver"})
 _PLACING = frozenset({"section", "alias", "target", "optimize", "target_clones"})  # common words: where called only
-_ASKING = frozenset({"__has_include", "__has_include_next", "__has_embed", "_Pragma", "__pragma"})
-_CHANGING = frozenset({"__DATE__", "__TIME__", "__TIMESTAMP__"})
+_STARTING = frozenset({"requires", "detach"})  # words of directives of OpenMP
+
+# What is refused by its name: which names, what is expected instead, what to try.
+_LOADING = "constructor|destructor|init_priority|ifunc|weakref|symver"
+_REFUSED = tuple(
+    (re.compile(names), expected, remedy)
+    for names, expected, remedy in (
+        ("asm|__asm|__asm__", "C without inline assembly", "use C or the intrinsics of <immintrin.h>"),
+        (rf"({_LOADING})|__({_LOADING})_*", f"code that runs when {FUNCTION} is called, and only then", "remove it"),
+        (
+            "__has_include|__has_include_next|__has_embed|_Pragma|__pragma",
+            "a program that does not ask about this machine",
+            "use #pragma, or assume the headers that are allowed",
+        ),
+        (
+            "__DATE__|__TIME__|__TIMESTAMP__",
+            "a program that is the same whenever it is built",
+            "remove it",
+        ),
+        (  # ours, of sanitizers and of linkers
+            "(opsmith_|OPSMITH|__(tsan|asan|ubsan|msan|lsan|hwasan|sanitizer|wrap|real|interceptor)_|__SANITIZE_).*"
+            "|_DYNAMIC|_GLOBAL_OFFSET_TABLE_|__ehdr_start|__bss_start|_edata|_end|__executable_start|__dso_handle"
+            "|_r_debug|_rtld_global|_etext|__etext",
+            "names of the program's own",
+            "take another name, and declare only what the headers declare",
+        ),
+        (
+            "(omp_(set_(?!(nest_)?lock$)|fulfill_event|event_handle_t|display_|target_|pause_)|GOMP_|__kmpc_).*",
+            "a program that runs on the threads that it is given",
+            "leave it out: the task says how many threads",
+        ),
+        (  # clocks, the callers' frames, and what processors say of themselves
+            "_{1,2}rdtscp?|_rdpmc|_?_xgetbv|__builtin_(ia32_rd(tscp?|pmc)|readcyclecounter|cpu_(init|is|supports))"
+            r"|__builtin_(frame_address|return_address|extract_return_addr|apply(_args)?)|__get_cpuid\w*"
+            "|__cpuid(_count)?",
+            "a program that depends on its inputs alone",
+            "remove it",
+        ),
+    )
+)
 
 
 def check_source(source: str) -> tuple[Diagnostic, ...]:
@@ -52,6 +90,7 @@ def _check_tokens(lines: Sequence[LogicalLine]) -> Findings:
     for line in lines:
         if line.is_directive:
             yield from check_directive(line, _CHECKS)
+            yield from _check_starting(line.tokens)
         yield from _check_words(line.tokens)
     yield from _check_attributes([token for line in lines for token in line.tokens])
     yield from tuple(check_nesting(code)) or _check_function([token.text for token in code])
@@ -60,29 +99,26 @@ def _check_tokens(lines: Sequence[LogicalLine]) -> Findings:
 def _check_words(tokens: Sequence[Token]) -> Findings:
     names = [token for token in tokens if token.kind is TokenKind.NAME]
     for token in names:
-        reason = _find_reason(token.text.strip("_") if token.text.startswith("__") else token.text, token.text)
-        if reason:
-            yield Diagnostic(KIND, "program", f"`{token.text}`", *reason, token.line)
+        for pattern, expected, remedy in _REFUSED:
+            if pattern.fullmatch(token.text):
+                yield Diagnostic(KIND, "program", f"`{token.text}`", expected, remedy, token.line)
     for token, after in pairwise(tokens):
         if token.text.strip("_") in _PLACING and token.kind is TokenKind.NAME and after.text == "(":
             expected = "no attribute or function of this name"
             yield Diagnostic(KIND, "program", f"`{token.text}(`", expected, "remove it", token.line)
 
 
-def _find_reason(stem: str, name: str) -> tuple[str, str] | None:
-    """What is expected instead of a name, and what to try; None: nothing is wrong with it."""
-    if name in _ASSEMBLY:
-        return "C without inline assembly", "use C or the intrinsics of <immintrin.h>"
-    if stem in _LOADING:
-        return f"code that runs when {FUNCTION} is called, and only then", "remove it"
-    if name in _ASKING:
-        return "a program that does not ask about this machine", "use #pragma, or assume the headers that are allowed"
-    if name in _CHANGING:
-        return "a program that is the same whenever it is built", "remove it"
-    return None
-
-
 # -- directives
+
+
+def _check_starting(tokens: Sequence[Token]) -> Findings:
+    """Directives of OpenMP that outlive a call, or change what others mean; in macros too, which directives expand."""
+    if [token.text for token in tokens[1:2]] not in (["pragma"], ["define"]):
+        return
+    for token in tokens[2:]:
+        if token.kind is TokenKind.NAME and token.text in _STARTING:
+            expected = "directives of OpenMP without requires and detach"
+            yield Diagnostic(KIND, "directive", f"`{token.text}`", expected, "remove it", token.line)
 
 
 def _check_include(tokens: Sequence[Token], number: int) -> Findings:

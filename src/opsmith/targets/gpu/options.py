@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from opsmith.targets.native.layout import PASSES, Pass
 from opsmith.targets.native.task import Disagreement
 
 DISAGREEMENT = Disagreement(
@@ -23,6 +24,10 @@ class GpuOptions:
     @property
     def threads(self) -> int:
         return 1
+
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        return PASSES
 
     @property
     def has_order(self) -> bool:

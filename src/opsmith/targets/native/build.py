@@ -21,7 +21,7 @@ from opsmith.targets.native.cache import BuildCache, BuildKey
 from opsmith.targets.native.diagnostics import explain_refusal
 from opsmith.targets.native.flags import BuildFlags
 from opsmith.targets.native.signature import Signature
-from opsmith.targets.native.variants import BARE, Variant
+from opsmith.targets.native.variants import BARE, EXPORTS, EXPORTS_FILE, Variant
 
 SOURCE, HEADER = "kernel.c", "opsmith_kernel.h"
 _MESSAGES = ("-fdiagnostics-format=json", "-ftrack-macro-expansion=1")
@@ -122,6 +122,7 @@ def _write_order(request: BuildRequest, variants: Sequence[Variant]) -> CompileO
         own, compiled, library = f"own{number}.o", f"kernel{number}.o", f"kernel{number}.so"
         if variant.surroundings:
             files[own] = _compile_surroundings(variant.surroundings, request.flags.compile_flags)
+            files[EXPORTS_FILE] = EXPORTS.encode()
         flags = (*request.flags.compile_flags, *variant.compile_flags, "-fPIC", *_MESSAGES)
         commands.append((*flags, "-include", HEADER, "-c", SOURCE, "-o", compiled))
         objects = (compiled, own) if variant.surroundings else (compiled,)

@@ -17,7 +17,7 @@ from opsmith.problems.compare import Agreement, Clues, compare_outputs, take_lar
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType
 from opsmith.records import Diagnostic, Stage
-from opsmith.targets.native.layout import Damage, LayoutError, choose_passes, read_outputs
+from opsmith.targets.native.layout import ORDINARY, Damage, LayoutError, Overstaffing, read_outputs
 from opsmith.targets.native.trials import NativeTrialData
 from opsmith.targets.trial import TrialResult
 
@@ -36,6 +36,8 @@ def judge_outputs(name: str, data: NativeTrialData, outputs: bytes | memoryview)
         return TrialResult(Stage.RUN, (Diagnostic("RUN", name, str(error), "outputs", remedy),))
     if isinstance(passes, Damage):
         return TrialResult(Stage.RUN, (_describe_damage(data, passes),))
+    if isinstance(passes, Overstaffing):
+        return TrialResult(Stage.RUN, (_describe_overstaffing(data, passes),))
     return _compare_passes(data, [bytes(pass_) for pass_ in passes])
 
 
@@ -108,7 +110,7 @@ def _find_odd_bools(data: NativeTrialData, results: Results) -> Iterator[Diagnos
 
 def _list_disagreements(data: NativeTrialData, passes: Sequence[bytes], is_wrong: bool) -> Iterator[Diagnostic]:
     """One finding at most. Programs that differ within limits are sound where sums have no order."""
-    kinds = choose_passes(data.options.threads)
+    kinds = data.layout.passes + (ORDINARY,) * data.layout.alone
     has_order = data.options.has_order
     for number in range(1, len(passes)):
         is_bound = has_order and kinds[number].variant == kinds[0].variant
@@ -146,6 +148,16 @@ def _explain_disagreement(data: NativeTrialData, where: str, values: Sequence[fl
     if is_odd and words.memory_remedy:
         return Diagnostic("MEMORY", where, given, words.expected, words.memory_remedy)
     return Diagnostic(words.kind, where, given, words.expected, words.remedy)
+
+
+def _describe_overstaffing(data: NativeTrialData, finding: Overstaffing) -> Diagnostic:
+    return Diagnostic(
+        "RUN",
+        data.label(finding.draw),
+        f"a team of {finding.threads} threads",
+        f"at most {data.layout.threads}: the task's `threads`",
+        "leave out num_threads, or ask for omp_get_max_threads() at most",
+    )
 
 
 def _describe_damage(data: NativeTrialData, damage: Damage) -> Diagnostic:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from opsmith.timing.inputs import ALIGNMENT
 
@@ -26,29 +26,43 @@ _UNDAMAGED = (-1, -1, -1, -1, -1)
 
 @dataclass(frozen=True)
 class Pass:
-    """One run of all draws, in surroundings of its own."""
+    """One run of all draws, in surroundings of its own. Its bytes say a kind of memory (`surroundings`)."""
 
     variant: str  # the artefact that is called
-    canary: int  # the byte around arrays
-    heap: int  # the byte in fresh memory of the heap
-    poison: int  # the byte in outputs before a call
+    canary: int  # around arrays
+    heap: int  # in fresh memory of the heap
+    poison: int  # in outputs before a call
     is_reversed: bool = False  # the last draw first
+    has_old_outputs: bool = False  # outputs hold what another call may have left, in place of `poison`
+    has_old_heap: bool = False  # fresh memory holds zeros, or bytes of the trial's arrays, in place of `heap`
+    is_ordinary: bool = False  # arrays lie in the heap, and are used again from call to call
 
 
-PATTERN, ZERO, DELAYED = "pattern", "zero", "delayed"  # variants of a build: `variants`
+PATTERN, ZERO, DELAYED, DEPLOYED = "pattern", "zero", "delayed", "deployed"  # variants of a build: `variants`
 
 # As floats the bytes are large numbers (0x7B), large negative ones (0xFB) and NaN (0xFF), of every width.
 PASSES = (
     Pass(PATTERN, canary=0x7B, heap=0x7B, poison=0xFF),
-    Pass(PATTERN, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True),
-    Pass(ZERO, canary=0x7B, heap=0x00, poison=0xFF, is_reversed=True),
+    Pass(PATTERN, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True, has_old_outputs=True),
+    Pass(ZERO, canary=0xFF, heap=0x7B, poison=0x7B, is_reversed=True, has_old_heap=True),
 )
-THREADED_PASSES = (*PASSES, Pass(DELAYED, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True))
+_DELAYED = Pass(DELAYED, canary=0xFB, heap=0xFB, poison=0x7B, is_reversed=True)
+THREADED_PASSES = (*PASSES, _DELAYED)
+ORDINARY = Pass(DEPLOYED, canary=0, heap=0, poison=0, has_old_outputs=True, is_ordinary=True)
+
+
+ALONE = 3  # what a process of the program's own gives: the first call, the last, and the first that differed from both
 
 
 def choose_passes(threads: int) -> tuple[Pass, ...]:
     """Programs with threads are also run with delays between their loads and stores."""
     return PASSES if threads == 1 else THREADED_PASSES
+
+
+def choose_full_passes(threads: int) -> tuple[Pass, ...]:
+    """Those of a program that is to be kept, in its own process: delays three times, and the build that a user has."""
+    delays = (_DELAYED, _DELAYED) if threads > 1 else ()
+    return (*choose_passes(threads), *delays, ORDINARY)
 
 
 @dataclass(frozen=True)
@@ -62,10 +76,25 @@ class DrawLayout:
 
 @dataclass(frozen=True)
 class TrialLayout:
-    """The draws of a trial, and how many threads a program has."""
+    """The draws of a trial, how many threads a program has, and the passes over the draws."""
 
     draws: tuple[DrawLayout, ...]
     threads: int = 1
+    passes: tuple[Pass, ...] = ()  # none given: those of so many threads
+    seed: str = ""  # what surroundings are drawn from
+
+    def __post_init__(self) -> None:
+        if not self.passes:
+            object.__setattr__(self, "passes", choose_passes(self.threads))
+
+    @property
+    def alone(self) -> int:
+        """Passes behind them, by a process of the program's own (`deployed`)."""
+        return ALONE if ORDINARY in self.passes else 0
+
+    @property
+    def all_passes(self) -> int:
+        return len(self.passes) + self.alone
 
     @property
     def outputs_size(self) -> int:
@@ -84,6 +113,15 @@ class Damage:
     distance: int  # bytes from the end of the output, or from its begin
 
 
+@dataclass(frozen=True)
+class Overstaffing:
+    """A team of more threads than a program has."""
+
+    number: int  # of the pass
+    draw: int
+    threads: int  # that it asked for
+
+
 class LayoutError(ValueError):
     """Bytes that are not what they should be."""
 
@@ -94,7 +132,9 @@ class LayoutError(ValueError):
 def write_inputs(layout: TrialLayout, arrays: Iterable[bytes | memoryview]) -> bytes:
     """The bytes of a trial. `arrays`: those of all inputs of the first draw, then of the next."""
     draws = [[draw.inputs, draw.outputs, draw.numbers] for draw in layout.draws]
-    header = json.dumps({"threads": layout.threads, "draws": draws}).encode()
+    passes = [astuple(pass_) for pass_ in layout.passes]
+    words = {"threads": layout.threads, "passes": passes, "seed": layout.seed, "draws": draws}
+    header = json.dumps(words).encode()
     pieces: list[bytes | memoryview] = [_LENGTH.pack(len(header)), header]
     size = _LENGTH.size + len(header)
     for array in arrays:
@@ -125,7 +165,8 @@ def read_inputs(data: memoryview) -> tuple[TrialLayout, list[list[memoryview]]]:
             views.append(data[place : place + size])
             place += size
         arrays.append(views)
-    return TrialLayout(draws, header["threads"]), arrays
+    passes = tuple(Pass(*pass_) for pass_ in header["passes"])
+    return TrialLayout(draws, header["threads"], passes, header["seed"]), arrays
 
 
 # -- outputs
@@ -141,25 +182,31 @@ def write_damage(damage: Damage) -> bytes:
     return _HEAD.pack(_MARK, damage.number, damage.draw, damage.output, side, damage.distance)
 
 
-def read_outputs(layout: TrialLayout, data: bytes | memoryview) -> list[memoryview] | Damage:
-    """The bytes of each pass, or the damage. Raises LayoutError for anything else."""
+def write_overstaffing(finding: Overstaffing) -> bytes:
+    return _HEAD.pack(_MARK, finding.number, finding.draw, -1, -1, finding.threads)
+
+
+def read_outputs(layout: TrialLayout, data: bytes | memoryview) -> list[memoryview] | Damage | Overstaffing:
+    """The bytes of each pass, or what else was found. Raises LayoutError for anything else."""
     view = memoryview(data)
     if len(view) < _HEAD.size:
         raise LayoutError(f"{len(view)} bytes")
     mark, *words = _HEAD.unpack_from(view)
     if mark != _MARK:
         raise LayoutError("bytes that do not begin as outputs do")
-    body, passes = view[_HEAD.size :], choose_passes(layout.threads)
+    body, passes = view[_HEAD.size :], layout.all_passes
     if tuple(words) != _UNDAMAGED:
-        return _read_damage(layout, words, len(passes))
+        return _read_damage(layout, words, passes)
     size = layout.outputs_size
-    if len(body) != size * len(passes):
-        raise LayoutError(f"{len(body)} bytes of outputs in place of {size * len(passes)}")
-    return [body[number * size : (number + 1) * size] for number in range(len(passes))]
+    if len(body) != size * passes:
+        raise LayoutError(f"{len(body)} bytes of outputs in place of {size * passes}")
+    return [body[number * size : (number + 1) * size] for number in range(passes)]
 
 
-def _read_damage(layout: TrialLayout, words: Sequence[int], passes: int) -> Damage:
+def _read_damage(layout: TrialLayout, words: Sequence[int], passes: int) -> Damage | Overstaffing:
     number, draw, output, side, distance = words
+    if output == side == -1 and 0 <= number < passes and 0 <= draw < len(layout.draws) and distance > layout.threads:
+        return Overstaffing(number, draw, distance)
     is_sound = 0 <= number < passes and 0 <= draw < len(layout.draws) and side in (0, 1)
     if not is_sound or not 0 <= output < len(layout.draws[draw].outputs) or distance < 0:
         raise LayoutError("a place that the trial does not have")

@@ -3,8 +3,9 @@
 Each array ends at a page that nobody may touch, and begins behind another. Inputs are read-only during a call. What
 alignment leaves between an array and these pages holds a canary: written to beside an output it is damage, which is
 answered in place of outputs; read beside any array it makes passes differ, since each has a canary of its own. So do
-fresh memory of the heap, what outputs hold before a call, and the order of draws. Whether passes agree is for others to
-say: nothing that this process says is believed.
+fresh memory of the heap, what outputs hold before a call, and the order of draws: all of it random (`surroundings`).
+An ordinary pass calls the build that a user has, on arrays of the heap. Whether passes agree is for others to say:
+nothing that this process says is believed.
 
 A program that touches a guard kills the process. Runs on Linux only, and is imported everywhere; no torch, no numpy.
 """
@@ -12,28 +13,37 @@ A program that touches a guard kills the process. Runs on Linux only, and is imp
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import random
+import struct
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from opsmith.targets.native.layout import (
     Damage,
     DrawLayout,
+    Overstaffing,
     Pass,
-    choose_passes,
+    TrialLayout,
     read_inputs,
     write_damage,
     write_outputs,
+    write_overstaffing,
 )
 from opsmith.targets.native.signature import FUNCTION
+from opsmith.targets.native.surroundings import draw_junk, draw_left_bytes, draw_old_output
 from opsmith.timing.inputs import ALIGNMENT
 
-HEAP_FILL = "opsmith_heap_fill"  # the variable of a build that says what fresh memory holds
-ALLOW_DELAYS = "opsmith_allow_delays"  # its function that begins a call, where threads are delayed
+ORDINARY_CALLS = 3  # of each draw, as a user calls a function
+DELAYS = 24  # of threads during one call, before stores, and as many behind loads
+ENTRIES = 6  # of functions during one call, that a thread is late at
+_ENTRY = slice(24, 32)  # of the head of a file of the ELF format: where `opsmith_entry` lies
+_LINK_MAP = 2  # RTLD_DI_LINKMAP of dlfcn.h
 _NOBODY, _READABLE, _WRITABLE = 0, 1, 3  # PROT_ of mman.h
 _LOCAL = 2  # RTLD_NOW | RTLD_LOCAL of dlfcn.h
 _PRIVATE = 0x22  # MAP_PRIVATE | MAP_ANONYMOUS
@@ -42,38 +52,88 @@ _PRIVATE = 0x22  # MAP_PRIVATE | MAP_ANONYMOUS
 def run_artefacts(artefacts: Mapping[str, Path], inputs: bytes | memoryview) -> bytes:
     """The outputs of all passes over a trial's draws. Raises OSError where an artefact cannot be loaded."""
     layout, arrays = read_inputs(memoryview(inputs))
-    passes = choose_passes(layout.threads)
     outputs: list[bytes] = []
+    source = random.Random(f"{layout.seed} {_hash_artefacts(tuple(artefacts.values()))}")
     with ExitStack() as stack:
         memory = {draw: _Memory(draw, stack) for draw in dict.fromkeys(layout.draws)}
         scenes = [_Scene(memory[draw], views) for draw, views in zip(layout.draws, arrays, strict=True)]
-        for number, pass_ in enumerate(passes):
-            library = _load_library(artefacts[pass_.variant])
-            library.prepare(pass_.heap, layout.threads)
-            rows = _run_pass(library, pass_, number, scenes)
+        trial = _TrialRun(layout, scenes, source)
+        for number, pass_ in enumerate(layout.passes):
+            rows = trial.run_pass(_load_library(artefacts[pass_.variant]), pass_, number)
             if isinstance(rows, Damage):
                 return write_damage(rows)
+            if isinstance(rows, Overstaffing):
+                return write_overstaffing(rows)
             outputs += rows
     return write_outputs(outputs)
 
 
-def _run_pass(library: _Library, pass_: Pass, number: int, scenes: Sequence[_Scene]) -> list[bytes] | Damage:
-    """The outputs of all draws, in the order of the draws."""
-    order = range(len(scenes))
-    rows: dict[int, list[bytes]] = {}
-    for draw in reversed(order) if pass_.is_reversed else order:
-        memory = scenes[draw].memory
-        scenes[draw].prepare(pass_)
-        library.call_function(memory.arguments)
-        for output, region in enumerate(memory.outputs):
-            place = region.find_damage(pass_.canary)
-            if place is not None:
-                return Damage(number, draw, output, *place)
-        rows[draw] = [region.read_array() for region in memory.outputs]
-    return [output for draw in order for output in rows[draw]]
+@cache
+def _hash_artefacts(paths: tuple[Path, ...]) -> str:
+    """Of the program: with it what surroundings hold is drawn anew."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+@dataclass
+class _TrialRun:
+    """The passes over a trial."""
+
+    layout: TrialLayout
+    scenes: Sequence[_Scene]
+    source: random.Random
+    first: dict[int, list[bytes]] = field(default_factory=dict)  # outputs of the first pass, by draw
+
+    def run_pass(self, library: _Library, pass_: Pass, number: int) -> list[bytes] | Damage | Overstaffing:
+        """The outputs of all draws, in the order of the draws."""
+        order = range(len(self.scenes))
+        rows: dict[int, list[bytes]] = {}
+        self._prepare_heap(library, pass_)
+        for draw in reversed(order) if pass_.is_reversed else order:
+            memory = self.scenes[draw].memory
+            outputs = self._draw_outputs(pass_, draw)
+            if pass_.is_ordinary:
+                rows[draw] = self.scenes[draw].call_ordinary(library, outputs)
+                continue
+            canary = draw_junk(self.source, pass_.canary)
+            self.scenes[draw].prepare(canary, outputs)
+            library.call_function(memory.arguments)
+            if library.asked > self.layout.threads:
+                return Overstaffing(number, draw, library.asked)
+            for output, region in enumerate(memory.outputs):
+                place = region.find_damage()
+                if place is not None:
+                    return Damage(number, draw, output, *place)
+            rows[draw] = [region.read_array() for region in memory.outputs]
+        self.first = self.first or rows
+        return [output for draw in order for output in rows[draw]]
+
+    def _prepare_heap(self, library: _Library, pass_: Pass) -> None:
+        arrays = [view for scene in self.scenes for view in scene.views]
+        junk = draw_left_bytes(self.source, arrays) if pass_.has_old_heap else draw_junk(self.source, pass_.heap)
+        library.prepare(junk, self.layout.threads, self.source)
+
+    def _draw_outputs(self, pass_: Pass, draw: int) -> list[bytes]:
+        """What they hold before a call: all of it, or the tile that is repeated."""
+        if not pass_.has_old_outputs:
+            return [draw_junk(self.source, pass_.poison) for _ in self.layout.draws[draw].outputs]
+        others = [row for number, row in self.first.items() if number != draw]
+        return [
+            draw_old_output(self.source, right, [row[place] for row in others if len(row[place]) == len(right)])
+            for place, right in enumerate(self.first[draw])
+        ]
 
 
 # -- the program
+
+
+class _State(ctypes.Structure):
+    """What a build with hooks shares with us: `variants`."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("junk", "size", "place")),
+        *((name, ctypes.c_uint) for name in ("threads", "asked", "seed")),
+        *((name, ctypes.c_int) for name in ("stores", "loads", "entries")),
+    )
 
 
 class _Library:
@@ -83,18 +143,40 @@ class _Library:
         self._library = ctypes.CDLL(str(path), mode=_LOCAL)
         self._function = self._library[FUNCTION]
         self._function.restype = None
-        self._heap_fill = ctypes.c_int.in_dll(self._library, HEAP_FILL)
-        self._allow_delays = getattr(self._library, ALLOW_DELAYS, None)
+        self._state = self._find_state(path)
+        self._junk = b""
         self._set_threads = getattr(self._library, "omp_set_num_threads", None)  # absent: it starts no threads
 
-    def prepare(self, heap: int, threads: int) -> None:
-        self._heap_fill.value = heap
+    def _find_state(self, path: Path) -> _State | None:
+        """None: the build has no hooks."""
+        with path.open("rb") as file:
+            (entry,) = struct.unpack("<Q", file.read(_ENTRY.stop)[_ENTRY])
+        if not entry:
+            return None
+        place = ctypes.c_void_p()
+        _check_result(_find_libc().dlinfo(ctypes.c_void_p(self._library._handle), _LINK_MAP, ctypes.byref(place)))
+        base = ctypes.c_uint64.from_address(place.value or 0).value
+        state = ctypes.CFUNCTYPE(ctypes.c_void_p)(base + entry)()
+        return _State.from_address(state)
+
+    @property
+    def asked(self) -> int:
+        """The most threads that it asked a team for, where those are more than it has."""
+        return self._state.asked if self._state is not None else 0
+
+    def prepare(self, junk: bytes, threads: int, source: random.Random) -> None:
         if threads > 1 and self._set_threads is not None:
             self._set_threads(threads)
+        if self._state is not None:
+            self._junk = junk
+            self._state.junk, self._state.size = ctypes.cast(ctypes.c_char_p(junk), ctypes.c_void_p), len(junk)
+            self._state.place, self._state.threads = source.randrange(len(junk)) & ~15, threads
+            self._state.seed = source.getrandbits(32)
 
     def call_function(self, arguments: Sequence[object]) -> None:
-        if self._allow_delays is not None:
-            self._allow_delays()
+        if self._state is not None:
+            self._state.stores = self._state.loads = DELAYS
+            self._state.entries = ENTRIES
         self._function(*arguments)
 
 
@@ -124,15 +206,35 @@ class _Scene:
     memory: _Memory
     views: Sequence[memoryview]
 
-    def prepare(self, pass_: Pass) -> None:
+    def prepare(self, canary: bytes, outputs: Sequence[bytes]) -> None:
         for region, view in zip(self.memory.inputs, self.views, strict=True):
             region.protect(_WRITABLE)
-            region.fill_slack(pass_.canary)
+            region.fill_slack(canary)
             region.write_array(view)
             region.protect(_READABLE)
-        for region in self.memory.outputs:
-            region.fill_slack(pass_.canary)
-            region.fill_array(pass_.poison)
+        for region, data in zip(self.memory.outputs, outputs, strict=True):
+            region.fill_slack(canary)
+            region.fill_array(data)
+
+    def call_ordinary(self, library: _Library, outputs: Sequence[bytes]) -> list[bytes]:
+        """As a user calls it: on arrays of the heap that are used again. What the last call left."""
+        libc = _find_libc()
+        sizes = [*map(len, self.views), *(region.size for region in self.memory.outputs)]
+        places = [libc.aligned_alloc(ALIGNMENT, -(-size // ALIGNMENT) * ALIGNMENT) for size in sizes]
+        try:
+            if not all(places):
+                raise MemoryError(f"no {sum(sizes)} bytes for a user's arrays")
+            arrays = [(ctypes.c_char * size).from_address(place) for place, size in zip(places, sizes, strict=True)]
+            numbers = self.memory.arguments[len(sizes) :]
+            for _ in range(ORDINARY_CALLS):
+                held: list[bytes | memoryview] = [*self.views, *outputs]
+                for array, data in zip(arrays, held, strict=True):
+                    memoryview(array).cast("B")[:] = memoryview(data)
+                library.call_function([*map(ctypes.c_void_p, places), *numbers])
+            return [bytes(array) for array in arrays[len(self.views) :]]
+        finally:
+            for place in places:
+                libc.free(ctypes.c_void_p(place))
 
 
 def _make_number(value: float) -> ctypes.c_int64 | ctypes.c_double:
@@ -146,6 +248,7 @@ class _Region:
     size: int
 
     def __post_init__(self) -> None:
+        self._before = self._behind = b""  # what slack holds
         used = -(-self.size // ALIGNMENT) * ALIGNMENT
         self._length = -(-used // mmap.PAGESIZE) * mmap.PAGESIZE
         self._mapping = _map_memory(self._length + 2 * mmap.PAGESIZE)
@@ -164,12 +267,19 @@ class _Region:
     def protect(self, rights: int) -> None:
         _check_result(_find_libc().mprotect(self._low, self._length, rights))
 
-    def fill_slack(self, byte: int) -> None:
-        ctypes.memset(self._low, byte, self.start - self._low)
-        ctypes.memset(self._end, byte, self._high - self._end)
+    def fill_slack(self, tile: bytes) -> None:
+        self._before, self._behind = (_repeat_tile(tile, size) for size in self._slack)
+        ctypes.memmove(self._low, self._before, len(self._before))
+        ctypes.memmove(self._end, self._behind, len(self._behind))
 
-    def fill_array(self, byte: int) -> None:
-        ctypes.memset(self.start, byte, self.size)
+    @property
+    def _slack(self) -> tuple[int, int]:
+        """Bytes before and behind the array."""
+        return self.start - self._low, self._high - self._end
+
+    def fill_array(self, tile: bytes) -> None:
+        for place in range(0, self.size, len(tile)):
+            ctypes.memmove(self.start + place, tile, min(len(tile), self.size - place))
 
     def write_array(self, data: memoryview) -> None:
         array = (ctypes.c_char * self.size).from_address(self.start)
@@ -178,18 +288,21 @@ class _Region:
     def read_array(self) -> bytes:
         return ctypes.string_at(self.start, self.size)
 
-    def find_damage(self, byte: int) -> tuple[bool, int] | None:
+    def find_damage(self) -> tuple[bool, int] | None:
         """Whether it is behind the array, and how many bytes from there; the nearest one."""
-        behind = ctypes.string_at(self._end, self._high - self._end)
-        before = ctypes.string_at(self._low, self.start - self._low)
-        for is_behind, slack in ((True, behind), (False, before[::-1])):
-            if slack.count(byte) < len(slack):
-                return is_behind, next(_list_changed(slack, byte))
+        before, behind = self._slack
+        sides = (
+            (True, ctypes.string_at(self._end, behind), self._behind),
+            (False, ctypes.string_at(self._low, before)[::-1], self._before[::-1]),
+        )
+        for is_behind, slack, own in sides:
+            if slack != own:
+                return is_behind, next(place for place, value in enumerate(slack) if value != own[place])
         return None
 
 
-def _list_changed(slack: bytes, byte: int) -> Iterator[int]:
-    return (place for place, value in enumerate(slack) if value != byte)
+def _repeat_tile(tile: bytes, size: int) -> bytes:
+    return (tile * (size // len(tile) + 1))[:size]
 
 
 @cache
@@ -199,6 +312,9 @@ def _find_libc() -> ctypes.CDLL:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.aligned_alloc.restype = ctypes.c_void_p
+    libc.aligned_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t]
+    libc.free.restype = None
     return libc
 
 

@@ -18,6 +18,7 @@ from opsmith.problems.files.reading import read_problem
 from opsmith.problems.problem import Problem
 from opsmith.records import Task
 from opsmith.targets.native.flags import DEFAULT_FLAGS, BuildFlags, Isa, check_flags, is_reordering
+from opsmith.targets.native.layout import Pass, choose_full_passes
 from opsmith.targets.origins import find_stating
 
 MOST_THREADS = 64
@@ -66,6 +67,11 @@ class TaskOptions(Protocol):
     @property
     def disagreement(self) -> Disagreement: ...
 
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        """Over a program that is to be kept."""
+        ...
+
     def write_options(self) -> dict[str, str | int]:
         """Those that differ from the default, by name."""
         ...
@@ -94,6 +100,10 @@ class NativeOptions:
     @property
     def disagreement(self) -> Disagreement:
         return RACE if self.threads > 1 else STATE
+
+    @property
+    def full_passes(self) -> tuple[Pass, ...]:
+        return choose_full_passes(self.threads)
 
     def choose_flags(self, isa: Isa) -> BuildFlags:
         """What programs are built with for an instruction set."""

@@ -6,7 +6,7 @@ Imports torch: in a task's worker only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -21,9 +21,9 @@ from opsmith.problems.faults import make_fault
 from opsmith.problems.native import NativeData, NativeDraw
 from opsmith.problems.precision import dtype_of
 from opsmith.problems.problem import ArrayType, Problem
-from opsmith.records import Scrutiny
+from opsmith.records import Level, Scrutiny
 from opsmith.running.arena import CAPACITY
-from opsmith.targets.native.layout import DrawLayout, TrialLayout, choose_passes, write_inputs
+from opsmith.targets.native.layout import DrawLayout, TrialLayout, write_inputs
 from opsmith.targets.native.signature import list_dims
 from opsmith.targets.native.task import (
     OptionsReader,
@@ -35,6 +35,7 @@ from opsmith.targets.native.task import (
 from opsmith.targets.trial import Trial
 
 TASKS_IN_MEMORY = 16
+_KINDS_IN_MEMORY = 2  # of scrutiny: a run has one secret and two levels
 _MOST_NUMBERS = CAPACITY // 64  # of a trial, each of 8 bytes and written by every pass
 _MARGIN = 1 << 16  # bytes beside arrays: headers and alignment
 
@@ -44,6 +45,8 @@ class NativeTrialData(TrialData[NativeDraw]):
     """Draws that a program is given together."""
 
     options: TaskOptions
+    seed: str = ""  # what surroundings are drawn from
+    is_full: bool = False  # the program is to be kept
 
     @property
     def problem(self) -> Problem:
@@ -53,8 +56,11 @@ class NativeTrialData(TrialData[NativeDraw]):
     def layout(self) -> TrialLayout:
         """Raises TaskFault, also where arrays are larger than what a process can be given."""
         draws = tuple(_make_layout(self.problem, bindings) for bindings in self.bindings)
-        layout = TrialLayout(draws, self.options.threads)
-        passes = len(choose_passes(layout.threads))
+        layout = TrialLayout(draws, self.options.threads, seed=self.seed)
+        if self.is_full:
+            full = replace(layout, passes=self.options.full_passes)
+            layout = full if full.outputs_size * full.all_passes + _MARGIN <= CAPACITY else layout
+        passes = layout.all_passes
         size = max(sum(sum(draw.inputs) for draw in draws), layout.outputs_size * passes) + _MARGIN
         if size > CAPACITY:
             expected = f"at most {CAPACITY} for all inputs, and for outputs of {passes} calls"
@@ -97,9 +103,19 @@ class NativeTrial(Trial):
     """A trial at a shape set of the file, or at hidden sizes."""
 
     shape_set: ShapeSet[NativeDraw] | None = field(default=None, kw_only=True, repr=False, compare=False)
+    scrutinised: dict[Scrutiny, NativeTrialData] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
 
     def left_out(self) -> str:
         return self.shape_set.explain_left_out() if self.shape_set is not None else ""
+
+    def scrutinise(self, scrutiny: Scrutiny) -> NativeTrial:
+        """Of a few kinds of scrutiny what was prepared stays."""
+        if scrutiny not in self.scrutinised:
+            while len(self.scrutinised) >= _KINDS_IN_MEMORY:
+                self.scrutinised.pop(next(iter(self.scrutinised)))
+            seed = str(scrutiny.draw_number("surroundings", self.name))
+            self.scrutinised[scrutiny] = replace(self.data, seed=seed, is_full=scrutiny.level is Level.FULL)
+        return replace(self, data=self.scrutinised[scrutiny])
 
 
 @dataclass
