@@ -597,4 +597,30 @@ __global__ void k(const float *x, float *y, int *count) {
         ("looked at one place four million times",),
         (("/**/", "atomicExch(&lock, 0);"),),
     ),
+    Planted(
+        "a_cached_read_of_what_is_written",
+        ONE_BLOCK
+        + """  int t = threadIdx.x;
+  y[t] = 2 * x[255 - t];
+  __syncthreads();
+  float half = 0.5f * __ldg(y + t);  // HERE
+  __syncthreads();
+  y[t] = half;
+}""",
+        (" by __ldg", "is written at line 4 in the same launch"),
+        (("__ldg(y + t)", "y[t]"),),
+    ),
+    Planted(
+        "a_write_behind_a_cached_read",
+        "// workspace w: fp32 [256]\n// launch k grid=(1) block=(256) args=(x, w, N)\n"
+        "// launch m grid=(1) block=(256) args=(w, y, N)\n__global__ void k(const float *x, float *w, int N) {\n"
+        + """  w[threadIdx.x] = x[255 - threadIdx.x];
+}
+__global__ void m(float *w, float *y, int N) {
+  y[threadIdx.x] = __ldg(w + threadIdx.x);
+  w[threadIdx.x] = 0;  // HERE
+}""",
+        ("writes w[", "which is read by __ldg at line 8"),
+        (("w[threadIdx.x] = 0;", ""),),
+    ),
 ]

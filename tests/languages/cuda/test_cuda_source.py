@@ -52,6 +52,8 @@ HOST = "leave out all host code"
         (write_kernel("", "__attribute__((constructor)) void begin() {}"), "attribute: given constructor"),
         (write_kernel("", "[[gnu::constructor]] void begin() {}"), "attribute: given gnu"),
         (write_kernel("", "__attribute__((section(\".init_array\"))) void *p;"), "attribute: given section"),
+        (write_kernel("const uint3 &here = threadIdx;"), "given the address of `threadIdx`"),
+        (write_kernel("y[0] = reinterpret_cast<size_t>(&blockDim.x) % 64;"), "given the address of `blockDim`"),
         (write_kernel("", "int opsmith_phase = 0;"), "given `opsmith_phase`"),
         (write_kernel("", "void __tsan_read4(void *p) {}"), "given `__tsan_read4`"),
         (write_kernel("", "template <class T> __global__ void g(T *y) {}"), "calls a __device__ template"),

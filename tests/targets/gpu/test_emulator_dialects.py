@@ -34,6 +34,7 @@ WORDS = FindingWords(
     warp_barrier="await_row()",
     full_mask="all",
     trap="halt()",
+    read_only="peek",
     operations=("await_row",),
 )
 SHADER = EmulatedDialect(

@@ -80,6 +80,7 @@ CUDA_DIALECT = EmulatedDialect(
         warp_barrier="__syncwarp()",
         full_mask="0xffffffff",
         trap="__trap()",
+        read_only="__ldg",
         operations=(
             "__syncwarp",
             "a shuffle (__shfl_*_sync)",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from opsmith.errors import UsageError
 from opsmith.records import Diagnostic, printable
 from opsmith.targets.cuda.agreement import list_ambiguous
+from opsmith.targets.cuda.builtin_variables import BUILTINS, check_builtins
 from opsmith.targets.cuda.syntax import list_kernels, parse_program, read_text
 from opsmith.targets.native.source_checks import (
     KIND,
@@ -193,7 +194,7 @@ def _is_reserved(word: str) -> bool:
 
 _KEYWORDS = frozenset(
     {"void", "const", "static", "extern", "if", "for", "while", "return", "float", "int", "launch", "workspace"}
-    | {"threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"}
+    | BUILTINS
 )
 _CHECKS: DirectiveChecks = {
     "include": _check_include,
@@ -240,6 +241,7 @@ def _check_syntax(source: str) -> Findings:
     yield from list_ambiguous(list_kernels(source))
     for node, is_local in _walk_declarations(root):
         yield from _check_variable(node, is_local)
+    yield from check_builtins(root)
 
 
 def _walk_declarations(root: Node) -> Iterator[tuple[Node, bool]]:

@@ -122,11 +122,14 @@ struct dim3 {
   constexpr dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
   constexpr operator uint3() const { return uint3{x, y, z}; }
 };
-#define threadIdx (uint3{opsmith_thread_x(), opsmith_thread_y(), opsmith_thread_z()})
-#define blockIdx (uint3{opsmith_block_x(), opsmith_block_y(), opsmith_block_z()})
-#define blockDim (dim3{opsmith_block_size_x(), opsmith_block_size_y(), opsmith_block_size_z()})
-#define gridDim (dim3{opsmith_grid_x(), opsmith_grid_y(), opsmith_grid_z()})
-static constexpr int warpSize = 32;
+// Variables, as NVRTC has them, so that what asks for their types gets one answer.
+#define OPSMITH_BUILTIN(T, name, symbol) \
+  extern const T name __asm__(symbol) __attribute__((visibility("hidden")));
+OPSMITH_BUILTIN(uint3, threadIdx, "opsmith_thread_index")
+OPSMITH_BUILTIN(uint3, blockIdx, "opsmith_block_index")
+OPSMITH_BUILTIN(dim3, blockDim, "opsmith_block_size")
+OPSMITH_BUILTIN(dim3, gridDim, "opsmith_grid_size")
+OPSMITH_BUILTIN(int, warpSize, "opsmith_warp_size")
 
 // -- barriers, fences, warps
 
@@ -139,7 +142,7 @@ OPSMITH_PLAIN void __syncwarp(unsigned mask = 0xffffffffu, OPSMITH_LINE) {
   opsmith_warp(OPSMITH_SYNC, mask, 0, 0, opsmith_line);
 }
 OPSMITH_PLAIN void __threadfence(OPSMITH_LINE) { opsmith_fence(opsmith_line); }
-OPSMITH_PLAIN void __threadfence_block(OPSMITH_LINE) { (void)opsmith_line; }
+OPSMITH_PLAIN void __threadfence_block(OPSMITH_LINE) { opsmith_fence_block(opsmith_line); }
 OPSMITH_PLAIN void __threadfence_system(OPSMITH_LINE) { opsmith_fence(opsmith_line); }
 
 template <class T> OPSMITH_PLAIN T __shfl_sync(unsigned mask, T v, int lane, int width = 32, OPSMITH_LINE) {
@@ -211,7 +214,13 @@ OPSMITH_PLAIN size_t __cvta_generic_to_shared(const void *p) { return (size_t)p;
 
 // -- loads and stores with hints
 
-#define __ldg(...) (*(__VA_ARGS__))
+// The read itself is the program's, on its line; the result is no place.
+template <class T> OPSMITH_PLAIN const T *opsmith_through_cache(const T *place, OPSMITH_LINE) {
+  opsmith_read_only(place, sizeof(T), opsmith_line);
+  return place;
+}
+template <class T> OPSMITH_PLAIN T opsmith_value(T value) { return value; }
+#define __ldg(...) opsmith_value(*opsmith_through_cache(__VA_ARGS__))
 #define __ldcg(...) (*(__VA_ARGS__))
 #define __ldca(...) (*(__VA_ARGS__))
 #define __ldcs(...) (*(__VA_ARGS__))
@@ -243,8 +252,13 @@ OPSMITH_ATOMIC(atomicDec, (T)(old == 0 || old > v ? v : old - 1))
 #define OPSMITH_EXCHANGE(name) \
   template <class T> OPSMITH_PLAIN T name(T *place, opsmith::Exactly<T> v, OPSMITH_LINE) { \
     opsmith_begin_atomic(place, sizeof(T), opsmith_line, 0); \
+    unsigned long bits = opsmith::pack<T>(v), earlier; \
+    if (opsmith_load_earlier(place, sizeof(T), &earlier) && earlier == bits) { \
+      opsmith_keep(place, sizeof(T)); \
+      return v; \
+    } \
     T old = opsmith::unpack<T>(opsmith_load(place, sizeof(T))); \
-    opsmith_store(place, opsmith::pack<T>(v), sizeof(T)); \
+    opsmith_store(place, bits, sizeof(T)); \
     return old; \
   }
 OPSMITH_EXCHANGE(atomicExch) OPSMITH_EXCHANGE(atomicExch_block) OPSMITH_EXCHANGE(atomicExch_system)
@@ -252,8 +266,14 @@ OPSMITH_EXCHANGE(atomicExch) OPSMITH_EXCHANGE(atomicExch_block) OPSMITH_EXCHANGE
   template <class T> \
   OPSMITH_PLAIN T name(T *place, opsmith::Exactly<T> expected, opsmith::Exactly<T> v, OPSMITH_LINE) { \
     opsmith_begin_atomic(place, sizeof(T), opsmith_line, 1); \
-    unsigned long old = opsmith_load(place, sizeof(T)); \
-    if (old == opsmith::pack<T>(expected)) opsmith_store(place, opsmith::pack<T>(v), sizeof(T)); \
+    unsigned long wanted = opsmith::pack<T>(expected), old; \
+    if (opsmith_load_earlier(place, sizeof(T), &old) && (old != wanted || old == opsmith::pack<T>(v))) { \
+      opsmith_keep(place, sizeof(T)); \
+      return opsmith::unpack<T>(old); \
+    } \
+    old = opsmith_load(place, sizeof(T)); \
+    if (old == wanted) opsmith_store(place, opsmith::pack<T>(v), sizeof(T)); \
+    else opsmith_keep(place, sizeof(T)); \
     return opsmith::unpack<T>(old); \
   }
 OPSMITH_CAS(atomicCAS) OPSMITH_CAS(atomicCAS_block) OPSMITH_CAS(atomicCAS_system)

@@ -26,6 +26,7 @@ class FindingWords:
     warp_barrier: str
     full_mask: str  # of a warp whose lanes all take part
     trap: str
+    read_only: str  # a read of what nobody writes in the launch
     operations: Sequence[str]  # of a warp, in the order of `OpsmithWarp`
 
 

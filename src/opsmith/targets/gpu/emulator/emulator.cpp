@@ -21,6 +21,11 @@ extern "C" char __ehdr_start[], opsmith_shared_begin[], opsmith_shared_end[], op
 extern "C" {
 __attribute__((visibility("hidden"), section(".bss.opsmith_dynamic"), aligned(1024))) char
     opsmith_dynamic_memory[256 << 10];
+
+// What programs know as constants, of a type that the dialect says: those of the thread that runs now.
+#define BUILTIN __attribute__((visibility("hidden"), aligned(64)))
+BUILTIN uint32_t opsmith_thread_index[3], opsmith_block_index[3], opsmith_block_size[3], opsmith_grid_size[3];
+BUILTIN int opsmith_warp_size = 32;
 }
 
 namespace {
@@ -33,7 +38,7 @@ const uint64_t PAGE = 1 << 16, STACK = 256 << 10, GUARD = 4096, DYNAMIC = 256 <<
 
 enum FindingKind {
   NONE, RACE, UNINITIALISED, OUTSIDE, CONSTANT, DIVERGENT, WAITING, NOT_IN_MASK, MISALIGNED, BOUNDS, STOPPED, FOREIGN,
-  SPINNING, LIMIT, SUSPICION
+  SPINNING, LIMIT, SUSPICION, READ_ONLY
 };
 
 struct Finding {
@@ -63,6 +68,7 @@ struct Region {
   uint32_t kind, shift;
   uint32_t birth;  // the phase from which on an entry must have been written to be read
   uint32_t since;  // and from which on two accesses may be without order
+  uint32_t *read_only;  // by cell: where this launch read it through the cache that nobody may write behind; 0: nowhere
 };
 const uint32_t MOST_REGIONS = 1024;
 Region regions[MOST_REGIONS];
@@ -111,7 +117,7 @@ struct Fiber {
   uint32_t operation, mask;
   uint64_t value, result;
   int32_t source;
-  uint32_t predicate, has_fenced;
+  uint32_t predicate, has_fenced, is_fenced;  // the latter: also for its block alone
   uint64_t watched, seen;  // a place that it looks at again and again, and what it held
   uint32_t looks;
 };
@@ -122,16 +128,19 @@ struct Warp {
   uint32_t waiting, ended, size;  // lanes
   uint32_t is_synced;
   uint16_t clock[32], known[32][32];
+  uint32_t exchanged;  // the phase of the last operation of the warp
 };
 Warp warps[WARPS];
 
 struct Entry { void (*kernel)(); const uint64_t *slots; };
 Entry entry;
-uint32_t grid[3], block[3], block_index[3], threads, current;
+uint32_t *const grid = opsmith_grid_size, *const block = opsmith_block_size, *const block_index = opsmith_block_index;
+uint32_t threads, current;
 uint64_t block_number;
 uint32_t phase = 1, block_phase = 1, run_phase = 1;
 uint32_t started, ended, arrived;
-bool is_reversed;
+bool is_reversed, is_unwatched;
+uint64_t disorder;  // 0: none; else atomics give way to other threads and see what may be old, and blocks have no order
 int poison;
 void *main_pointer;
 uint16_t ready[THREADS + 1];
@@ -165,6 +174,13 @@ asm(".text\n.globl opsmith_switch\n.hidden opsmith_switch\n.type opsmith_switch,
 #else
 #error "fibers are written for x86-64 and aarch64"
 #endif
+
+void become(uint32_t thread) {
+  current = thread;
+  opsmith_thread_index[0] = fibers[thread].x;
+  opsmith_thread_index[1] = fibers[thread].y;
+  opsmith_thread_index[2] = fibers[thread].z;
+}
 
 [[noreturn]] void leave_run() {
   void *nowhere;
@@ -330,8 +346,24 @@ __attribute__((noinline)) void refine_region(Region *r, uint32_t shift) {
   Cell *old = r->cells, *cells = take_cells(((r->end - r->start) >> shift) + factor);
   for (uint64_t i = 0; i <= count; i++)
     for (uint64_t k = 0; k < factor; k++) cells[i * factor + k] = old[i];
+  if (r->read_only) {
+    uint32_t *places = (uint32_t *)calloc((count + 1) * factor, 4);
+    if (!places) abort();
+    for (uint64_t i = 0; i <= count; i++)
+      for (uint64_t k = 0; k < factor; k++) places[i * factor + k] = r->read_only[i];
+    free(r->read_only);
+    r->read_only = places;
+  }
   r->cells = cells;
   r->shift = shift;
+}
+
+__attribute__((noinline)) void report_late_write(Region *r, uint64_t cell, uint64_t address, uint32_t size, uint32_t place,
+                                                 int writing) {
+  if (!r->read_only[cell]) return;
+  Finding f = describe_access(READ_ONLY, place, (uint32_t)(r - regions), address, size, writing);
+  f.other_place = r->read_only[cell];
+  report(f);
 }
 
 enum Access { READ, WRITE, UPDATE, REPLACE };  // REPLACE: atomic, and nothing of the old value is used
@@ -340,6 +372,7 @@ template <int A> inline void check_cell(Region *r, Cell *c, uint64_t address, ui
   if ((A == READ || A == UPDATE) && RARE(c->wphase < r->birth))
     report(describe_access(UNINITIALISED, place, (uint32_t)(r - regions), address, size, A == READ ? 0 : 2));
   const int writing = A == READ ? 0 : A == WRITE ? 1 : 2;
+  if (A != READ && RARE(r->read_only != 0)) report_late_write(r, (uint64_t)(c - r->cells), address, size, place, writing);
   if (RARE(!is_writer_ordered(c, r->since))) {
     if (A == WRITE) {
       if (pending.size) settle_pending();
@@ -422,6 +455,7 @@ __attribute__((noinline)) void check_many(Region *r, uint64_t address, uint32_t 
 }
 
 template <int A> inline void check_access(const void *pointer, uint32_t size, uint32_t place) {
+  if (RARE(is_unwatched)) return;
   uint64_t address = (uint64_t)pointer;
   Region *r = find_region(address);
   if (A != READ && RARE(pending.size)) settle_pending();
@@ -443,6 +477,37 @@ template <int A> inline void check_access(const void *pointer, uint32_t size, ui
     check_many<A>(r, address, size, place);
 }
 
+// A read through the cache that nobody may write behind in the same launch: before it or after it, in whatever order.
+__attribute__((noinline)) void check_read_only(uint64_t address, uint32_t size, uint32_t place) {
+  Region *r = find_region(address);
+  if (address < r->start || address + size > r->end || r->kind == INPUT) return;  // told by the access itself
+  Finding f = describe_access(READ_ONLY, place, (uint32_t)(r - regions), address, size, 0);
+  if (r->kind == SHARED || r->kind == OWN_STACK) {
+    f.detail = 1;  // not in the memory that the cache is for
+    report(f);
+  }
+  uint32_t shift = r->shift;
+  while (shift && ((address - r->start) | size) & ((1u << shift) - 1)) shift--;
+  if (shift != r->shift) refine_region(r, shift);
+  if (!r->read_only) {
+    r->read_only = (uint32_t *)calloc(((r->end - r->start) >> r->shift) + 2, 4);
+    if (!r->read_only) abort();
+  }
+  for (uint64_t i = (address - r->start) >> r->shift; i <= (address + size - 1 - r->start) >> r->shift; i++) {
+    const Cell *c = &r->cells[i];
+    bool is_changed = (c->flags & ATOMIC) && c->rphase >= r->since;
+    if (c->wphase >= r->since || is_changed) {
+      f.other_place = c->wphase >= r->since ? c->wplace : c->rplace;
+      report(f);
+    }
+    r->read_only[i] = place;
+  }
+}
+
+void forget_read_only() {
+  for (uint32_t i = 0; i < region_count; i++) free(regions[i].read_only), regions[i].read_only = 0;
+}
+
 // -- scheduling
 
 void push_ready(uint32_t thread) {
@@ -457,10 +522,10 @@ void start_thread(uint32_t number) {
   f.x = t % block[0];
   f.y = t / block[0] % block[1];
   f.z = t / (block[0] * block[1]);
-  f.has_fenced = f.looks = 0;
+  f.has_fenced = f.is_fenced = f.looks = 0;
   f.watched = 0;
   states[t] = READY;
-  current = t;
+  become(t);
 }
 
 [[noreturn]] void run_fiber();
@@ -496,7 +561,7 @@ void run_next(void **save) {
       uint32_t t = ready[ready_first];
       ready_first = ready_first == THREADS ? 0 : ready_first + 1;
       if (t == current && states[t] == READY && save == &fibers[t].pointer) return;
-      current = t;
+      become(t);
       opsmith_switch(save, fibers[t].pointer);
       return;
     }
@@ -572,6 +637,7 @@ void next_phase() {
 
 void complete_warp(uint32_t number, uint32_t lanes) {
   Warp &w = warps[number];
+  w.exchanged = phase;
   uint32_t first = number * 32, leader = first + (uint32_t)__builtin_ctz(lanes), operation = fibers[leader].operation;
   uint64_t sum = 0;
   switch (operation) {
@@ -761,6 +827,86 @@ void run_block(uint64_t number) {
 
 }  // namespace
 
+// -- atomics without order
+//
+// Atomics on one place have one order, but which one is open where nothing else orders their threads. A thread's first
+// one in a phase may come before those that other threads made in it, and a block's first one in a launch before those
+// of other blocks, unless a fence says otherwise. Then it has another result: what the place held before. So a load and
+// a store in place of one atomic operation lose what others added in between, also where blocks run one after another.
+
+namespace {
+struct Chain {  // of atomics on a place in this launch
+  uint64_t place, origin, before;  // what it held before the first change in the launch, and in the phase
+  uint32_t launch, phase, block_phase, warps;  // of the last change or touch; the warps that changed it in the phase
+  uint32_t is_changed, size;  // in the phase
+  uint32_t touched[THREADS / 32];
+};
+const uint32_t CHAINS = 1 << 12;
+Chain chains[CHAINS];  // where two places share one, the older is forgotten: its last value is taken for the first
+uint32_t launch_number;
+
+Chain *find_chain(uint64_t place) {
+  return &chains[(place >> 2) * 0x9E3779B97F4A7C15ull >> 52];
+}
+
+bool is_current(const Chain *c, uint64_t place, uint32_t size) {
+  return c->place == place && c->launch == launch_number && c->size == size;
+}
+
+uint64_t load_bits(uint64_t place, uint32_t size) {
+  uint64_t value = 0;
+  memcpy(&value, (void *)place, size > 8 ? 8 : size);
+  return value;
+}
+
+// Whether the current thread's next atomic may come before others that changed the place; `before`: what it held then.
+bool find_earlier(uint64_t place, uint32_t size, uint64_t *before) {
+  const Chain *c = find_chain(place);
+  if (!is_current(c, place, size) || fibers[current].is_fenced) return false;
+  if (c->block_phase == block_phase) {
+    if (c->phase != phase || !c->is_changed || c->touched[current / 32] >> current % 32 & 1) return false;
+    if (c->warps >> current / 32 & 1 && warps[current / 32].exchanged == phase) return false;
+    *before = c->before;
+    return true;
+  }
+  if (acquired_block_phase == block_phase || find_region(place)->kind == SHARED) return false;
+  *before = c->origin;
+  return true;
+}
+
+void note_chain(uint64_t place, uint32_t size, bool is_changing) {
+  Chain *c = find_chain(place);
+  if (!is_current(c, place, size)) {
+    memset(c, 0, sizeof *c);
+    c->place = place, c->size = size, c->launch = launch_number;
+    c->origin = load_bits(place, size);
+  }
+  if (c->block_phase != block_phase || c->phase != phase) {
+    if (c->block_phase != block_phase && find_region(place)->kind == SHARED) c->origin = load_bits(place, size);
+    memset(c->touched, 0, sizeof c->touched);
+    c->block_phase = block_phase, c->phase = phase, c->warps = c->is_changed = 0;
+  }
+  c->touched[current / 32] |= 1u << current % 32;
+  if (!is_changing) return;
+  if (!c->is_changed) c->before = load_bits(place, size);
+  c->is_changed = 1;
+  c->warps |= 1u << current / 32;
+}
+
+// Lets all others go on, those that have not begun first.
+void give_way() {
+  if (started == threads && ready_first == ready_last) return;
+  push_ready(current);
+  Fiber &f = fibers[current];
+  if (started == threads) return run_next(&f.pointer);
+  if (RARE(pending.size)) settle_pending();
+  uint32_t stack = free_stacks[--free_count];
+  start_thread(started++);
+  fibers[current].stack = stack;
+  opsmith_switch(&f.pointer, prepare_stack(stack));
+}
+}  // namespace
+
 namespace {
 const uint32_t MOST_LOOKS = 1 << 22, LOOKS_BETWEEN = 1 << 10;
 
@@ -924,9 +1070,14 @@ unsigned long opsmith_warp(int operation, unsigned mask, unsigned long value, in
   return f.result;
 }
 
-void opsmith_fence(int) { fibers[current].has_fenced = 1; }
+void opsmith_fence(int) { fibers[current].has_fenced = fibers[current].is_fenced = 1; }
+void opsmith_fence_block(int) { fibers[current].is_fenced = 1; }
+void opsmith_read_only(const void *place, unsigned size, int line) {
+  if (!is_unwatched) check_read_only((uint64_t)place, size, LINE | (uint32_t)line);
+}
 
 void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_reading) {
+  if (disorder) give_way();
   if (RARE((uint64_t)place & (size - 1))) {
     Region *r = find_region((uint64_t)place);
     Finding f = describe_access(MISALIGNED, LINE | (uint32_t)line, (uint32_t)(r - regions), (uint64_t)place, size, 2);
@@ -944,7 +1095,17 @@ unsigned long opsmith_load(const void *place, unsigned size) {
   memcpy(&value, place, size);
   return value;
 }
-void opsmith_store(void *place, unsigned long value, unsigned size) { memcpy(place, &value, size); }
+void opsmith_store(void *place, unsigned long value, unsigned size) {
+  if (disorder) note_chain((uint64_t)place, size, true);
+  memcpy(place, &value, size);
+}
+// What an atomic may find that comes before those of others; whoever would change it finds what is there (`store`).
+int opsmith_load_earlier(const void *place, unsigned size, unsigned long *value) {
+  return disorder && find_earlier((uint64_t)place, size, value);
+}
+void opsmith_keep(const void *place, unsigned size) {
+  if (disorder) note_chain((uint64_t)place, size, false);
+}
 
 void opsmith_touch(const void *place, unsigned long size, int line, int is_writing) {
   if (size == 0) return;
@@ -962,12 +1123,12 @@ EXPORT void opsmith_prepare(uint32_t count, const uint64_t *starts, const uint64
   arena = (char *)map_memory(ARENA);
   stacks = (char *)map_memory(STACKS, arena - (256ull << 30));  // far from what a wrong index reaches
   uint64_t dynamic = (uint64_t)opsmith_dynamic_memory;
-  regions[STACK_REGION] = Region{(uint64_t)stacks, (uint64_t)stacks + STACKS, 0, OWN_STACK, 0, 0, 0};
-  regions[DYNAMIC_REGION] = Region{dynamic, dynamic, 0, SHARED, 2, 0, 0};
+  regions[STACK_REGION] = Region{(uint64_t)stacks, (uint64_t)stacks + STACKS, 0, OWN_STACK, 0, 0, 0, 0};
+  regions[DYNAMIC_REGION] = Region{dynamic, dynamic, 0, SHARED, 2, 0, 0, 0};
   arena_used = 16 << 20;
   uint64_t device = (uint64_t)(opsmith_device_end - opsmith_device_begin);
   regions[DEVICE_REGION] =
-      Region{(uint64_t)opsmith_device_begin, (uint64_t)opsmith_device_end, take_cells(device / 4), DEVICE, 2, 0, 0};
+      Region{(uint64_t)opsmith_device_begin, (uint64_t)opsmith_device_end, take_cells(device / 4), DEVICE, 2, 0, 0, 0};
   device_copy = (char *)malloc(device + 1);
   memcpy(device_copy, opsmith_device_begin, device);
   uint64_t shared = (uint64_t)(opsmith_shared_end - opsmith_shared_begin);
@@ -977,7 +1138,7 @@ EXPORT void opsmith_prepare(uint32_t count, const uint64_t *starts, const uint64
   region_count = FIRST_SHARED;
   for (uint32_t i = 0; i < count && region_count < MOST_REGIONS / 2; i++) {
     uint64_t start = (uint64_t)__ehdr_start + starts[i], offset = start - (uint64_t)opsmith_shared_begin;
-    regions[region_count] = Region{start, start + sizes[i], take_cells(sizes[i] / 4 + 1), SHARED, 2, 0, 0};
+    regions[region_count] = Region{start, start + sizes[i], take_cells(sizes[i] / 4 + 1), SHARED, 2, 0, 0, 0};
     for (uint64_t k = offset / 16; k * 16 < offset + sizes[i]; k++) shared_owners[k] = (uint16_t)region_count;
     region_count++;
   }
@@ -993,7 +1154,10 @@ static Mark mark_cells;
 static uint64_t mark_arena;
 
 // A draw in fresh surroundings. Variables of the device keep what an earlier draw left only where `keeps_device`.
-EXPORT void opsmith_begin(int poison_byte, int reversed, int keeps_device) {
+EXPORT void opsmith_begin(int poison_byte, int reversed, int keeps_device, uint64_t disorder_, int unwatched) {
+  forget_read_only();
+  disorder = disorder_;
+  is_unwatched = unwatched != 0;
   if (!mark_arena) mark_arena = arena_used, mark_cells = Mark{chunk_now, chunk_used};
   arena_used = mark_arena;
   chunk_now = mark_cells.chunk;
@@ -1021,7 +1185,7 @@ EXPORT uint64_t opsmith_place(uint64_t size, uint32_t element, int kind) {
   if (region_count == MOST_REGIONS || start + used + gap > ARENA) return 0;
   uint32_t shift = element == 1 ? 0 : element == 2 ? 1 : 2;
   Region *r = &regions[region_count];
-  *r = Region{(uint64_t)arena + start, (uint64_t)arena + start + size, 0, kind ? (uint32_t)WRITABLE : (uint32_t)INPUT, shift, run_phase, run_phase};
+  *r = Region{(uint64_t)arena + start, (uint64_t)arena + start + size, 0, kind ? (uint32_t)WRITABLE : (uint32_t)INPUT, shift, run_phase, run_phase, 0};
   if (kind) {
     r->cells = take_cells(size >> shift);
     memset((void *)r->start, poison, size);
@@ -1032,11 +1196,19 @@ EXPORT uint64_t opsmith_place(uint64_t size, uint32_t element, int kind) {
   return r->start;
 }
 
+static uint64_t find_divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b, b = rest;
+  }
+  return a;
+}
+
 EXPORT int opsmith_launch(void (*kernel)(), const uint64_t *slots, const uint32_t *grid_size,
                           const uint32_t *block_size, uint32_t shared) {
   entry = Entry{kernel, slots};
-  memcpy(grid, grid_size, sizeof grid);
-  memcpy(block, block_size, sizeof block);
+  memcpy(grid, grid_size, sizeof opsmith_grid_size);
+  memcpy(block, block_size, sizeof opsmith_block_size);
   threads = block[0] * block[1] * block[2];
   regions[DYNAMIC_REGION].end = regions[DYNAMIC_REGION].start + shared;
   for (uint32_t i = 0; i * 32 < threads; i++) {
@@ -1045,11 +1217,17 @@ EXPORT int opsmith_launch(void (*kernel)(), const uint64_t *slots, const uint32_
   }
   uint64_t count = (uint64_t)grid[0] * grid[1] * grid[2];
   forget_releases();
+  forget_read_only();
+  launch_number++;
   grow_blocks(count);
   next_phase();
   for (uint32_t i = DEVICE_REGION; i < region_count; i++) regions[i].since = phase;
   blocks_run = 0;
-  for (uint64_t i = 0; i < count && !finding.kind; i++) run_block(is_reversed ? count - 1 - i : i);
+  const bool is_walk = disorder && count > 3;  // over all blocks, in steps that have no divisor in common with them
+  uint64_t step = disorder % count, number = disorder / 7 % count;
+  while (is_walk && (step < 2 || find_divisor(step, count) != 1)) step = (step + 1) % count;
+  for (uint64_t i = 0; i < count && !finding.kind; i++, number = (number + step) % count)
+    run_block(is_walk ? number : is_reversed ? count - 1 - i : i);
   if (!finding.kind && pending.size) {
     if (memcmp((void *)pending.place, pending.before, pending.size) != 0) finding = pending.finding;
     pending.size = 0;

@@ -39,6 +39,7 @@ class _Kind(IntEnum):
     SPINNING = 12
     LIMIT = 13
     SUSPICION = 14
+    READ_ONLY = 15
 
 
 class Record(ctypes.Structure):
@@ -323,6 +324,16 @@ class _Words:
         words = f"{self._actor} reads the value of lane {record.detail}, which {why}, and outputs depend on it"
         blocks = f"{self._words.block}s of a multiple of 32 {self._words.thread}s"
         return words, f"let all 32 lanes take part: {blocks} and no early return"
+
+    def _describe_read_only(self) -> tuple[str, str]:
+        record, memory, load = self._record, self._find_memory(), self._words.read_only
+        if record.detail:
+            return f"{self._actor} reads {memory.name} by {load}, which is for {self._words.device}", "an ordinary read"
+        entry, other = self._name_entry(memory), self._name_line(record.other_place)
+        does = f"reads {entry} by {load}" if not record.is_writing else f"{_DOES[record.is_writing]} {entry}"
+        did = "is written" if not record.is_writing else f"is read by {load}"
+        words = f"{self._actor} {does}, which {did} at {other} in the same launch: what a cache holds may be old"
+        return words, f"an ordinary read, or another launch; {load} is for what a launch only reads"
 
     def _describe_none(self) -> tuple[str, str]:
         return f"the emulator stopped {self._kernel} without a reason that it can tell", ""

@@ -93,7 +93,13 @@ class _Library:
     ) -> list[bytes]:
         """The outputs. Raises EmulatorFinding and PlanFault."""
         resolved = resolve_plan(plan, draw.numbers)
-        self._library.opsmith_begin(pass_.poison, int(pass_.is_reversed), int(keeps_device))
+        self._library.opsmith_begin(
+            pass_.poison,
+            int(pass_.is_reversed),
+            int(keeps_device),
+            ctypes.c_uint64(987654321 if pass_.is_reversed and pass_.heap == 0 else 0),
+            0,
+        )
         arrays = self._place_arrays(plan, draw, resolved.workspaces)
         for array, view in zip(arrays.by_kind[INPUT], views, strict=True):
             memoryview((ctypes.c_char * array.size).from_address(array.start)).cast("B")[:] = view

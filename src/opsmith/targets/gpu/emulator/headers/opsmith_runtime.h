@@ -32,9 +32,13 @@ unsigned long opsmith_slot(unsigned) OPSMITH_CONST;
 int opsmith_barrier(int line, int predicate, int operation);
 unsigned long opsmith_warp(int operation, unsigned mask, unsigned long value, int source, int line);
 void opsmith_fence(int line);
+void opsmith_fence_block(int line);
 void opsmith_begin_atomic(const void *place, unsigned size, int line, int is_reading);
 unsigned long opsmith_load(const void *place, unsigned size);
 void opsmith_store(void *place, unsigned long value, unsigned size);
+int opsmith_load_earlier(const void *place, unsigned size, unsigned long *value);
+void opsmith_keep(const void *place, unsigned size);
+void opsmith_read_only(const void *place, unsigned size, int line);
 void opsmith_touch(const void *place, unsigned long size, int line, int is_writing);
 [[noreturn]] void opsmith_stop(int kind, int line);
 long opsmith_clock();
@@ -118,6 +122,14 @@ template <class T> OPSMITH_PLAIN T opsmith_shuffle(unsigned mask, T value, int s
 }
 template <class T, class F> OPSMITH_PLAIN T opsmith_update(T *place, int line, F change) {
   opsmith_begin_atomic(place, sizeof(T), line, 1);
+  unsigned long earlier;
+  if (opsmith_load_earlier(place, sizeof(T), &earlier)) {
+    T old = opsmith::unpack<T>(earlier);
+    if (opsmith::pack<T>(change(old)) == earlier) {
+      opsmith_keep(place, sizeof(T));
+      return old;
+    }
+  }
   T old = opsmith::unpack<T>(opsmith_load(place, sizeof(T)));
   opsmith_store(place, opsmith::pack<T>(change(old)), sizeof(T));
   return old;
